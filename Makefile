@@ -1,0 +1,44 @@
+# crc32c_accel: PGXS build.  One portable object: no -m flag anywhere, kernels
+# carry their own target attributes and are chosen at run time.
+
+MODULE_big = crc32c_accel
+EXTENSION = crc32c_accel
+PGFILEDESC = "crc32c_accel - checksums at hardware speed, online verification"
+
+ifdef VPATH_SRC
+srcroot = $(VPATH_SRC)/
+endif
+
+DATA = $(wildcard $(srcroot)sql/*--*.sql)
+SOURCES = $(sort $(wildcard $(srcroot)src/*.c $(srcroot)src/*/*.c))
+all_headers = $(wildcard $(srcroot)src/*.h $(srcroot)src/*/*.h \
+	$(srcroot)src/*/*.def)
+OBJS = $(SOURCES:.c=.o)
+
+# The pg_regress scripts are those of sql/ that are no install scripts.
+REGRESS = $(sort $(basename $(notdir $(filter-out $(DATA), \
+	$(wildcard $(srcroot)sql/*.sql)))))
+
+PG_CPPFLAGS = -I$(or $(srcroot),./)src
+
+PG_CONFIG ?= pg_config
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+include $(PGXS)
+
+# PGXS tracks no headers: every object and every bitcode file depends on all of
+# them (the whole build takes seconds).
+$(OBJS) $(OBJS:.o=.bc): $(all_headers) $(srcroot)Makefile
+
+.PHONY: check-layers check-symbols check-generated generate
+check-layers:
+	sh $(srcroot)test/gates/layers.sh $(srcroot)src
+
+check-symbols: all
+	sh $(srcroot)test/gates/symbols.sh crc32c_accel.so
+
+# Constants are derived by our own generator and committed; this compares.
+check-generated:
+	python3 src/kernel/gen_constants.py | cmp - src/kernel/constants.auto.h
+
+generate:
+	python3 src/kernel/gen_constants.py > src/kernel/constants.auto.h

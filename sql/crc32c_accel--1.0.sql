@@ -1,0 +1,139 @@
+/* sql/crc32c_accel--1.0.sql */
+
+-- complain if script is sourced in psql, rather than via CREATE EXTENSION
+\echo Use "CREATE EXTENSION crc32c_accel" to load this file. \quit
+
+--
+-- Checksums.  A CRC is a bigint in 0..4294967295; anything else is an error
+-- with SQLSTATE 22003.
+--
+
+CREATE FUNCTION crc32c(data bytea)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'accel_crc32c'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF;
+COMMENT ON FUNCTION crc32c(bytea) IS
+'CRC-32C (Castagnoli, RFC 3720) of a value; on PostgreSQL 18 an unqualified call finds the built-in function of the same name, which gives the same value';
+
+CREATE FUNCTION crc32c_accel(data bytea)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'accel_crc32c'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF;
+COMMENT ON FUNCTION crc32c_accel(bytea) IS
+'CRC-32C of a value, always by this extension''s kernel';
+
+CREATE FUNCTION crc32c_extend(crc bigint, data bytea)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'accel_crc32c_extend'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION crc32c_extend(bigint, bytea) IS
+'CRC-32C of a concatenation: crc32c_extend(crc32c(a), b) = crc32c(a || b)';
+
+CREATE FUNCTION crc32c_combine(crc1 bigint, crc2 bigint, len2 bigint)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'accel_crc32c_combine'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION crc32c_combine(bigint, bigint, bigint) IS
+'CRC-32C of a || b from crc32c(a), crc32c(b) and the length of b in bytes';
+
+CREATE FUNCTION crc32c_bytes(crc bigint)
+RETURNS bytea
+AS 'MODULE_PATHNAME', 'accel_crc32c_bytes'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION crc32c_bytes(bigint) IS
+'a CRC as four bytes, big-endian, as object stores exchange it';
+
+CREATE AGGREGATE crc32c_agg(data bytea) (
+	SFUNC = crc32c_extend,
+	STYPE = bigint,
+	INITCOND = '0',
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE crc32c_agg(bytea) IS
+'CRC-32C of all values, concatenated in the order given by ORDER BY; NULL is skipped, no value gives 0';
+
+CREATE FUNCTION crc32(data bytea)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'accel_crc32'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF;
+COMMENT ON FUNCTION crc32(bytea) IS
+'CRC-32/ISO-HDLC (zlib, gzip, PNG; RFC 1952) of a value';
+
+CREATE FUNCTION crc32_extend(crc bigint, data bytea)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'accel_crc32_extend'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION crc32_extend(bigint, bytea) IS
+'CRC-32/ISO-HDLC of a concatenation: crc32_extend(crc32(a), b) = crc32(a || b)';
+
+CREATE FUNCTION crc32_combine(crc1 bigint, crc2 bigint, len2 bigint)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'accel_crc32_combine'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION crc32_combine(bigint, bigint, bigint) IS
+'CRC-32/ISO-HDLC of a || b from crc32(a), crc32(b) and the length of b in bytes';
+
+--
+-- Kernels
+--
+
+CREATE FUNCTION crc32c_kernel()
+RETURNS text
+AS 'MODULE_PATHNAME', 'accel_crc32c_kernel'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION crc32c_kernel() IS
+'name of the CRC-32C kernel in use';
+
+CREATE FUNCTION checksum_kernels(
+	OUT algorithm text,
+	OUT kernel text,
+	OUT arch text,
+	OUT requires text[],
+	OUT compiled boolean,
+	OUT available boolean,
+	OUT selected boolean,
+	OUT reason text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'accel_checksum_kernels'
+LANGUAGE C STABLE STRICT PARALLEL SAFE ROWS 30;
+COMMENT ON FUNCTION checksum_kernels() IS
+'every kernel of every algorithm (crc32c, crc32, page), best first: what it requires of the CPU, whether it is compiled in, can run here and is in use, and why';
+
+CREATE FUNCTION crc32c_with_kernel(kernel text, data bytea, crc bigint DEFAULT 0)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'accel_crc32c_with_kernel'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION crc32c_with_kernel(text, bytea, bigint) IS
+'CRC-32C of a value, extending crc, by a kernel given by name; an error when this CPU cannot run it';
+
+CREATE FUNCTION checksum_self_test(
+	OUT algorithm text,
+	OUT kernel text,
+	OUT cases bigint,
+	OUT failures bigint,
+	OUT first_failure text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'accel_checksum_self_test'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE ROWS 30;
+COMMENT ON FUNCTION checksum_self_test() IS
+'compares every kernel that this CPU can run with the bitwise definition: one row a kernel, failures 0 when all is well';
+
+--
+-- Pages
+--
+
+--
+-- Files and large objects
+--
+
+--
+-- WAL
+--
+
+--
+-- The server's own CRC
+--
+
+--
+-- Timing
+--

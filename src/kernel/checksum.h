@@ -1,0 +1,164 @@
+/*
+ * checksum.h
+ *	  Checksum kernels: the one header of this layer that upper layers include.
+ *
+ * Computes CRC-32C (RFC 3720, polynomial 0x1EDC6F41), CRC-32/ISO-HDLC (RFC
+ * 1952, polynomial 0x04C11DB7) and PostgreSQL's page checksum (32 parallel
+ * FNV-1a lanes) with the best kernel that this CPU and operating system can
+ * run.  This layer knows no PostgreSQL: C11 only, no allocation, no I/O, no
+ * errors, total functions.
+ *
+ * CRC kernels take and return the raw register: start with CHECKSUM_CRC_INIT,
+ * xor with CHECKSUM_CRC_INIT at the end to get the finished value.  The
+ * register is in native byte order on every machine (PostgreSQL's own macros
+ * keep it byte-reversed on big-endian machines: exchange finished values
+ * only).
+ */
+#ifndef CHECKSUM_H
+#define CHECKSUM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+#define CHECKSUM_CRC_INIT	UINT32_C(0xFFFFFFFF)
+
+typedef enum ChecksumAlgorithm
+{
+	CHECKSUM_crc32c,
+	CHECKSUM_crc32,
+	CHECKSUM_page
+} ChecksumAlgorithm;
+
+#define CHECKSUM_NALGORITHMS	3
+
+/*
+ * Advances a raw CRC register over len bytes at data (any alignment; data may
+ * be NULL when len is 0).
+ */
+typedef uint32_t (*ChecksumCrcFn) (uint32_t reg, const void *data, size_t len);
+
+/*
+ * Computes the page checksums of npages contiguous pages of page_size bytes
+ * (a power of two, 1024 to 32768); pages is aligned to 4 bytes at least.
+ * Page i is block blknos[i]; its checksum, 1 to 65535, goes to sums[i].  The
+ * two bytes at offset 8 of a page (pd_checksum) count as zero; nothing is
+ * written to the pages.
+ */
+typedef void (*ChecksumPageFn) (const void *pages, size_t page_size,
+								uint32_t npages, const uint32_t *blknos,
+								uint16_t *sums);
+
+/* Bits of a feature mask: CPU capabilities (features.def), then policy. */
+enum ChecksumFeatureIndex
+{
+#define FEATURE(id, name) CHECKSUM_FEATURE_INDEX_##id,
+#include "features.def"
+#undef FEATURE
+	CHECKSUM_NFEATURES
+};
+
+enum
+{
+#define FEATURE(id, name) \
+	CHECKSUM_FEATURE_##id = 1 << CHECKSUM_FEATURE_INDEX_##id,
+#include "features.def"
+#undef FEATURE
+	/* policy: never set by detection, so such a row is never selected */
+	CHECKSUM_POLICY_REFERENCE = 1 << 30
+};
+
+/* One row of the table, see kernels.def. */
+typedef struct ChecksumKernel
+{
+	ChecksumAlgorithm algorithm;
+	const char *arch;
+	const char *name;
+	uint32_t	needs;			/* feature bits and policy bits */
+	const char *summary;
+	ChecksumCrcFn crc;			/* NULL: a page kernel, or not compiled here */
+	ChecksumPageFn page;		/* NULL: a CRC kernel, or not compiled here */
+} ChecksumKernel;
+
+extern const ChecksumKernel checksum_kernel_table[];
+extern const int checksum_kernel_count;
+
+/* The dispatch pointers; portable kernels before checksum_init(). */
+extern ChecksumCrcFn checksum_crc32c;
+extern ChecksumCrcFn checksum_crc32;
+extern ChecksumPageFn checksum_page;
+
+/* cpu.c: capabilities of this CPU under this operating system. */
+extern uint32_t checksum_detect_features(void);
+extern const char *checksum_feature_name(int index);
+
+/*
+ * dispatch.c
+ *
+ * checksum_init() detects features, self-tests the best kernel of each
+ * algorithm (the next row is taken when one fails) and sets the pointers.
+ * checksum_kernel_failed() tells which rows failed then.
+ */
+extern void checksum_init(void);
+extern uint32_t checksum_features(void);
+extern bool checksum_kernel_failed(const ChecksumKernel *kernel);
+extern bool checksum_compiled(const ChecksumKernel *kernel);
+extern bool checksum_available(const ChecksumKernel *kernel);
+extern const char *checksum_algorithm_name(ChecksumAlgorithm algorithm);
+extern const ChecksumKernel *checksum_find(ChecksumAlgorithm algorithm,
+										   const char *name);
+
+/* The row in use. */
+extern const ChecksumKernel *checksum_selected(ChecksumAlgorithm algorithm);
+
+/*
+ * The first row of an algorithm that is compiled in, needs nothing outside the
+ * mask and has no bit in skip (bit i: row i of the table): a pure function.
+ * Never NULL.
+ */
+extern const ChecksumKernel *checksum_select(ChecksumAlgorithm algorithm,
+											 uint32_t mask, uint64_t skip);
+
+/* Uses this kernel (which must be available) until told otherwise. */
+extern void checksum_use(const ChecksumKernel *kernel);
+
+/* Uses the best row for a mask among those that passed the self-test. */
+extern void checksum_use_best(ChecksumAlgorithm algorithm, uint32_t mask);
+
+/* Why a kernel is not available, in words; "" when it is. */
+#define CHECKSUM_REASON_SIZE	128
+extern void checksum_unavailable_reason(const ChecksumKernel *kernel,
+										char reason[CHECKSUM_REASON_SIZE]);
+
+/* selftest.c */
+typedef struct ChecksumSelfTest
+{
+	int64_t		cases;
+	int64_t		failures;
+	char		first_failure[128]; /* "" when none */
+} ChecksumSelfTest;
+
+/*
+ * Compares a kernel with the bitwise definition: known answers, every length
+ * to 1 kB at several alignments, longer ones in steps, chained.  quick takes
+ * well under a millisecond (used at load), else a fraction of a second.
+ */
+extern void checksum_self_test(const ChecksumKernel *kernel, bool quick,
+							   ChecksumSelfTest *result);
+
+/*
+ * combine.c
+ *
+ * The CRC of a||b from the finished CRCs of a and b and the length of b in
+ * bytes; constant time for any length.
+ */
+extern uint32_t checksum_crc32c_combine(uint32_t crc1, uint32_t crc2,
+										uint64_t len2);
+extern uint32_t checksum_crc32_combine(uint32_t crc1, uint32_t crc2,
+									   uint64_t len2);
+
+#pragma GCC visibility pop
+
+#endif							/* CHECKSUM_H */

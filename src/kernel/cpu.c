@@ -1,0 +1,106 @@
+/*
+ * cpu.c
+ *	  Feature detection: what the CPU has and the operating system enables.
+ *
+ * On x86-64 a vector register that the operating system does not save is as
+ * good as absent, whatever CPUID says: OSXSAVE first, then XCR0 (Intel SDM
+ * volume 1, 13.3), then the CPUID feature bits.
+ */
+#include "checksum.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+#define XCR0_YMM	0x06		/* SSE, AVX */
+#define XCR0_ZMM	0xE6		/* and opmask, ZMM_Hi256, Hi16_ZMM */
+
+static uint64_t
+read_xcr0(void)
+{
+	uint32_t	lo,
+				hi;
+
+	__asm__ volatile ("xgetbv":"=a" (lo), "=d"(hi):"c"(0));
+	return ((uint64_t) hi << 32) | lo;
+}
+
+#define TAKE(reg, bit, id) \
+	((reg) & (bit) ? CHECKSUM_FEATURE_##id : 0)
+
+uint32_t
+checksum_detect_features(void)
+{
+	uint32_t	a,
+				b,
+				c,
+				d;
+	uint64_t	xcr0 = 0;
+	uint32_t	features = 0;
+
+	if (!__get_cpuid(1, &a, &b, &c, &d))
+		return 0;
+	features |= TAKE(c, bit_SSE4_1, sse41) | TAKE(c, bit_SSE4_2, sse42) |
+		TAKE(c, bit_PCLMUL, pclmul);
+	if (c & bit_OSXSAVE)
+		xcr0 = read_xcr0();
+	if ((xcr0 & XCR0_YMM) != XCR0_YMM || !(c & bit_AVX) ||
+		!__get_cpuid_count(7, 0, &a, &b, &c, &d))
+		return features;
+	features |= TAKE(b, bit_AVX2, avx2) | TAKE(b, bit_BMI2, bmi2) |
+		TAKE(c, bit_VPCLMULQDQ, vpclmul);
+	if ((xcr0 & XCR0_ZMM) == XCR0_ZMM)
+		features |= TAKE(b, bit_AVX512F, avx512f) |
+			TAKE(b, bit_AVX512BW, avx512bw) |
+			TAKE(b, bit_AVX512VL, avx512vl);
+	return features;
+}
+
+#elif defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+
+#ifndef HWCAP_ASIMD
+#define HWCAP_ASIMD (1 << 1)
+#endif
+#ifndef HWCAP_PMULL
+#define HWCAP_PMULL (1 << 4)
+#endif
+#ifndef HWCAP_CRC32
+#define HWCAP_CRC32 (1 << 7)
+#endif
+#ifndef HWCAP_SHA3
+#define HWCAP_SHA3 (1 << 17)
+#endif
+
+#define TAKE(word, bit, id) \
+	((word) & (bit) ? CHECKSUM_FEATURE_##id : 0)
+
+uint32_t
+checksum_detect_features(void)
+{
+	unsigned long hwcap = getauxval(AT_HWCAP);
+
+	return TAKE(hwcap, HWCAP_ASIMD, neon) | TAKE(hwcap, HWCAP_CRC32, armcrc) |
+		TAKE(hwcap, HWCAP_PMULL, pmull) | TAKE(hwcap, HWCAP_SHA3, sha3);
+}
+
+#else
+
+uint32_t
+checksum_detect_features(void)
+{
+	return 0;
+}
+
+#endif
+
+const char *
+checksum_feature_name(int index)
+{
+	static const char *const names[] = {
+#define FEATURE(id, name) name,
+#include "features.def"
+#undef FEATURE
+	};
+
+	return names[index];
+}

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Derives every constant of the kernels; prints constants.auto.h.
+
+Polynomials over GF(2) are Python integers, bit i being the coefficient of x^i;
+reflect() turns them into the bit order of the registers.  README.md beside
+this file derives the formulas that are evaluated here.
+"""
+
+POLYNOMIALS = {
+    "crc32c": 0x11EDC6F41,  # Castagnoli; RFC 3720, appendix B.4
+    "crc32": 0x104C11DB7,  # ISO-HDLC; RFC 1952, section 8
+}
+
+# PostgreSQL's page format: the 32 lanes start from these, in the order of the
+# lanes, and FNV's 32-bit prime multiplies.  Arbitrary values of the format,
+# not derivable; a test compares the result with the server's function.
+FNV_PRIME = 16777619
+PAGE_BASE_OFFSETS = [
+    0x5B1F36E9, 0xB8525960, 0x02AB50AA, 0x1DE66D2A,
+    0x79FF467A, 0x9BB9F8A3, 0x217E7CD2, 0x83E13D2C,
+    0xF8D4474F, 0xE39EB970, 0x42C6AE16, 0x993216FA,
+    0x7B093B5D, 0x98DAFF3C, 0xF718902A, 0x0B1C9CDB,
+    0xE58F764B, 0x187636BC, 0x5D7B3BB1, 0xE73DE7DE,
+    0x92BEC979, 0xCCA6C0B2, 0x304A0979, 0x85AA43D4,
+    0x783125BB, 0x6CA8EAA2, 0xE407EAC6, 0x4B5CFC3E,
+    0x9FBF8C76, 0x15CA20BE, 0xF2CA9FD3, 0x959BD756,
+]
+
+
+def reflect(value, bits):
+    """The value with its bits in reverse order."""
+    return int(format(value, "0%db" % bits)[::-1], 2)
+
+
+def mod(value, poly):
+    """The remainder of value by poly."""
+    while value.bit_length() >= poly.bit_length():
+        value ^= poly << (value.bit_length() - poly.bit_length())
+    return value
+
+
+def mul(a, b):
+    """The carry-less product."""
+    product = 0
+    while b:
+        if b & 1:
+            product ^= a
+        a <<= 1
+        b >>= 1
+    return product
+
+
+def xpow(n, poly):
+    """x^n mod poly, by squaring."""
+    result, base = 1, 2
+    while n:
+        if n & 1:
+            result = mod(mul(result, base), poly)
+        base = mod(mul(base, base), poly)
+        n >>= 1
+    return result
+
+
+def array(ctype, name, values, width, per_line):
+    """A C array; nested lists become nested initializers."""
+    dims = ""
+    level = values
+    while isinstance(level, list):
+        dims += "[%d]" % len(level)
+        level = level[0]
+
+    def body(v, indent):
+        if not isinstance(v[0], list):
+            lines = [v[i : i + per_line] for i in range(0, len(v), per_line)]
+            fmt = "0x%0" + str(width) + "X"
+            return ",\n".join(
+                "\t" * indent + ", ".join(fmt % x for x in line) for line in lines
+            )
+        return ",\n".join(
+            "\t" * indent + "{\n" + body(x, indent + 1) + "\n" + "\t" * indent + "}"
+            for x in v
+        )
+
+    return "static const %s %s%s = {\n%s\n};\n" % (ctype, name, dims, body(values, 1))
+
+
+def slicing_tables(poly):
+    """T[k][b]: the register after byte b and then k zero bytes."""
+    rows = []
+    for k in range(8):
+        rows.append(
+            [
+                reflect(mod(reflect(b, 8) << (32 + 8 * k), poly), 32)
+                for b in range(256)
+            ]
+        )
+    return rows
+
+
+def main():
+    print("/*")
+    print(" * constants.auto.h: generated, do not edit.")
+    print(" *	  python3 src/kernel/gen_constants.py > src/kernel/constants.auto.h")
+    print(" */")
+    for name, poly in POLYNOMIALS.items():
+        upper = name.upper()
+        print("#ifdef WANT_%s_SLICING" % upper)
+        print(array("uint32_t", name + "_slicing", slicing_tables(poly), 8, 4), end="")
+        print("#endif\n")
+        print("#define %s_POLY_REFLECTED 0x%08X" % (upper, reflect(poly & 0xFFFFFFFF, 32)))
+        print()
+    print("#define PAGE_FNV_PRIME %du" % FNV_PRIME)
+    print("#define PAGE_LANES %d" % len(PAGE_BASE_OFFSETS))
+    print("#ifdef WANT_PAGE_BASE_OFFSETS")
+    print(array("uint32_t", "page_base_offsets", PAGE_BASE_OFFSETS, 8, 4), end="")
+    print("#endif")
+
+
+if __name__ == "__main__":
+    main()

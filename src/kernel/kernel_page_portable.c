@@ -1,0 +1,45 @@
+/*
+ * kernel_page_portable.c
+ *	  PostgreSQL's page checksum in plain C, one page at a time.
+ *
+ * Algorithm: FNV-1a (Fowler, Noll, Vo) in 32 lanes with an additional shift;
+ * a page is an array of rows of 32 native 32-bit words, two rows of zeros
+ * follow, the lanes are xor-ed with each other and with the block number, and
+ * the result is reduced to 1..65535 (PostgreSQL, README of page checksums).
+ */
+#define WANT_PAGE_BASE_OFFSETS
+#include "kernel.h"
+#include "constants.auto.h"
+#include "kernel_page.h"
+
+static uint16_t
+checksum_one(const unsigned char *page, size_t page_size, uint32_t blkno)
+{
+	uint32_t	lanes[PAGE_LANES];
+	uint32_t	folded = 0;
+
+	memcpy(lanes, page_base_offsets, sizeof(lanes));
+	for (size_t row = 0; row < page_size; row += PAGE_LANES * 4)
+	{
+		uint32_t	words[PAGE_LANES];
+
+		memcpy(words, page + row, sizeof(words));
+		if (row == 0)
+			memset((unsigned char *) words + 8, 0, 2);	/* pd_checksum */
+		for (int i = 0; i < PAGE_LANES; i++)
+			lanes[i] = page_mix(lanes[i], words[i]);
+	}
+	for (int i = 0; i < PAGE_LANES; i++)
+		folded ^= page_mix(page_mix(lanes[i], 0), 0);
+	return page_reduce(folded, blkno);
+}
+
+void
+page_portable(const void *pages, size_t page_size, uint32_t npages,
+			  const uint32_t *blknos, uint16_t *sums)
+{
+	const unsigned char *p = pages;
+
+	for (uint32_t i = 0; i < npages; i++, p += page_size)
+		sums[i] = checksum_one(p, page_size, blknos[i]);
+}

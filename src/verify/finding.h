@@ -1,0 +1,61 @@
+/*
+ * finding.h
+ *	  Verdicts of the verifiers, and their words.
+ *
+ * A status is an enum everywhere; the words of SQL rows, logs and tests come
+ * from the one function per family below.
+ */
+#ifndef FINDING_H
+#define FINDING_H
+
+#pragma GCC visibility push(hidden)
+
+#define PAGE_STATUS_LIST \
+	PAGE_STATUS(PAGE_OK, "ok") \
+	PAGE_STATUS(PAGE_NEW, "new") \
+	PAGE_STATUS(PAGE_CHECKSUM_MISMATCH, "checksum_mismatch") \
+	PAGE_STATUS(PAGE_BAD_HEADER, "bad_header") \
+	PAGE_STATUS(PAGE_ZERO_HEADER, "zero_header") \
+	PAGE_STATUS(PAGE_LSN_IN_FUTURE, "lsn_in_future") \
+	PAGE_STATUS(PAGE_PARTIAL_BLOCK, "partial_block") \
+	PAGE_STATUS(PAGE_MISSING_SEGMENT, "missing_segment") \
+	PAGE_STATUS(PAGE_SHORT_SEGMENT, "short_segment") \
+	PAGE_STATUS(PAGE_IO_ERROR, "io_error") \
+	PAGE_STATUS(PAGE_BAD_ON_DISK_CACHED_OK, "bad_on_disk_cached_ok") \
+	PAGE_STATUS(PAGE_NOT_VERIFIABLE, "not_verifiable")
+
+#define WAL_STATUS_LIST \
+	WAL_STATUS(WAL_OK, "ok") \
+	WAL_STATUS(WAL_OK_END_OF_WAL, "ok_end_of_wal") \
+	WAL_STATUS(WAL_OK_SWITCHED, "ok_switched") \
+	WAL_STATUS(WAL_PARTIAL, "partial") \
+	WAL_STATUS(WAL_RECYCLED, "recycled") \
+	WAL_STATUS(WAL_UNUSED, "unused") \
+	WAL_STATUS(WAL_CORRUPT, "corrupt") \
+	WAL_STATUS(WAL_MISSING, "missing") \
+	WAL_STATUS(WAL_SIZE_MISMATCH, "size_mismatch") \
+	WAL_STATUS(WAL_FOREIGN_SYSTEM, "foreign_system") \
+	WAL_STATUS(WAL_UNSUPPORTED_VERSION, "unsupported_version") \
+	WAL_STATUS(WAL_REMOVED_DURING_SCAN, "removed_during_scan") \
+	WAL_STATUS(WAL_NOT_VERIFIABLE, "not_verifiable")
+
+typedef enum PageStatus
+{
+#define PAGE_STATUS(id, words) id,
+	PAGE_STATUS_LIST
+#undef PAGE_STATUS
+} PageStatus;
+
+typedef enum WalStatus
+{
+#define WAL_STATUS(id, words) id,
+	WAL_STATUS_LIST
+#undef WAL_STATUS
+} WalStatus;
+
+extern const char *page_status_name(PageStatus status);
+extern const char *wal_status_name(WalStatus status);
+
+#pragma GCC visibility pop
+
+#endif							/* FINDING_H */
