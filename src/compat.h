@@ -19,8 +19,8 @@
 /*
  * Defines an SQL-callable function.  LLVM must not import it into a JIT-ed
  * expression: the body refers to symbols that this library hides, and the JIT
- * resolves names through dlsym() (seen on 15 to 18; llvmjit's inliner honours
- * the noinline attribute).
+ * resolves names through dlsym().  llvmjit's inliner leaves alone what is marked
+ * noinline.
  */
 #define SQL_FUNCTION(name) \
 	PG_FUNCTION_INFO_V1(name); \
