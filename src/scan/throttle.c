@@ -1,0 +1,94 @@
+/*
+ * throttle.c
+ *	  A bound on the bytes read a second, shared by any number of processes.
+ *
+ * Every read takes a turn, and turns lie on one time line: a turn starts no
+ * sooner than the one before it has been paid for.  No unused time is saved
+ * up, so there are no bursts after a pause.
+ *
+ * The bound holds over any second, wherever it starts.  In a window of one
+ * second lie the whole turns of that second and at most one more that started
+ * at its edge, so turns are paid at rate - piece bytes a second and pieces are
+ * kept small (a sixteenth of the rate) when the rate is.  Where even one unit
+ * is more than half the rate, one unit a second or slower is all that can be
+ * done.
+ */
+#include "compat.h"
+
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/latch.h"
+#include "utils/timestamp.h"
+
+#include "scan/throttle.h"
+
+#define PIECES_PER_SECOND	16
+#define MAX_NAP				1000L	/* milliseconds */
+
+static uint64 cost(const Throttle *throttle, uint32 bytes);
+static void sleep_until(uint64 start);
+
+void
+throttle_init(Throttle *throttle, int32 max_rate, uint32 unit, uint32 wanted)
+{
+	uint64		piece;
+
+	if (max_rate < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("max_rate %d is negative", max_rate),
+				 errhint("The unit is kB/s; 0 means no limit.")));
+	throttle->rate = (uint64) max_rate * 1024;
+	pg_atomic_init_u64(&throttle->next, 0);
+	piece = Max(wanted, unit);
+	if (max_rate > 0)
+		piece = Min(piece, throttle->rate / PIECES_PER_SECOND);
+	throttle->max_piece = (uint32) Max(piece / unit * unit, unit);
+}
+
+void
+throttle_wait(Throttle *throttle, uint32 bytes)
+{
+	uint64		price;
+	uint64		next;
+	uint64		start;
+
+	if (throttle->rate == 0)
+		return;
+	price = cost(throttle, bytes);
+	next = pg_atomic_read_u64(&throttle->next);
+	do
+		start = Max(next, (uint64) GetCurrentTimestamp());
+	while (!pg_atomic_compare_exchange_u64(&throttle->next, &next,
+										   start + price));
+	sleep_until(start);
+}
+
+/* Microseconds that a turn takes. */
+static uint64
+cost(const Throttle *throttle, uint32 bytes)
+{
+	uint64		rate = throttle->rate;
+
+	if (rate >= 2 * (uint64) throttle->max_piece)
+		rate -= throttle->max_piece;
+	return ((uint64) bytes * USECS_PER_SEC + rate - 1) / rate;
+}
+
+static void
+sleep_until(uint64 start)
+{
+	for (;;)
+	{
+		uint64		now = (uint64) GetCurrentTimestamp();
+
+		CHECK_FOR_INTERRUPTS();
+		if (now >= start)
+			return;
+		(void) WaitLatch(MyLatch,
+						 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 Min((long) ((start - now + 999) / 1000), MAX_NAP),
+						 PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+	}
+}

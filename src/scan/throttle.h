@@ -1,0 +1,37 @@
+/*
+ * throttle.h
+ *	  A bound on the bytes read a second, shared by any number of processes.
+ */
+#ifndef THROTTLE_H
+#define THROTTLE_H
+
+#include "port/atomics.h"
+
+#pragma GCC visibility push(hidden)
+
+/* May lie in shared memory; the processes that share it need nothing else. */
+typedef struct Throttle
+{
+	uint64		rate;			/* bytes a second, 0: no bound */
+	uint32		max_piece;		/* bytes, the most that one turn may read */
+	pg_atomic_uint64 next;		/* microseconds: when the next turn may start */
+} Throttle;
+
+/*
+ * max_rate in kB/s; 0 is no bound, a negative one ERROR 22023.  unit is the
+ * least that can be read at once and wanted the most that the caller likes to
+ * read at once (bytes): a turn may read throttle->max_piece, which is a
+ * multiple of unit.
+ */
+extern void throttle_init(Throttle *throttle, int32 max_rate, uint32 unit,
+						  uint32 wanted);
+
+/*
+ * Waits for the turn to read bytes (at most max_piece); call before each read.
+ * Looks at interrupts: hold no lock.
+ */
+extern void throttle_wait(Throttle *throttle, uint32 bytes);
+
+#pragma GCC visibility pop
+
+#endif							/* THROTTLE_H */
