@@ -1,0 +1,380 @@
+# lib.sh: what the end-to-end benchmarks share: arguments, throw-away clusters,
+# rows of results.  POSIX sh (plus date +%N of GNU); sourced, never executed.
+#
+# A part looks like this:
+#
+#	#!/bin/sh
+#	# pages.sh --pg-config PATH --size SMALL|MEDIUM|LARGE|BYTES --out DIR [--preload LIBRARY]
+#	set -eu
+#	. "$(dirname "$0")/lib.sh"
+#	bench_begin pages "$@"			# arguments, scratch folder, clean-up, CSV head
+#	bench_need 3000000000 1000000000	# bytes of disk and of memory, or a clear refusal
+#	bench_stage						# builds the extension and stages it
+#	bench_cluster main "--data-checksums" "shared_buffers = 64MB
+#	autovacuum = off"				# initdb options, lines of postgresql.conf
+#	bench_start main				# also makes it the one that bench_sql talks to
+#	bench_sql "CREATE EXTENSION crc32c_accel"
+#	for run in $(bench_runs 5); do	# interleave what is compared within a run
+#		for variant in off on; do
+#			bench_timed bench_sql "SELECT count(*) FROM t"	# sets elapsed (seconds)
+#			bench_row warm "$variant" elapsed s "$run" "$elapsed"
+#		done
+#	done
+#	bench_stop main
+#
+# After bench_begin these are set:
+#	pg_config, bindir		the server's installation
+#	pg_major				15, 17, ...
+#	size, size_bytes		as given; SMALL 256 MB, MEDIUM 2 GB, LARGE 16 GB
+#	out						folder of the results (exists)
+#	preload					library for the preload slot, or ""
+#	scratch					scratch folder (under TMPDIR), owned by the server's user
+#	top						the source tree
+#
+# and these functions do the work:
+#	bench_row CASE VARIANT METRIC UNIT RUN VALUE	one line of DIR/<part>.csv, whose
+#							columns are part,case,variant,metric,unit,run,value (no
+#							commas within; run counts from 1, 0 for what has no runs)
+#	bench_missing CASE VARIANT REASON	a row that says why there is no figure
+#							(metric "missing"; the reason is printed and kept)
+#	bench_note KEY VALUE	a fact for the report's head (settings, versions)
+#	bench_log WORDS...		progress, on standard error, with the seconds so far
+#	bench_fail WORDS...		ends the part with a message
+#	bench_need DISK MEMORY	refuses when there is less, in bytes
+#	bench_runs N			the numbers 1..N
+#	bench_stage				builds a copy of the tree, stages it under $scratch/stage
+#	bench_cluster NAME INITDB_OPTIONS CONF_LINES	makes a cluster, not started
+#	bench_conf NAME CONF_LINES		appends settings (reload or restart yourself)
+#	bench_start NAME, bench_stop NAME [MODE], bench_restart NAME, bench_reload NAME
+#	bench_use NAME			the cluster that PGHOST and so on point to
+#	bench_sql SQL			psql -XAtq, stops at the first error
+#	bench_client CMD...		a client program as the unprivileged user, pinned apart
+#							from the server when the machine has four CPUs or more
+#	as_user CMD...			anything as the unprivileged user (servers refuse root)
+#	bench_timed CMD...		runs it, sets elapsed to seconds (nanosecond clock)
+#	bench_cluster_cpu NAME	CPU seconds that all processes of a cluster have used
+#	bench_cluster_io NAME	"read written": bytes at the storage layer since its start
+#							(live processes only)
+#	bench_wal_lsn			bytes of WAL written so far
+#	bench_data NAME			the data directory
+#
+# Started by root, everything that touches a cluster runs as the user
+# ACCEL_TEST_USER (default postgres).  The script that you see is watched by a
+# second copy of itself, which stops the servers and removes the scratch folder
+# whatever ends it: an interrupted run leaves nothing behind.
+
+# shellcheck shell=sh disable=SC2034	# variables are the interface
+
+bench_log()
+{
+	printf '[%s %4ds] %s\n' "$bench_part" "$(($(date +%s) - bench_started))" "$*" >&2
+}
+
+bench_fail()
+{
+	printf 'bench/%s.sh: %s\n' "${bench_part:-run}" "$*" >&2
+	exit 1
+}
+
+bench_usage()
+{
+	echo "usage: bench/$bench_part.sh [--pg-config PATH] [--size SMALL|MEDIUM|LARGE|BYTES] [--out DIR] [--preload LIBRARY]" >&2
+	exit 2
+}
+
+# SMALL, MEDIUM, LARGE, or a number with kB, MB, GB
+bench_bytes()
+{
+	case $1 in
+		SMALL) echo 268435456 ;;
+		MEDIUM) echo 2147483648 ;;
+		LARGE) echo 17179869184 ;;
+		*)
+			digits=${1%%[!0-9]*}
+			case "$digits:${1#"$digits"}" in
+				:*) return 1 ;;
+				*:) echo "$digits" ;;
+				*:k | *:kB) echo $((digits * 1024)) ;;
+				*:M | *:MB) echo $((digits * 1024 * 1024)) ;;
+				*:G | *:GB) echo $((digits * 1024 * 1024 * 1024)) ;;
+				*) return 1 ;;
+			esac
+			;;
+	esac
+}
+
+bench_begin()
+{
+	bench_part=$1
+	shift
+	bench_arguments "$@"
+	bench_started=$(date +%s)
+	# the watched copy goes on; the first one stays here until it has ended
+	[ -n "${BENCH_SCRATCH:-}" ] || bench_watch "$@"
+	scratch=$BENCH_SCRATCH
+	bench_csv=$out/$bench_part.csv
+	echo "part,case,variant,metric,unit,run,value" >"$bench_csv"
+	: >"$out/$bench_part.notes"
+	bench_note server "$("$pg_config" --version)"
+}
+
+bench_arguments()
+{
+	top=$(cd "$(dirname "$0")/.." && pwd)
+	pg_config=pg_config size=SMALL out='' preload=''
+	while [ $# -gt 0 ]; do
+		case $1 in
+			--pg-config | --size | --out | --preload)
+				[ $# -ge 2 ] || bench_usage
+				;;
+			*) bench_usage ;;
+		esac
+		case $1 in
+			--pg-config) pg_config=$2 ;;
+			--size) size=$2 ;;
+			--out) out=$2 ;;
+			--preload) preload=$2 ;;
+		esac
+		shift 2
+	done
+	size_bytes=$(bench_bytes "$size") || bench_fail "no size: \"$size\" (SMALL, MEDIUM, LARGE or bytes, kB, MB, GB)"
+	command -v "$pg_config" >/dev/null || bench_fail "no pg_config at \"$pg_config\""
+	bindir=$("$pg_config" --bindir)
+	pg_major=$("$pg_config" --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')
+	out=${out:-$top/bench/out}
+	mkdir -p "$out"
+	out=$(cd "$out" && pwd)
+	bench_user=$(id -un)
+	[ "$(id -u)" != 0 ] || bench_user=${ACCEL_TEST_USER:-postgres}
+	id "$bench_user" >/dev/null 2>&1 || bench_fail "started by root, but there is no user \"$bench_user\" for the servers (set ACCEL_TEST_USER)"
+}
+
+# Runs this script again in a session of its own, waits, cleans up, exits.
+bench_watch()
+{
+	scratch=$(mktemp -d "${TMPDIR:-/tmp}/crc32c_bench.XXXXXX")
+	[ "$(id -u)" != 0 ] || chown "$bench_user" "$scratch"
+	bench_child=''
+	trap bench_cleanup EXIT
+	trap 'exit 130' INT HUP
+	trap 'exit 143' TERM
+	BENCH_SCRATCH=$scratch setsid sh "$0" "$@" &
+	bench_child=$!
+	bench_status=0
+	wait "$bench_child" || bench_status=$?
+	exit "$bench_status"
+}
+
+bench_cleanup()
+{
+	bench_status=$?
+	trap '' INT TERM HUP
+	[ -z "$bench_child" ] || kill -s TERM -- "-$bench_child" 2>/dev/null || :
+	[ -z "$bench_child" ] || wait "$bench_child" 2>/dev/null || :
+	for pidfile in "$scratch"/*.data/postmaster.pid; do
+		[ -f "$pidfile" ] || continue
+		as_user "$bindir/pg_ctl" -D "$(dirname "$pidfile")" -m immediate -w stop >/dev/null 2>&1 || :
+	done
+	rm -rf "$scratch"
+	exit "$bench_status"
+}
+
+# --- results ---------------------------------------------------------------
+
+bench_row()
+{
+	[ $# -eq 6 ] || bench_fail "bench_row wants 6 arguments, got $#: $*"
+	printf '%s,%s,%s,%s,%s,%s,%s\n' "$bench_part" "$@" >>"$bench_csv"
+}
+
+bench_missing()
+{
+	printf '%s,%s,%s,missing,,0,%s\n' "$bench_part" "$1" "$2" "$(echo "$3" | tr ',\n' '; ')" >>"$bench_csv"
+	bench_log "$1, $2: $3"
+}
+
+bench_note()
+{
+	printf '%s\t%s\n' "$1" "$2" >>"$out/$bench_part.notes"
+}
+
+bench_runs()
+{
+	seq 1 "$1"
+}
+
+bench_timed()
+{
+	bench_t0=$(date +%s%N)
+	"$@"
+	bench_t1=$(date +%s%N)
+	elapsed=$(bench_seconds $((bench_t1 - bench_t0)))
+}
+
+bench_seconds()	# nanoseconds
+{
+	printf '%d.%06d' $(($1 / 1000000000)) $(($1 % 1000000000 / 1000))
+}
+
+# --- machine ---------------------------------------------------------------
+
+bench_need()
+{
+	disk=$(df -Pk "$scratch" | awk 'NR == 2 {print $4}')
+	memory=$(awk '/^MemAvailable/ {print $2}' /proc/meminfo)
+	[ "$disk" -ge $(($1 / 1024)) ] ||
+		bench_fail "size $size needs $(($1 / 1048576)) MB of disk under $scratch, $((disk / 1024)) MB are free (a smaller --size, or another TMPDIR)"
+	[ "$memory" -ge $(($2 / 1024)) ] ||
+		bench_fail "size $size needs $(($2 / 1048576)) MB of memory, $((memory / 1024)) MB are available (a smaller --size)"
+}
+
+# Four CPUs or more: clients on the first two, servers on the others.
+bench_pinned()	# server|client CMD...
+{
+	cpus=$(nproc)
+	role=$1
+	shift
+	if [ "$cpus" -lt 4 ] || ! command -v taskset >/dev/null; then
+		"$@"
+	elif [ "$role" = server ]; then
+		taskset -c "2-$((cpus - 1))" "$@"
+	else
+		taskset -c 0-1 "$@"
+	fi
+}
+
+as_user()
+{
+	if [ "$(id -u)" = 0 ]; then
+		setpriv --reuid="$bench_user" --regid="$(id -g "$bench_user")" --init-groups \
+			env HOME="$scratch" USER="$bench_user" "$@"
+	else
+		"$@"
+	fi
+}
+
+bench_client()
+{
+	bench_pinned client as_user "$@"
+}
+
+# --- clusters --------------------------------------------------------------
+
+bench_stage()
+{
+	bench_log "building and staging the extension"
+	mkdir "$scratch/tree"
+	(cd "$top" && tar cf - Makefile crc32c_accel.control sql src test) | (cd "$scratch/tree" && tar xf -)
+	(
+		cd "$scratch/tree"
+		find . \( -name '*.o' -o -name '*.bc' -o -name '*.so' \) -exec rm -f {} +
+		make -s -j"$(nproc)" PG_CONFIG="$pg_config" install DESTDIR="$scratch/stage"
+	) >"$scratch/build.log" 2>&1 || {
+		cat "$scratch/build.log" >&2
+		bench_fail "the extension does not build"
+	}
+	{
+		if [ "$pg_major" -ge 18 ]; then
+			echo "extension_control_path = '$scratch/stage$("$pg_config" --sharedir):\$system'"
+		else
+			echo "extension_destdir = '$scratch/stage'"
+		fi
+		echo "dynamic_library_path = '$scratch/stage$("$pg_config" --pkglibdir):\$libdir'"
+	} >"$scratch/staged.conf"
+	chmod -R a+rX "$scratch/stage" "$scratch/staged.conf"
+}
+
+bench_data()
+{
+	echo "$scratch/$1.data"
+}
+
+bench_cluster()
+{
+	bench_log "initdb of cluster $1"
+	# shellcheck disable=SC2086	# options are split on purpose
+	as_user "$bindir/initdb" -D "$scratch/$1.data" -A trust -U bench --no-sync \
+		-E UTF8 --no-locale $2 >"$scratch/$1.initdb.log" 2>&1 || {
+		cat "$scratch/$1.initdb.log" >&2
+		bench_fail "initdb failed"
+	}
+	as_user mkdir "$scratch/$1.sock"
+	bench_conf "$1" "listen_addresses = ''
+unix_socket_directories = '$scratch/$1.sock'
+logging_collector = off
+$(cat "$scratch/staged.conf" 2>/dev/null || :)
+$3"
+}
+
+bench_conf()
+{
+	printf '%s\n' "$2" >>"$scratch/$1.data/postgresql.conf"
+}
+
+bench_use()
+{
+	PGHOST=$scratch/$1.sock PGUSER=bench PGDATABASE=postgres PGPORT=5432
+	export PGHOST PGUSER PGDATABASE PGPORT
+}
+
+bench_start()
+{
+	bench_use "$1"
+	: >>"$scratch/$1.log"
+	[ "$(id -u)" != 0 ] || chown "$bench_user" "$scratch/$1.log"
+	bench_pinned server as_user "$bindir/pg_ctl" -D "$scratch/$1.data" -l "$scratch/$1.log" \
+		-w -t 300 start >/dev/null || {
+		tail -20 "$scratch/$1.log" >&2
+		bench_fail "cluster $1 does not start"
+	}
+}
+
+bench_stop()
+{
+	as_user "$bindir/pg_ctl" -D "$scratch/$1.data" -m "${2:-fast}" -w -t 300 stop >/dev/null
+}
+
+bench_restart()
+{
+	bench_stop "$1"
+	bench_start "$1"
+}
+
+bench_reload()
+{
+	as_user "$bindir/pg_ctl" -D "$scratch/$1.data" reload >/dev/null
+	sleep 0.3
+}
+
+bench_sql()
+{
+	bench_client "$bindir/psql" -XAtq -v ON_ERROR_STOP=1 -c "$1"
+}
+
+bench_wal_lsn()
+{
+	bench_sql "SELECT pg_current_wal_insert_lsn() - '0/0'"
+}
+
+bench_pids()	# NAME: the postmaster and its children
+{
+	postmaster=$(head -1 "$scratch/$1.data/postmaster.pid")
+	echo "$postmaster"
+	cat "/proc/$postmaster/task/$postmaster/children" 2>/dev/null || ps -o pid= --ppid "$postmaster"
+}
+
+# Own time of each, and of the children that the postmaster has waited for.
+bench_cluster_cpu()
+{
+	for pid in $(bench_pids "$1"); do
+		cat "/proc/$pid/stat" 2>/dev/null || :
+	done | sed 's/^.*) //' | awk -v hz="$(getconf CLK_TCK)" \
+		'{ticks += $12 + $13 + (NR == 1 ? $14 + $15 : 0)} END {printf "%.2f\n", ticks / hz}'
+}
+
+bench_cluster_io()
+{
+	for pid in $(bench_pids "$1"); do
+		cat "/proc/$pid/io" 2>/dev/null || :
+	done | awk '/^read_bytes/ {r += $2} /^write_bytes/ {w += $2} END {printf "%d %d\n", r, w}'
+}
