@@ -126,6 +126,27 @@ COMMENT ON FUNCTION checksum_self_test() IS
 -- Files and large objects
 --
 
+CREATE FUNCTION crc32c_file(
+	filename text,
+	"offset" bigint DEFAULT 0,
+	length bigint DEFAULT NULL,
+	missing_ok boolean DEFAULT false)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'accel_crc32c_file'
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL SAFE;
+COMMENT ON FUNCTION crc32c_file(text, bigint, bigint, boolean) IS
+'CRC-32C of a server file or of a part of it, as crc32c(pg_read_binary_file(...)) in bounded memory; relative names mean the data directory';
+REVOKE ALL ON FUNCTION crc32c_file(text, bigint, bigint, boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION crc32c_file(text, bigint, bigint, boolean)
+TO pg_read_server_files;
+
+CREATE FUNCTION crc32c_lo(loid oid)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'accel_crc32c_lo'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION crc32c_lo(oid) IS
+'CRC-32C of a large object, as crc32c(lo_get(loid)) in bounded memory; needs the right to read the large object';
+
 --
 -- WAL
 --

@@ -95,6 +95,10 @@ file_scan_error(FileScanResult result, const char *path)
 				 errmsg("\"%s\" is not a regular file", path)));
 	if (result == FILE_SCAN_MISSING)
 		errno = ENOENT;
+	if (errno == ELOOP || errno == ENAMETOOLONG)	/* XX000 to the server */
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_NAME),
+				 errmsg("could not open file \"%s\" for reading: %m", path)));
 	ereport(ERROR,
 			(errcode_for_file_access(),
 			 errmsg("could not open file \"%s\" for reading: %m", path)));

@@ -15,16 +15,18 @@
  */
 #include "compat.h"
 
+#include "datatype/timestamp.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "portability/instr_time.h"
 #include "storage/latch.h"
-#include "utils/timestamp.h"
 
 #include "scan/throttle.h"
 
 #define PIECES_PER_SECOND	16
 #define MAX_NAP				1000L	/* milliseconds */
 
+static uint64 clock_now(void);
 static uint64 cost(const Throttle *throttle, uint32 bytes);
 static void sleep_until(uint64 start);
 
@@ -58,10 +60,20 @@ throttle_wait(Throttle *throttle, uint32 bytes)
 	price = cost(throttle, bytes);
 	next = pg_atomic_read_u64(&throttle->next);
 	do
-		start = Max(next, (uint64) GetCurrentTimestamp());
+		start = Max(next, clock_now());
 	while (!pg_atomic_compare_exchange_u64(&throttle->next, &next,
 										   start + price));
 	sleep_until(start);
+}
+
+/* Microseconds; monotonic, and the same clock in every process. */
+static uint64
+clock_now(void)
+{
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	return INSTR_TIME_GET_MICROSEC(now);
 }
 
 /* Microseconds that a turn takes. */
@@ -80,7 +92,7 @@ sleep_until(uint64 start)
 {
 	for (;;)
 	{
-		uint64		now = (uint64) GetCurrentTimestamp();
+		uint64		now = clock_now();
 
 		CHECK_FOR_INTERRUPTS();
 		if (now >= start)
