@@ -1,18 +1,23 @@
 #!/bin/sh
-# server.sh PG_CONFIG regress|tap [SCRIPT...]
+# server.sh PG_CONFIG regress|pgtap|tap [SCRIPT...]
 #
-# Runs the pg_regress scripts (sql/) or the TAP tests (test/t/) against servers
-# of one PostgreSQL installation without installing anything: the extension is
-# built from a copy of this tree and staged under a scratch folder.  Started by
-# root, the servers run as the user ACCEL_TEST_USER (default postgres).
+# Runs the pg_regress scripts (sql/), the pgTAP scripts (test/pgtap/) or the TAP
+# tests (test/t/) against servers of one PostgreSQL installation without
+# installing anything: the extension is built from a copy of this tree and
+# staged under a scratch folder.  Started by root, the servers run as the user
+# ACCEL_TEST_USER (default postgres).
 #
 #	KERNEL=name PAGE_KERNEL=name	force kernels in every server (regress)
+#	BUILD="with_llvm=no ..."		more arguments for make
+#	PROVE_FLAGS=-v					arguments for prove (pgtap, tap)
+#	LONG=1							tests take their long form
 #	KEEP=1							leave the scratch folder
 #	UPDATE=1						write expected/ from the results (then read the diff!)
 set -eu
 
-pg_config=${1:?usage: server.sh PG_CONFIG regress|tap [SCRIPT...]}
-what=${2:?usage: server.sh PG_CONFIG regress|tap [SCRIPT...]}
+usage="usage: server.sh PG_CONFIG regress|pgtap|tap [SCRIPT...]"
+pg_config=${1:?$usage}
+what=${2:?$usage}
 shift 2
 top=$(cd "$(dirname "$0")/.." && pwd)
 user=${ACCEL_TEST_USER:-postgres}
@@ -20,10 +25,18 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/crc32c_accel.XXXXXX")
 bindir=$("$pg_config" --bindir)
 libdir=$("$pg_config" --pkglibdir)
 sharedir=$("$pg_config" --sharedir)
+pgxs=$(dirname "$(dirname "$("$pg_config" --pgxs)")")
+server_running=
 
 cleanup()
 {
-	[ -n "${KEEP:-}" ] && echo "kept: $scratch" || rm -rf "$scratch"
+	[ -z "$server_running" ] ||
+		as_user "$bindir/pg_ctl" -D "$scratch/data" -m immediate stop >/dev/null
+	if [ -n "${KEEP:-}" ]; then
+		echo "kept: $scratch"
+	else
+		rm -rf "$scratch"
+	fi
 }
 trap cleanup EXIT
 trap 'exit 130' INT TERM
@@ -39,55 +52,147 @@ as_user()	# runs a command as an unprivileged user: servers refuse root
 	fi
 }
 
-(cd "$top" && tar cf - Makefile crc32c_accel.control sql src expected test) |
-	(mkdir "$scratch/tree" && cd "$scratch/tree" && tar xf -)
-cd "$scratch/tree"
-find . -name '*.o' -o -name '*.bc' -o -name '*.so' | xargs rm -f
-stage=$scratch/stage
-make -s -j"$(nproc)" PG_CONFIG="$pg_config" install DESTDIR="$stage" >"$scratch/build.log" 2>&1 || {
-	cat "$scratch/build.log" >&2
-	exit 1
+# Builds and stages a copy of the tree; staged.conf makes a server find it.
+stage_extension()
+{
+	stage=$scratch/stage
+	mkdir "$scratch/tree"
+	(cd "$top" && tar cf - --exclude='*.o' --exclude='*.bc' --exclude='*.so' \
+		Makefile crc32c_accel.control sql src expected test) |
+		(cd "$scratch/tree" && tar xf -)
+	cd "$scratch/tree"
+	# shellcheck disable=SC2086	# BUILD holds several arguments
+	make -s -j"$(nproc)" PG_CONFIG="$pg_config" ${BUILD:-} install \
+		DESTDIR="$stage" >"$scratch/build.log" 2>&1 || {
+		cat "$scratch/build.log" >&2
+		exit 1
+	}
+	{
+		if [ "$("$pg_config" --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')" -ge 18 ]; then
+			echo "extension_control_path = '$stage$sharedir:\$system'"
+		else
+			echo "extension_destdir = '$stage'"
+		fi
+		echo "dynamic_library_path = '$stage$libdir:\$libdir'"
+	} >"$scratch/staged.conf"
 }
 
+# A script that fails unless the servers really use the forced kernels (a value
+# that the parameter refuses would leave the default with a warning).  CRC-32 has
+# no parameter: its kernels run in the server's self-test, listed in a file.
+forced_script()
 {
-	if [ "$("$pg_config" --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')" -ge 18 ]; then
-		echo "extension_control_path = '$stage$sharedir:\$system'"
-	else
-		echo "extension_destdir = '$stage'"
-	fi
-	echo "dynamic_library_path = '$stage$libdir:\$libdir'"
-} >"$scratch/staged.conf"
+	cat >sql/forced.sql <<END
+CREATE EXTENSION crc32c_accel;
+SELECT count(*) AS forced FROM checksum_kernels() WHERE selected AND (algorithm, kernel) IN
+	(('crc32c', '$KERNEL'), ('page', '$PAGE_KERNEL'));
+COPY (SELECT format('ran kernel crc32/%s', kernel) FROM checksum_self_test()
+	WHERE algorithm = 'crc32' AND cases > 0 AND failures = 0) TO '$scratch/out/ran';
+DROP EXTENSION crc32c_accel;
+END
+	{
+		sed '/^COPY/,$d' sql/forced.sql
+		printf ' forced \n--------\n      2\n(1 row)\n\n'
+		sed -n '/^COPY/,$p' sql/forced.sql
+	} >expected/forced.out
+}
 
+run_regress()	# script...
+{
+	cp "$scratch/staged.conf" "$scratch/regress.conf"
+	if [ -n "${KERNEL:-}" ]; then
+		: "${PAGE_KERNEL:=portable}"
+		cat >>"$scratch/regress.conf" <<END
+session_preload_libraries = crc32c_accel
+crc32c_accel.kernel = $KERNEL
+crc32c_accel.page_kernel = $PAGE_KERNEL
+END
+		forced_script
+		set -- forced "$@"
+	fi
+	for script in "$@"; do	# pg_regress stops at a missing expected file
+		[ -z "${UPDATE:-}" ] || touch "expected/$script.out"
+	done
+	mkdir "$scratch/out"
+	as_user "$pgxs/test/regress/pg_regress" \
+		--temp-instance="$scratch/instance" --temp-config="$scratch/regress.conf" \
+		--bindir="$bindir" --inputdir=. --outputdir="$scratch/out" \
+		--encoding=UTF8 --no-locale "$@" || {
+		status=$?
+		if [ -n "${UPDATE:-}" ]; then
+			rm -f "$scratch/out/results/forced.out"
+			cp "$scratch"/out/results/*.out "$top/expected/" && exit 0
+		fi
+		cat "$scratch/out/regression.diffs"
+		exit $status
+	}
+	if [ -n "${KERNEL:-}" ]; then
+		printf 'ran kernel %s\n' "crc32c/$KERNEL" "page/$PAGE_KERNEL"
+		cat "$scratch/out/ran"
+	fi
+}
+
+# One cluster, one database a script; psql prints TAP.
+run_pgtap()	# script...
+{
+	cat >"$scratch/run_one" <<END
+#!/bin/sh
+name=\$(basename "\$1" .sql)
+"$bindir/createdb" -h "$scratch/socket" -U postgres "\$name" &&
+	exec "$bindir/psql" -h "$scratch/socket" -U postgres -d "\$name" -XqAt \\
+		-v ON_ERROR_STOP=1 -P pager=off -f "\$1"
+END
+	chmod 755 "$scratch/run_one"
+	mkdir "$scratch/socket"
+	as_user "$bindir/initdb" -D "$scratch/data" -U postgres -A trust -N -k \
+		--encoding=UTF8 --no-locale >"$scratch/initdb.log" 2>&1 ||
+		{ cat "$scratch/initdb.log"; exit 1; }
+	{
+		cat "$scratch/staged.conf"
+		echo "listen_addresses = ''"
+		echo "unix_socket_directories = '$scratch/socket'"
+	} >>"$scratch/data/postgresql.conf"
+	as_user "$bindir/pg_ctl" -D "$scratch/data" -l "$scratch/server.log" -s -w start ||
+		{ cat "$scratch/server.log"; exit 1; }
+	server_running=1
+	# shellcheck disable=SC2086
+	as_user env LC_ALL=C prove ${PROVE_FLAGS:-} --ext .sql --exec "$scratch/run_one" "$@" || {
+		tail -20 "$scratch/server.log"
+		exit 1
+	}
+}
+
+run_tap()	# script...
+{
+	mkdir "$scratch/tap"
+	# shellcheck disable=SC2086
+	as_user env PERL5LIB="$pgxs/test/perl:$scratch/tree/test/t" \
+		PATH="$bindir:$PATH" PG_REGRESS="$pgxs/test/regress/pg_regress" \
+		ACCEL_STAGED_CONF="$scratch/staged.conf" TESTDIR="$scratch/tap" \
+		TESTDATADIR="$scratch/tap/data" TESTLOGDIR="$scratch/tap/log" \
+		LONG="${LONG:-}" LC_ALL=C prove ${PROVE_FLAGS:-} "$@"
+}
+
+stage_extension
 case $what in
 	regress)
-		cp "$scratch/staged.conf" "$scratch/regress.conf"
-		# initdb of pg_regress makes no checksums before 18: set them by option
-		[ -z "${KERNEL:-}" ] || echo "crc32c_accel.kernel = $KERNEL
-session_preload_libraries = crc32c_accel" >>"$scratch/regress.conf"
-		[ -z "${PAGE_KERNEL:-}" ] || echo "crc32c_accel.page_kernel = $PAGE_KERNEL" >>"$scratch/regress.conf"
-		[ $# -gt 0 ] || set -- $(ls sql | grep -v -e -- | sed 's/\.sql$//')
-		for script in "$@"; do	# pg_regress stops at a missing expected file
-			[ -n "${UPDATE:-}" ] && touch "expected/$script.out"
-		done
-		mkdir "$scratch/out"
-		as_user "$("$pg_config" --pgxs | sed 's|/makefiles/pgxs.mk||')/test/regress/pg_regress" \
-			--temp-instance="$scratch/instance" --temp-config="$scratch/regress.conf" \
-			--bindir="$bindir" --inputdir=. --outputdir="$scratch/out" \
-			--encoding=UTF8 --no-locale "$@" || {
-			status=$?
-			[ -n "${UPDATE:-}" ] && cp "$scratch"/out/results/*.out "$top/expected/" && exit 0
-			cat "$scratch/out/regression.diffs"
-			exit $status
-		}
+		if [ $# -eq 0 ]; then
+			for script in sql/*.sql; do
+				case $script in
+					*--*) ;;
+					*) set -- "$@" "$(basename "$script" .sql)" ;;
+				esac
+			done
+		fi
+		run_regress "$@"
+		;;
+	pgtap)
+		[ $# -gt 0 ] || set -- test/pgtap/*.sql
+		run_pgtap "$@"
 		;;
 	tap)
 		[ $# -gt 0 ] || set -- test/t/*.pl
-		mkdir "$scratch/tap"
-		as_user env PERL5LIB="$("$pg_config" --pgxs | sed 's|/makefiles/pgxs.mk||')/test/perl:$scratch/tree/test/t" \
-			PATH="$bindir:$PATH" PG_REGRESS="$("$pg_config" --pgxs | sed 's|/makefiles/pgxs.mk||')/test/regress/pg_regress" \
-			ACCEL_STAGED_CONF="$scratch/staged.conf" TESTDIR="$scratch/tap" \
-			TESTDATADIR="$scratch/tap/data" TESTLOGDIR="$scratch/tap/log" \
-			LC_ALL=C prove "$@"
+		run_tap "$@"
 		;;
 	*)
 		echo "server.sh: unknown part $what" >&2

@@ -1,0 +1,36 @@
+#!/bin/sh
+# prepare.sh [PART...]: installs what the parts of run.sh need (all by default)
+# and makes the chroots with the servers that this Debian does not package.
+# Runs as root or as a user with sudo.  Nothing that is there is touched.
+set -eu
+top=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=test/lib.sh
+. "$top/test/lib.sh"
+
+[ $# -gt 0 ] || set -- unit regress pgtap tap matrix fuzz gates
+[ -n "$(native_major)" ] || as_root apt-get update >/dev/null 2>&1 || true
+major=$(native_major)
+[ -n "$major" ] || die "apt knows no postgresql package"
+
+packages="gcc make libc6-dev perl python3 git"
+server="postgresql-$major postgresql-server-dev-$major"
+chroots=
+for part in "$@"; do
+	case $part in
+		unit) packages="$packages clang zlib1g-dev" ;;
+		regress) packages="$packages $server" chroots="15 17 18" ;;
+		pgtap) packages="$packages $server postgresql-$major-pgtap" chroots="15 17 18" ;;
+		tap) packages="$packages $server libipc-run-perl" chroots="15 17 18" ;;
+		matrix) packages="$packages $server clang qemu-user-static qemu-system-x86
+			gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross mmdebstrap valgrind" ;;
+		fuzz) packages="$packages clang" ;;
+		gates) packages="$packages $server clang shellcheck python3-venv python3-pip" ;;
+		*) die "unknown part: $part" ;;
+	esac
+done
+# shellcheck disable=SC2086
+install_packages $packages
+need_test_user
+for version in $chroots; do
+	[ "$version" = "$major" ] || need_chroot "$version"
+done

@@ -1,0 +1,261 @@
+#!/bin/sh
+# run.sh [PART...] [--long]: runs the tests of this project.
+#
+#	parts: unit regress pgtap tap matrix fuzz gates (default: all)
+#
+# Installs what they need (prepare.sh), runs them on this machine's PostgreSQL
+# and on 17 and 18 in chroots, two at a time, and prints what ran where, which
+# kernels ran, what was skipped and why.  Something expected that did not run
+# is a failure.  README.md beside this file tells what each part does.
+#
+#	JOBS=n		how many at a time (default: 2, or 1 on a single core)
+#	KEEP=1		leave the logs
+#	PREPARED=1	install nothing
+#	ACCEL_CACHE	where the chroots are (default /var/cache/crc32c_accel)
+set -eu
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=test/lib.sh
+. "$top/test/lib.sh"
+
+all_parts="unit regress pgtap tap matrix fuzz gates"
+parts=
+LONG=
+for argument in "$@"; do
+	case $argument in
+		--long) LONG=1 ;;
+		unit | regress | pgtap | tap | matrix | fuzz | gates)
+			parts="$parts $argument" ;;
+		*) die "usage: run.sh [$all_parts] [--long]" ;;
+	esac
+done
+[ -n "$parts" ] || parts=$all_parts
+export LONG
+
+started=$(date +%s)
+# shellcheck disable=SC2086
+[ -n "${PREPARED:-}" ] || sh "$top/test/prepare.sh" $parts
+need_test_user
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/crc32c_accel_run.XXXXXX")
+chmod 755 "$scratch"
+mkdir "$scratch/jobs"
+cleanup()
+{
+	if [ -n "${KEEP:-}" ]; then
+		say "kept: $scratch"
+	else
+		rm -rf "$scratch"
+	fi
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+native=$(native_major)
+others=
+for version in 15 17 18; do
+	[ "$version" = "$native" ] || others="$others $version"
+done
+pg_config=$(pg_config_of "$native")
+
+# The kernels of this CPU: each of them must run.
+gcc -std=gnu11 -I"$top/src" -o "$scratch/list_kernels" "$top/test/list_kernels.c" \
+	"$top"/src/kernel/*.c || die "the kernel list does not build"
+"$scratch/list_kernels" >"$scratch/kernels"
+
+available()	# algorithm: its kernels that this CPU runs, best first
+{
+	awk -v a="$1" '$1 == a && $4 == "available" {print $2}' "$scratch/kernels"
+}
+
+number=100
+# job PART WHERE WHAT SCRIPT: queues the shell command line SCRIPT
+job()
+{
+	number=$((number + 1))
+	dir=$scratch/jobs/$number
+	mkdir "$dir"
+	printf '%s\n' "$1" >"$dir/part"
+	printf '%s\n' "$2" >"$dir/where"
+	printf '%s\n' "$3" >"$dir/what"
+	printf '%s\n' "$4" >"$dir/command"
+}
+
+# server_job PART VERSION WHAT ENVIRONMENT ARGUMENTS: one run of server.sh
+server_job()
+{
+	if [ "$2" = "$native" ]; then
+		job "$1" "$2" "$3" "$4 sh test/server.sh $pg_config $5"
+	else
+		job "$1" "$2" "$3" \
+			"in_chroot $ACCEL_CACHE/pg$2 . '$4 sh test/server.sh pg_config $5'"
+	fi
+}
+
+# regress: once per kernel.  A run forces one CRC-32C and one page kernel; the
+# shorter list is padded with its best.
+regress_jobs()
+{
+	pages=$(available page)
+	for kernel in $(available crc32c); do
+		# shellcheck disable=SC2086
+		set -- $pages
+		page=${1:-$(available page | head -1)}
+		pages=$(printf '%s\n' "$pages" | sed 1d)
+		server_job regress "$native" "crc32c/$kernel page/$page" \
+			"KERNEL=$kernel PAGE_KERNEL=$page" regress
+	done
+	best=$(available crc32c | head -1)
+	for page in $pages; do
+		server_job regress "$native" "crc32c/$best page/$page" \
+			"KERNEL=$best PAGE_KERNEL=$page" regress
+	done
+	server_job regress "$native" "without bitcode" "BUILD=with_llvm=no" regress
+	for version in $others; do
+		server_job regress "$version" "best kernels" "" regress
+		server_job regress "$version" "crc32c/slicing8 page/portable" \
+			"KERNEL=slicing8 PAGE_KERNEL=portable" regress
+	done
+}
+
+script_job()	# part, where, what, script, argument...
+{
+	part=$1 where=$2 what=$3 script=$4
+	shift 4
+	if [ -f "$top/$script" ]; then
+		job "$part" "$where" "$what" "sh $script $*"
+	else
+		job "$part" "$where" "$what" "echo 'missing: $script'; exit 1"
+	fi
+}
+
+long=${LONG:+--long}
+# shellcheck disable=SC2086	# $long is one word or none
+for part in $parts; do
+	case $part in
+		unit) script_job unit host "kernels and judges" test/unit/run.sh $long ;;
+		regress) regress_jobs ;;
+		pgtap)
+			for version in $native $others; do
+				server_job pgtap "$version" "catalog contract" "" pgtap
+			done
+			;;
+		tap)
+			for version in $native $others; do
+				server_job tap "$version" "clusters" "PROVE_FLAGS=-v LONG=$LONG" tap
+			done
+			;;
+		fuzz) script_job fuzz host "fuzz targets" test/fuzz/run.sh $long ;;
+		matrix)
+			for script in "$top"/test/matrix/*.sh; do
+				script_job matrix host "$(basename "$script" .sh)" \
+					"test/matrix/$(basename "$script")" $long
+			done
+			;;
+		gates)
+			for script in "$top"/test/gates/*.sh; do
+				case $script in
+					*/layers.sh | */symbols.sh) continue ;;	# run by build.sh
+				esac
+				script_job gates host "$(basename "$script" .sh)" \
+					"test/gates/$(basename "$script")" "$pg_config"
+			done
+			;;
+	esac
+done
+
+# Runs one job and prints its line; the lines a runner closes with go below.
+cat >"$scratch/one" <<'END'
+dir=$1
+. "$TOP/test/lib.sh"
+started=$(date +%s)
+( cd "$TOP" && eval "$(cat "$dir/command")" ) >"$dir/log" 2>&1 </dev/null
+status=$?
+echo $status >"$dir/status"
+echo $(($(date +%s) - started)) >"$dir/seconds"
+[ $status = 0 ] && word=ok || word=FAILED
+printf '%-6s  %-8s %-5s %-44s %4s s\n' $word "$(cat "$dir/part")" "$(cat "$dir/where")" \
+	"$(cat "$dir/what")" "$(cat "$dir/seconds")"
+[ $status = 0 ] || tail -25 "$dir/log" | sed 's/^/        | /'
+END
+
+count=$(find "$scratch/jobs" -mindepth 1 -maxdepth 1 | wc -l)
+cores=$(nproc)
+: "${JOBS:=$([ "$cores" -gt 1 ] && echo 2 || echo 1)}"
+say "$count jobs, $JOBS at a time; PostgreSQL $native here,$others in chroots; log: $scratch/jobs"
+TOP=$top ACCEL_CACHE=$ACCEL_CACHE export TOP ACCEL_CACHE
+find "$scratch/jobs" -mindepth 1 -maxdepth 1 | sort |
+	xargs -P "$JOBS" -n 1 sh "$scratch/one" || true
+
+#
+# The report
+#
+column()	# dir, name
+{
+	cat "$1/$2" 2>/dev/null || echo '?'
+}
+
+say
+say "What ran where:"
+passed=0 failed=0
+for dir in "$scratch"/jobs/*; do
+	if [ "$(column "$dir" status)" = 0 ]; then
+		passed=$((passed + 1)) word=ok
+	else
+		failed=$((failed + 1)) word=FAILED
+	fi
+	printf '  %-6s  %-8s %-5s %-44s %4s s\n' "$word" "$(column "$dir" part)" \
+		"$(column "$dir" where)" "$(column "$dir" what)" "$(column "$dir" seconds)"
+	grep -E '[0-9]+ passed, [0-9]+ failed|^Files=|^Result: |All [0-9]+ tests passed|: ok( |$)' \
+		"$dir/log" | sed 's/^ */            /' || true
+done
+
+say
+say "Kernels of this CPU:"
+while read -r algorithm kernel arch state; do
+	name=$algorithm/$kernel
+	runs=$(grep -lxE "ran kernel $name" "$scratch"/jobs/*/log 2>/dev/null | wc -l)
+	case $state in
+		available) state="ran in $runs jobs" ;;
+		*) state="not run: $state" ;;
+	esac
+	case " $parts " in
+		*" regress "*)
+			if [ "$runs" = 0 ] && [ "$state" = "ran in 0 jobs" ]; then
+				state="FAILED: this CPU has it and it did not run"
+				failed=$((failed + 1))
+			fi
+			;;
+	esac
+	case $state in
+		*"failed its self-test"*) failed=$((failed + 1)) ;;
+	esac
+	printf '  %-24s %-8s %s\n' "$name" "$arch" "$state"
+done <"$scratch/kernels"
+
+say
+say "Skipped:"
+cat >"$scratch/skips" </dev/null
+for dir in "$scratch"/jobs/*; do
+	grep -hE '^(skip|SKIP|not run)|\. skipped: |# skip' "$dir/log" |
+		sed "s/^/$(column "$dir" part) $(column "$dir" where): /" >>"$scratch/skips" || true
+done
+for part in $all_parts; do
+	case " $parts " in
+		*" $part "*) ;;
+		*) say "  part $part: not asked for" ;;
+	esac
+done
+say "  PostgreSQL 16: no Debian release packages it; the guards of src/compat.h are its only check"
+sort -u "$scratch/skips" | cut -c1-150 | sed 's/^/  /'
+
+say
+if [ "$failed" != 0 ]; then
+	KEEP=1
+	for dir in "$scratch"/jobs/*; do
+		[ "$(column "$dir" status)" = 0 ] ||
+			say "failed: $(column "$dir" part) $(column "$dir" where) $(column "$dir" what): $dir/log"
+	done
+fi
+say "$(($(date +%s) - started)) s in all"
+say "$passed passed, $failed failed"
+[ "$failed" = 0 ]
