@@ -158,3 +158,57 @@ COMMENT ON FUNCTION crc32c_lo(oid) IS
 --
 -- Timing
 --
+-- They burn CPU on request, so they are for those who monitor.
+--
+
+CREATE FUNCTION drive_crc32c(count integer, num integer)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'accel_drive_crc32c'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION drive_crc32c(integer, integer) IS
+'computes the CRC-32C of num random bytes (the same in every call) count times, and returns it: time the call';
+REVOKE ALL ON FUNCTION drive_crc32c(integer, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION drive_crc32c(integer, integer) TO pg_monitor;
+
+CREATE FUNCTION crc32c_bench(
+	sizes integer[] DEFAULT '{0,20,64,100,128,200,256,300,512,1024,8192,65536}',
+	kernels text[] DEFAULT NULL,
+	min_time interval DEFAULT '100 ms',
+	align integer DEFAULT 0,
+	working_set bigint DEFAULT NULL,
+	chained boolean DEFAULT false,
+	OUT kernel text,
+	OUT bytes integer,
+	OUT iterations bigint,
+	OUT ns_min double precision,
+	OUT ns_median double precision,
+	OUT ns_max double precision,
+	OUT gb_per_s double precision,
+	OUT crc bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'accel_crc32c_bench'
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED ROWS 100;
+COMMENT ON FUNCTION crc32c_bench(integer[], text[], interval, integer, bigint, boolean) IS
+'times CRC-32C kernels: nanoseconds a call over rounds that interleave them; size 0 is a random mix of 20 to 300 bytes, working_set spreads the calls over so many bytes, chained feeds each CRC into the next call';
+REVOKE ALL ON FUNCTION crc32c_bench(integer[], text[], interval, integer, bigint, boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION crc32c_bench(integer[], text[], interval, integer, bigint, boolean) TO pg_monitor;
+
+CREATE FUNCTION page_checksum_bench(
+	kernels text[] DEFAULT NULL,
+	pages integer DEFAULT 4,
+	min_time interval DEFAULT '100 ms',
+	OUT kernel text,
+	OUT bytes integer,
+	OUT iterations bigint,
+	OUT ns_min double precision,
+	OUT ns_median double precision,
+	OUT ns_max double precision,
+	OUT gb_per_s double precision,
+	OUT crc bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'accel_page_checksum_bench'
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED ROWS 10;
+COMMENT ON FUNCTION page_checksum_bench(text[], integer, interval) IS
+'times page checksum kernels on so many pages a call: nanoseconds a page; crc is a digest of the page checksums, so kernels that agree show the same';
+REVOKE ALL ON FUNCTION page_checksum_bench(text[], integer, interval) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION page_checksum_bench(text[], integer, interval) TO pg_monitor;

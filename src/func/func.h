@@ -13,9 +13,11 @@
 extern uint32 accel_crc_argument(int64 crc);
 
 /*
- * func_kernel.c: an available crc32c kernel by name, else SQLSTATE 22023
- * (unknown) or 0A000 (cannot run here).
+ * func_kernel.c: an available kernel of an algorithm (crc32c) by name, else
+ * SQLSTATE 22023 (unknown) or 0A000 (cannot run here).
  */
+extern const ChecksumKernel *accel_kernel_of(ChecksumAlgorithm algorithm,
+											 text *name);
 extern const ChecksumKernel *accel_kernel_argument(text *name);
 
 #pragma GCC visibility pop

@@ -33,8 +33,14 @@ kernel_names(ChecksumAlgorithm algorithm)
 const ChecksumKernel *
 accel_kernel_argument(text *name)
 {
+	return accel_kernel_of(CHECKSUM_crc32c, name);
+}
+
+const ChecksumKernel *
+accel_kernel_of(ChecksumAlgorithm algorithm, text *name)
+{
 	char	   *wanted = text_to_cstring(name);
-	const ChecksumKernel *kernel = checksum_find(CHECKSUM_crc32c, wanted);
+	const ChecksumKernel *kernel = checksum_find(algorithm, wanted);
 	char		reason[CHECKSUM_REASON_SIZE];
 
 	if (kernel == NULL)
@@ -42,7 +48,7 @@ accel_kernel_argument(text *name)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("unknown kernel \"%s\"", wanted),
 				 errhint("The kernels are: %s.",
-						 kernel_names(CHECKSUM_crc32c))));
+						 kernel_names(algorithm))));
 	if (!checksum_available(kernel))
 	{
 		checksum_unavailable_reason(kernel, reason);

@@ -1,0 +1,95 @@
+--
+-- Timing the kernels: results are right, arguments are checked; no time is shown
+--
+CREATE EXTENSION crc32c_accel;
+
+-- the same data in every call, by every kernel, in one piece or several
+SELECT drive_crc32c(1, 100) = drive_crc32c(7, 100) AS repeats,
+	drive_crc32c(0, 100) AS no_call, drive_crc32c(1, 0) AS no_data,
+	drive_crc32c(1, 100) <> drive_crc32c(1, 101) AS differs,
+	drive_crc32c(NULL, 1) IS NULL AS null_in;
+CREATE TEMP TABLE timed AS
+SELECT * FROM crc32c_bench('{1,20,300,5000000,0}', min_time => '1 ms');
+SELECT bytes, count(*) = (SELECT count(*) FROM checksum_kernels()
+		WHERE algorithm = 'crc32c' AND available AND kernel <> 'bitwise') AS every_kernel,
+	count(DISTINCT crc) AS crcs,
+	min(crc) = drive_crc32c(1, bytes) AS as_driven,
+	bool_and(iterations > 0 AND ns_min > 0 AND ns_min <= ns_median AND ns_median <= ns_max) AS ordered,
+	bool_and(CASE WHEN bytes > 0 THEN abs(gb_per_s * ns_min / bytes - 1) < 1e-9
+		ELSE gb_per_s * ns_min BETWEEN 150 AND 170 END) AS rate
+FROM timed GROUP BY bytes ORDER BY bytes;
+
+-- misaligned, chained, spread over a working set: the same checksums
+SELECT v.what, count(*) AS rows, bool_and(v.crc = t.crc) AS same
+FROM (SELECT 'align', * FROM crc32c_bench('{300,0}', '{slicing8}', '1 ms', align => 3)
+	UNION ALL
+	SELECT 'chained', * FROM crc32c_bench('{300,0}', '{slicing8}', '1 ms', chained => true)
+	UNION ALL
+	SELECT 'working set', * FROM crc32c_bench('{300,0}', '{slicing8}', '1 ms', working_set => 1000000)
+	) v (what, kernel, bytes, iterations, ns_min, ns_median, ns_max, gb_per_s, crc)
+	JOIN timed t USING (kernel, bytes) GROUP BY v.what ORDER BY v.what;
+
+-- kernels as named and in that order, the reference too when it is named
+SELECT kernel, bytes FROM crc32c_bench('{20,64}', '{bitwise,slicing8}', '1 ms');
+
+-- pages
+SELECT count(DISTINCT crc) AS crcs, min(bytes) = current_setting('block_size')::integer AS block_size,
+	count(*) = (SELECT count(*) FROM checksum_kernels() WHERE algorithm = 'page' AND available) AS every_kernel,
+	bool_and(iterations % 5 = 0 AND ns_min > 0 AND ns_min <= ns_median AND ns_median <= ns_max) AS ordered
+FROM page_checksum_bench(pages => 5, min_time => '1 ms');
+SELECT kernel FROM page_checksum_bench('{portable}', min_time => '1 ms');
+
+-- a statement timeout ends it
+SET statement_timeout = 100;
+SELECT drive_crc32c(2147483647, 1000000000);
+SELECT count(*) FROM crc32c_bench(min_time => '10 minutes');
+SELECT count(*) FROM crc32c_bench('{100000000}', min_time => '10 minutes');
+SELECT count(*) FROM page_checksum_bench(min_time => '10 minutes');
+RESET statement_timeout;
+
+-- bad input
+SELECT drive_crc32c(-1, 1);
+SELECT drive_crc32c(1, -1);
+SELECT count(*) FROM crc32c_bench('{20,-1}');
+SELECT count(*) FROM crc32c_bench('{}');
+SELECT count(*) FROM crc32c_bench('{20,NULL}');
+SELECT count(*) FROM crc32c_bench('{{20},{30}}');
+SELECT count(*) FROM crc32c_bench(NULL);
+SELECT count(*) FROM crc32c_bench('{2000000000}');
+\set VERBOSITY sqlstate
+SELECT count(*) FROM crc32c_bench('{20}', '{}');
+SELECT count(*) FROM crc32c_bench('{20}', '{NULL}');
+SELECT count(*) FROM crc32c_bench('{20}', '{fastest}');
+SELECT count(*) FROM crc32c_bench('{20}', '{portable}');
+\set VERBOSITY default
+SELECT count(*) FROM crc32c_bench('{20}', min_time => '0');
+SELECT count(*) FROM crc32c_bench('{20}', min_time => '-1 s');
+SELECT count(*) FROM crc32c_bench('{20}', min_time => '1 day');
+SELECT count(*) FROM crc32c_bench('{20}', min_time => NULL);
+SELECT count(*) FROM crc32c_bench('{20}', align => -1);
+SELECT count(*) FROM crc32c_bench('{20}', align => 4096);
+SELECT count(*) FROM crc32c_bench('{20}', align => NULL);
+SELECT count(*) FROM crc32c_bench('{20}', chained => NULL);
+SELECT count(*) FROM crc32c_bench('{100000}', working_set => 99999);
+SELECT count(*) FROM crc32c_bench('{20}', working_set => 1073741825);
+SELECT count(*) FROM page_checksum_bench(pages => 0);
+SELECT count(*) FROM page_checksum_bench(pages => NULL);
+\set VERBOSITY sqlstate
+SELECT count(*) FROM page_checksum_bench('{slicing8}');
+SELECT count(*) FROM page_checksum_bench(pages => 1000000000);
+\set VERBOSITY default
+
+-- only for those who monitor
+CREATE ROLE regress_bench_none;
+CREATE ROLE regress_bench_monitor;
+GRANT pg_monitor TO regress_bench_monitor;
+SELECT r, f.oid::regprocedure AS function, has_function_privilege(r, f.oid, 'EXECUTE') AS may
+FROM pg_proc f, unnest(ARRAY['regress_bench_none', 'regress_bench_monitor']) r
+WHERE proname IN ('drive_crc32c', 'crc32c_bench', 'page_checksum_bench')
+ORDER BY r, proname;
+SET ROLE regress_bench_none;
+SELECT drive_crc32c(1, 1);
+RESET ROLE;
+DROP ROLE regress_bench_none, regress_bench_monitor;
+
+DROP EXTENSION crc32c_accel;
