@@ -12,8 +12,12 @@ CREATE FUNCTION crc32c(data bytea)
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'accel_crc32c'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF;
-COMMENT ON FUNCTION crc32c(bytea) IS
-'CRC-32C (Castagnoli, RFC 3720) of a value; on PostgreSQL 18 an unqualified call finds the built-in function of the same name, which gives the same value';
+DO $$	-- a bare name would be the built-in function on PostgreSQL 18
+BEGIN
+	EXECUTE format('COMMENT ON FUNCTION %I.crc32c(bytea) IS %L', current_schema(),
+		'CRC-32C (Castagnoli, RFC 3720) of a value; on PostgreSQL 18 an unqualified call finds the built-in function of the same name, which gives the same value');
+END
+$$;
 
 CREATE FUNCTION crc32c_accel(data bytea)
 RETURNS bigint
@@ -56,8 +60,12 @@ CREATE FUNCTION crc32(data bytea)
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'accel_crc32'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF;
-COMMENT ON FUNCTION crc32(bytea) IS
-'CRC-32/ISO-HDLC (zlib, gzip, PNG; RFC 1952) of a value';
+DO $$	-- a bare name would be the built-in function on PostgreSQL 18
+BEGIN
+	EXECUTE format('COMMENT ON FUNCTION %I.crc32(bytea) IS %L', current_schema(),
+		'CRC-32/ISO-HDLC (zlib, gzip, PNG; RFC 1952) of a value');
+END
+$$;
 
 CREATE FUNCTION crc32_extend(crc bigint, data bytea)
 RETURNS bigint

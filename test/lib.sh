@@ -170,9 +170,10 @@ copy_tree()	# top, destination
 in_chroot()	# root, top, command line
 {
 	chroot_dir=$(as_root mktemp -d "$1/tmp/crc32c_accel.XXXXXX")
-	copy_tree "$2" "${TMPDIR:-/tmp}/${chroot_dir##*/}"
-	as_root cp -r "${TMPDIR:-/tmp}/${chroot_dir##*/}/." "$chroot_dir/"
-	rm -rf "${TMPDIR:-/tmp:?}/${chroot_dir##*/}"
+	tree_copy=$(mktemp -d)
+	copy_tree "$2" "$tree_copy"
+	as_root cp -r "$tree_copy/." "$chroot_dir/"
+	rm -rf "$tree_copy"
 	status=0
 	# shellcheck disable=SC2016	# expanded inside
 	as_root unshare --mount --pid --fork --kill-child sh -c '

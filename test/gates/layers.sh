@@ -22,7 +22,7 @@ forbid()	# what, pattern, files...
 
 sources()
 {
-	find "$src/$1" -type f \( -name '*.c' -o -name '*.h' -o -name '*.def' \)
+	[ ! -d "$src/$1" ] || find "$src/$1" -type f \( -name '*.c' -o -name '*.h' -o -name '*.def' \)
 }
 
 # shellcheck disable=SC2046	# no blanks in our file names

@@ -1,0 +1,244 @@
+#!/bin/sh
+# quickstart.sh: what crc32c_accel does, on a throw-away server, in a minute.
+#
+# Debian, as root or as a user with sudo (needed only to install packages that
+# are missing).  Builds the extension in a scratch copy, starts a cluster of its
+# own that listens on no network port, shows checksums, kernels and clean
+# verifications, then damages one page and one WAL record of a copy and shows
+# that exactly these are found.  Everything it made is removed at the end; the
+# exit status is 0 only when every expectation held.
+#
+#	PG_CONFIG=path	use this PostgreSQL installation
+#	SCALE=n			size of the pgbench tables, n * 15 MB (default 20)
+set -eu
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=test/lib.sh
+. "$top/test/lib.sh"
+scale=${SCALE:-20}
+failures=0
+
+#
+# How the steps are printed and checked
+#
+step()
+{
+	printf '\n\033[1m%s\033[0m\n' "$*" | if [ -t 1 ]; then cat; else sed 's/\x1b\[[0-9]*m//g'; fi
+}
+
+# expect WHAT ACTUAL EXPECTED
+expect()
+{
+	if [ "$2" = "$3" ]; then
+		say "  [as expected] $1"
+	else
+		say "  [NOT as expected] $1: got \"$2\", expected \"$3\""
+		failures=$((failures + 1))
+	fi
+}
+
+as_user()	# servers refuse root
+{
+	if [ "$(id -u)" = 0 ]; then
+		(cd "$scratch" && setpriv --reuid="$ACCEL_TEST_USER" --clear-groups \
+			--regid="$(id -g "$ACCEL_TEST_USER")" env HOME="$scratch" "$@")
+	else
+		"$@"
+	fi
+}
+
+sql()	# SQL: the bare values
+{
+	as_user "$bindir/psql" -XAtq -v ON_ERROR_STOP=1 -c "$1"
+}
+
+show()	# SQL: the statement and its result, as psql shows them
+{
+	printf '=# %s\n' "$1"
+	as_user "$bindir/psql" -Xq -v ON_ERROR_STOP=1 -P pager=off -P footer=off -c "$1"
+}
+
+start()	# name of a data folder in scratch
+{
+	as_user "$bindir/pg_ctl" -D "$scratch/$1" -l "$scratch/$1.log" -s -w start || {
+		tail -20 "$scratch/$1.log" >&2
+		die "the server does not start"
+	}
+	running=$1
+}
+
+stop()
+{
+	[ -z "$running" ] || as_user "$bindir/pg_ctl" -D "$scratch/$running" -s -w -m fast stop
+	running=
+}
+
+# Turns one bit of a file around.
+flip()	# file, offset
+{
+	byte=$(od -An -tu1 -j"$2" -N1 "$1" | tr -d ' ')
+	# shellcheck disable=SC2059	# the format is the byte
+	printf "\\$(printf %03o $((byte ^ 16)))" |
+		dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+
+#
+# 1. What must be there
+#
+step "1. PostgreSQL, its headers and a compiler"
+pg_config=${PG_CONFIG:-$(command -v pg_config || true)}
+usable()
+{
+	[ -n "$pg_config" ] && [ -f "$("$pg_config" --pgxs 2>/dev/null)" ] &&
+		[ -x "$("$pg_config" --bindir)/initdb" ] && [ -x "$("$pg_config" --bindir)/pgbench" ]
+}
+installed=
+if ! usable || ! command -v gcc >/dev/null || ! command -v make >/dev/null; then
+	[ -z "${PG_CONFIG:-}" ] || usable || die "no PostgreSQL with headers at $PG_CONFIG"
+	as_root apt-get update >/dev/null 2>&1 || true
+	major=$(native_major)
+	[ -n "$major" ] || die "apt knows no postgresql package"
+	wanted="gcc make libc6-dev postgresql-$major postgresql-server-dev-$major"
+	# shellcheck disable=SC2086
+	installed=$(missing_packages $wanted | tr '\n' ' ')
+	# shellcheck disable=SC2086
+	install_packages $wanted
+	pg_config=${PG_CONFIG:-$(pg_config_of "$major")}
+	usable || die "$pg_config is not usable"
+fi
+need_test_user
+bindir=$("$pg_config" --bindir)
+say "  $("$pg_config" --version), $(gcc --version | head -1)"
+say "  $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)"
+began=$(date +%s)
+
+#
+# 2. The extension, built in a copy of this tree and installed nowhere
+#
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/crc32c_quickstart.XXXXXX")
+running=
+cleanup()
+{
+	stop || true
+	rm -rf "$scratch"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM HUP
+
+step "2. Building crc32c_accel in a scratch folder"
+mkdir "$scratch/tree" "$scratch/socket"
+(cd "$top" && tar cf - --exclude='*.o' --exclude='*.bc' --exclude='*.so' \
+	Makefile crc32c_accel.control sql src test) | (cd "$scratch/tree" && tar xf -)
+make -s -C "$scratch/tree" -j"$(nproc)" PG_CONFIG="$pg_config" with_llvm=no install \
+	DESTDIR="$scratch/stage" >"$scratch/build.log" 2>&1 || {
+	tail -30 "$scratch/build.log" >&2
+	die "the extension does not build"
+}
+say "  $(find "$scratch/stage" -name 'crc32c_accel.so' | sed "s|$scratch/||"), $(($(date +%s) - began)) s"
+
+#
+# 3. A cluster of its own
+#
+step "3. A throw-away cluster with data checksums, and pgbench data"
+[ "$(id -u)" != 0 ] || chown -R "$ACCEL_TEST_USER" "$scratch"
+as_user "$bindir/initdb" -D "$scratch/data" -k -N -A trust -U postgres -E UTF8 \
+	--no-locale >"$scratch/initdb.log" 2>&1 || {
+	cat "$scratch/initdb.log" >&2
+	die "initdb failed"
+}
+{
+	if [ "$("$pg_config" --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')" -ge 18 ]; then
+		echo "extension_control_path = '$scratch/stage$("$pg_config" --sharedir):\$system'"
+	else
+		echo "extension_destdir = '$scratch/stage'"
+	fi
+	cat <<END
+dynamic_library_path = '$scratch/stage$("$pg_config" --pkglibdir):\$libdir'
+listen_addresses = ''
+unix_socket_directories = '$scratch/socket'
+fsync = off
+autovacuum = off
+max_wal_size = 4GB
+END
+} >>"$scratch/data/postgresql.conf"
+export PGHOST="$scratch/socket" PGPORT=5432 PGUSER=postgres PGDATABASE=postgres
+start data
+show "CREATE EXTENSION crc32c_accel;"
+as_user "$bindir/pgbench" -i -q -s "$scale" >/dev/null 2>&1
+sql "CHECKPOINT"
+segment=$(sql "SELECT pg_walfile_name(pg_switch_wal() + 16 * 1024 * 1024)")
+as_user "$bindir/pgbench" -n -c 2 -t 2000 >/dev/null 2>&1
+sql "CHECKPOINT"
+say "  pgbench scale $scale: $(sql "SELECT pg_size_pretty(pg_database_size(current_database()))"), some transactions run"
+
+#
+# 4. Checksums and kernels
+#
+step "4. CRC-32C of anything, by the best kernel of this CPU"
+show "SELECT crc32c('123456789'), crc32c_kernel();"
+expect "the check value of CRC-32C is 3808858755" "$(sql "SELECT crc32c_accel('123456789')")" 3808858755
+show "SELECT algorithm, kernel, selected, reason FROM checksum_kernels()
+   WHERE compiled;"
+
+#
+# 5. Healthy: nothing is found
+#
+step "5. Every block of a table, its indexes and forks, while the server works"
+show "SELECT relation, fork, blocks, verified, new, bad, round(mb_per_s) AS mb_per_s, status
+   FROM verify_relation_summary('pgbench_accounts', include_indexes => true)
+   WHERE blocks > 0;"
+expect "no bad block" \
+	"$(sql "SELECT sum(bad) FROM verify_relation_summary('pgbench_accounts', include_indexes => true)")" 0
+
+step "6. Every record of a WAL segment"
+show "SELECT segment, status, records, bytes_verified, errors
+   FROM verify_wal_segment('$segment');"
+expect "no error in it" "$(sql "SELECT errors FROM verify_wal_segment('$segment')")" 0
+
+#
+# 6. Damaged, in a copy: exactly that is found
+#
+step "7. One bit flipped in a copy of the cluster, in block 4711 of the table"
+file=$(sql "SELECT pg_relation_filepath('pgbench_accounts')")
+stop
+cp -a "$scratch/data" "$scratch/copy"
+flip "$scratch/copy/$file" $((4711 * 8192 + 5000))
+start copy
+show "SELECT relation, fork, blkno, status, stored_checksum, computed_checksum
+   FROM verify_relation_checksums('pgbench_accounts');"
+expect "one finding, at block 4711" "$(sql "SELECT string_agg(blkno || ' ' || status, ', ')
+	FROM verify_relation_checksums('pgbench_accounts', include_indexes => true)")" "4711 checksum_mismatch"
+
+step "8. One bit flipped in a copy of that WAL segment, in a record's data"
+mkdir "$scratch/wal"
+cp "$scratch/data/pg_wal/$segment" "$scratch/wal/$segment"
+[ "$(id -u)" != 0 ] || chown -R "$ACCEL_TEST_USER" "$scratch/wal"
+flip "$scratch/wal/$segment" $((1024 * 1024 + 5000))
+show "SELECT segment, status, errors, first_error_lsn, message
+   FROM verify_wal_segment('$segment', '$scratch/wal');"
+expect "the segment is corrupt, by one record" "$(sql "SELECT status || ' ' || errors
+	FROM verify_wal_segment('$segment', '$scratch/wal')")" "corrupt 1"
+
+#
+# 7. How fast the kernels are here
+#
+step "9. The kernels of this CPU, GB/s by buffer size"
+show "SELECT kernel,
+       round((max(gb_per_s) FILTER (WHERE bytes = 64))::numeric, 1) AS \"64 B\",
+       round((max(gb_per_s) FILTER (WHERE bytes = 256))::numeric, 1) AS \"256 B\",
+       round((max(gb_per_s) FILTER (WHERE bytes = 8192))::numeric, 1) AS \"8 kB\",
+       round((max(gb_per_s) FILTER (WHERE bytes = 1048576))::numeric, 1) AS \"1 MB\"
+   FROM crc32c_bench('{64,256,8192,1048576}', min_time => '10 ms')
+   WHERE kernel <> 'bitwise' GROUP BY kernel ORDER BY 4 DESC;"
+
+step "10. Cleaning up"
+cleanup
+trap - EXIT
+say "  the servers are stopped, $scratch is removed"
+[ -z "$installed" ] || say "  these packages were installed and stay: $installed"
+say "  $(($(date +%s) - began)) s after the packages"
+if [ "$failures" != 0 ]; then
+	say "$failures expectations did not hold"
+	exit 1
+fi
+say "all expectations held"
