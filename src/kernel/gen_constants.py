@@ -97,6 +97,36 @@ def slicing_tables(poly):
     return rows
 
 
+# arm64: bytes that each of the three chains of kernel_armv8.c takes in a block.
+CHAIN_LENGTHS = [128, 1024]
+
+
+def shift_table(length, poly):
+    """T[k][b]: byte k of a register being b, what length zero bytes make of it."""
+    by_bit = [
+        reflect(mod(reflect(1 << bit, 32) << (8 * length), poly), 32)
+        for bit in range(32)
+    ]
+
+    def shifted(reg):
+        total = 0
+        for bit in range(32):
+            if reg >> bit & 1:
+                total ^= by_bit[bit]
+        return total
+
+    return [[shifted(b << 8 * k) for b in range(256)] for k in range(4)]
+
+
+def print_arm(name, poly):
+    """The tables that join the chains of kernel_armv8.c."""
+    print("#ifdef WANT_%s_CHAINS" % name.upper())
+    for length in CHAIN_LENGTHS:
+        table = shift_table(length, poly)
+        print(array("uint32_t", "%s_shift_%d" % (name, length), table, 8, 4), end="")
+    print("#endif\n")
+
+
 def main():
     print("/*")
     print(" * constants.auto.h: generated, do not edit.")
@@ -109,6 +139,7 @@ def main():
         print("#endif\n")
         print("#define %s_POLY_REFLECTED 0x%08X" % (upper, reflect(poly & 0xFFFFFFFF, 32)))
         print()
+        print_arm(name, poly)
     print("#define PAGE_FNV_PRIME %du" % FNV_PRIME)
     print("#define PAGE_LANES %d" % len(PAGE_BASE_OFFSETS))
     print("#ifdef WANT_PAGE_BASE_OFFSETS")

@@ -1,0 +1,195 @@
+#!/bin/sh
+# run.sh: builds and runs the stand-alone unit tests of src/kernel and src/verify.
+#
+#   test/unit/run.sh [quick] [seed]
+#
+# quick: gcc -O2 and clang with ASan and UBSan only, reduced numbers of cases.  Else
+# gcc and clang with -O0, -O2, -O3 and with the sanitizers, then static
+# programs of this and other architectures under qemu-user, reduced.
+#
+# A test is a file test_*.c.  Its first line says what to compile it with:
+#   /* needs: kernel verify server native lib:z */
+#   kernel    src/kernel/*.c
+#   verify    src/verify/*.c, compiled as front-end code
+#   server    the headers of a PostgreSQL server (PG_CONFIG), else skipped
+#   pgport    libpgcommon and libpgport of that server
+#   native    not under emulators
+#   lib:NAME  links -lNAME
+# PG_CONFIG, JOBS (2) and BUILD_DIR can be set.  What cannot run is printed as
+# SKIP; the exit status is 0 when everything that ran passed.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+build=${BUILD_DIR:-$here/build}
+jobs=${JOBS:-2}
+scale=
+seed=$(date +%s)
+quick=
+for arg; do
+	case $arg in
+	quick) quick=1 scale=--quick ;;
+	*) seed=$arg ;;
+	esac
+done
+
+warnings="-Wall -Wextra -Werror -Wdeclaration-after-statement -Wvla"
+pg_config=${PG_CONFIG:-pg_config}
+server_headers=$($pg_config --includedir-server 2>/dev/null) || server_headers=
+tests=$(cd "$here" && ls test_*.c)
+
+needs() { # test word: true when the first line of the test has the word
+	sed -n 1p "$here/$1" | grep -qw "needs:.*$2"
+}
+
+# build_config NAME COMPILER FLAGS: objects once, then every test; prints
+# nothing but errors and skips.
+build_config() {
+	name=$1 cc=$2 flags=$3
+	dir=$build/$name
+	mkdir -p "$dir"
+	objects=
+	for source in "$root"/src/kernel/*.c; do
+		object=$dir/$(basename "$source" .c).o
+		# shellcheck disable=SC2086
+		$cc $flags $warnings -I"$root/src" -c "$source" -o "$object" || return 1
+		objects="$objects $object"
+	done
+	for test in $tests; do
+		build_test "$test" || return 1
+	done
+}
+
+build_test() { # of build_config, whose variables it uses
+	extra=$objects
+	if needs "$1" native && [ "$emulated" ]; then return 0; fi
+	if needs "$1" server || needs "$1" verify || needs "$1" pgport; then
+		if [ "$emulated" ]; then return 0; fi
+		if [ ! -f "$server_headers/postgres_fe.h" ]; then
+			echo "SKIP $1: no server headers, set PG_CONFIG"
+			return 0
+		fi
+		extra="-DFRONTEND -isystem $server_headers $extra"
+	fi
+	if needs "$1" verify; then extra="$extra $(echo "$root"/src/verify/*.c)"; fi
+	if needs "$1" pgport; then
+		extra="$extra -L$($pg_config --pkglibdir) -L$($pg_config --libdir) -lpgcommon -lpgport -lm"
+	fi
+	libraries=$(sed -n 1p "$here/$1" | grep -o 'lib:[a-z0-9_]*' |
+		sed 's/lib:/-l/' | tr '\n' ' ')
+	# shellcheck disable=SC2086
+	$cc $flags $warnings -I"$root/src" -I"$here" "$here/$1" $extra $libraries \
+		-o "$dir/${1%.c}"
+}
+
+# run_config NAME RUNNER...: every program of a build; a line each, or the
+# whole output when it fails.
+run_config() {
+	name=$1 dir=$build/$2 size=$3
+	shift 3
+	bad=0
+	for test in $tests; do
+		program=$dir/${test%.c}
+		[ -x "$program" ] || continue
+		log=$dir/${test%.c}.$name.log
+		# shellcheck disable=SC2086
+		if "$@" "$program" $size "$seed" >"$log" 2>&1; then
+			echo "ok   $name: $(tail -n 1 "$log")"
+		else
+			echo "FAIL $name: ${test%.c}"
+			cat "$log"
+			bad=1
+		fi
+	done
+	return $bad
+}
+
+native() { # NAME COMPILER FLAGS
+	emulated=
+	if ! command -v "$2" >/dev/null; then
+		echo "SKIP $1: no $2"
+		return 0
+	fi
+	build_config "$1" "$2" "$3" || { echo "FAIL $1: does not build"; return 1; }
+	run_config "$1" "$1" "$scale" env
+}
+
+# emulate ARCH COMPILER QEMU MODEL...: one static build, run as every model
+emulate() {
+	emulated=1 arch=$1 cc=$2 qemu=$3
+	shift 3
+	command -v "$qemu-static" >/dev/null && qemu=$qemu-static
+	for tool in "${cc%% *}" "$qemu"; do
+		if ! command -v "$tool" >/dev/null; then
+			echo "SKIP $arch under qemu: no $tool"
+			return 0
+		fi
+	done
+	build_config "$arch-static" "$cc" "-O2 -static" ||
+		{ echo "FAIL $arch: does not build"; return 1; }
+	failed=0
+	for model; do
+		run_config "$arch-$model" "$arch-static" --small "$qemu" -cpu "$model" ||
+			failed=1
+	done
+	return $failed
+}
+
+# job NAME COMMAND...: runs one in the background, at most $jobs at a time,
+# its output kept apart and shown at the end, in order.
+names=''
+job() {
+	id=$1
+	shift
+	while [ "$(running)" -ge "$jobs" ]; do sleep 0.1; done
+	names="$names $id"
+	{
+		"$@"
+		echo $? >"$build/$id.status"
+	} >"$build/$id.out" 2>&1 &
+}
+
+running() {
+	count=0
+	for started in $names; do
+		[ -f "$build/$started.status" ] || count=$((count + 1))
+	done
+	echo "$count"
+}
+
+rm -rf "$build"
+mkdir -p "$build"
+sanitize="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
+echo "unit: seed $seed"
+if [ "$quick" ]; then
+	job gcc-O2 native gcc-O2 gcc -O2
+	job clang-asan native clang-asan clang "$sanitize"
+else
+	for compiler in gcc clang; do
+		for level in 0 2 3; do
+			job $compiler-O$level native $compiler-O$level $compiler -O$level
+		done
+		job $compiler-asan native $compiler-asan $compiler "$sanitize"
+	done
+	job aarch64 emulate aarch64 aarch64-linux-gnu-gcc qemu-aarch64 \
+		cortex-a53 max
+	job aarch64-clang emulate aarch64-clang "clang --target=aarch64-linux-gnu" \
+		qemu-aarch64 max
+	job s390x emulate s390x s390x-linux-gnu-gcc qemu-s390x max
+	job x86_64 emulate x86_64 gcc qemu-x86_64 \
+		qemu64 Nehalem Westmere SandyBridge Haswell
+fi
+wait
+
+# The cases and skips of the first build stand for all native ones.
+status=0
+for id in $names; do
+	cat "$build/$id.out"
+	[ "$(cat "$build/$id.status" 2>/dev/null)" = 0 ] || status=1
+done
+cat "$build"/gcc-O2/*.log 2>/dev/null | grep -E '^SKIP|cases$' | sort -u
+passed=$(cat "$build"/*/*.log |
+	awk '/ passed, /{n += $2} END {printf "%.0f", n}')
+failures=$(cat "$build"/*.out | grep -c '^FAIL')
+skips=$(cat "$build"/*.out "$build"/*/*.log | grep '^SKIP' | sort -u | wc -l)
+echo "unit: $passed passed, $failures failed, $skips skipped (seed $seed)"
+[ "$status" = 0 ] && [ "$failures" = 0 ]
