@@ -6,6 +6,7 @@
 
 #include "guc.h"
 #include "kernel/checksum.h"
+#include "scan/progress.h"
 
 PG_MODULE_MAGIC;
 
@@ -19,6 +20,7 @@ _PG_init(void)
 	checksum_init();
 	log_failed_kernels();
 	accel_define_gucs();
+	progress_request();
 }
 
 static void

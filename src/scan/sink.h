@@ -85,11 +85,16 @@ struct ScanSink
 	/* a fork begins: blocks_total is set in summary->blocks */
 	void		(*fork_begin) (ScanSink *sink, const ForkSummary *summary);
 
+	/* most blocks to read at once; 0: SCAN_PIECE_BLOCKS */
+	uint32		piece_blocks;
+
 	/*
-	 * After every piece read, at most SCAN_PIECE_BLOCKS blocks: progress
-	 * (blocks of this call, and bytes) and throttling (it may sleep, looking
-	 * at interrupts).
+	 * Before every piece is read, its bytes: throttling (it may sleep, looking
+	 * at interrupts).  Blocks read again for a verdict are not announced.
 	 */
+	void		(*before) (ScanSink *sink, int64 bytes);
+
+	/* after every piece read: progress (blocks of this call, and bytes) */
 	void		(*batch) (ScanSink *sink, const ForkSummary *sofar,
 						  int64 blocks, int64 bytes);
 

@@ -1,0 +1,107 @@
+/*
+ * page_mask.c
+ *	  Pages without what may differ between primary and standby.
+ *
+ * Replay does not reproduce a page bit by bit: hint bits, unused space, the
+ * checksum itself may differ.  The server knows what may: each resource manager
+ * has a mask function for wal_consistency_checking, which we call on a copy.
+ *
+ * Those functions trust the page.  One that carries a valid checksum may still
+ * not be a page of this access method (a copied block, say), and its line
+ * pointers may point anywhere: offset and length have 15 bits each, so writes
+ * reach 64 kB and a little.  The copy therefore lies at the start of a larger
+ * buffer, zeroed each time so that equal pages give equal copies.
+ */
+#include "compat.h"
+
+#include "access/bufmask.h"
+#include "access/rmgr.h"
+#include "access/xlog_internal.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "storage/bufpage.h"
+#include "utils/rel.h"
+
+#include "scan/page_mask.h"
+
+#define COPY_BYTES		(2 * 32768 + 2 * BLCKSZ)
+
+static const struct
+{
+	Oid			am;
+	RmgrId		rmgr;
+}			am_rmgrs[] =
+{
+	{HEAP_TABLE_AM_OID, RM_HEAP_ID},
+	{BTREE_AM_OID, RM_BTREE_ID},
+	{HASH_AM_OID, RM_HASH_ID},
+	{GIST_AM_OID, RM_GIST_ID},
+	{GIN_AM_OID, RM_GIN_ID},
+	{SPGIST_AM_OID, RM_SPGIST_ID},
+	{BRIN_AM_OID, RM_BRIN_ID},
+};
+
+static RmgrId relation_rmgr(Relation rel);
+static void mask_lsn_and_checksum(char *page, BlockNumber blkno);
+
+void
+page_mask_init(PageMask *mask, Relation rel, ForkNumber fork)
+{
+	if (fork == FSM_FORKNUM)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("pages of the free space map have no masked digest"),
+				 errdetail("The free space map is not written to the WAL, so it differs between primary and standby.")));
+	mask->copy = palloc(COPY_BYTES);
+	mask->mask = mask_lsn_and_checksum;
+	if (fork != VISIBILITYMAP_FORKNUM)
+	{
+		RmgrId		rmgr = relation_rmgr(rel);
+
+		if (rmgr != RM_XLOG_ID)
+			mask->mask = GetRmgr(rmgr).rm_mask;
+	}
+}
+
+/*
+ * RM_XLOG_ID, which has no mask, stands for "none known": a table of another
+ * access method, whose pages only it understands.  Indexes of extensions are
+ * written with generic WAL records.
+ */
+static RmgrId
+relation_rmgr(Relation rel)
+{
+	if (rel->rd_rel->relkind == RELKIND_SEQUENCE)
+		return RM_SEQ_ID;
+	for (int i = 0; i < (int) lengthof(am_rmgrs); i++)
+		if (rel->rd_rel->relam == am_rmgrs[i].am)
+			return am_rmgrs[i].rmgr;
+	return rel->rd_rel->relkind == RELKIND_INDEX ? RM_GENERIC_ID : RM_XLOG_ID;
+}
+
+/*
+ * What heap_mask would make of a page of the visibility map is nothing: its
+ * content lies where a heap page has its unused space.
+ */
+static void
+mask_lsn_and_checksum(char *page, BlockNumber blkno)
+{
+	mask_page_lsn_and_checksum((Page) page);
+}
+
+const char *
+page_mask_apply(PageMask *mask, const char *page, BlockNumber blkno)
+{
+	const PageHeaderData *header = (const PageHeaderData *) page;
+
+	/* the mask functions raise an error for these */
+	if (header->pd_lower < SizeOfPageHeaderData ||
+		header->pd_lower > header->pd_upper ||
+		header->pd_upper > header->pd_special ||
+		header->pd_special > BLCKSZ)
+		return NULL;
+	memcpy(mask->copy, page, BLCKSZ);
+	memset(mask->copy + BLCKSZ, 0, COPY_BYTES - BLCKSZ);
+	mask->mask(mask->copy, blkno);
+	return mask->copy;
+}
