@@ -163,6 +163,20 @@ COMMENT ON FUNCTION crc32c_lo(oid) IS
 -- The server's own CRC
 --
 
+CREATE FUNCTION crc32c_server(
+	OUT preloaded boolean,
+	OUT swappable boolean,
+	OUT accelerated boolean,
+	OUT server_kernel text,
+	OUT active_kernel text,
+	OUT self_test text,
+	OUT reason text)
+RETURNS record
+AS 'MODULE_PATHNAME', 'accel_crc32c_server'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION crc32c_server() IS
+'who computes the server''s own CRC-32C in this session: the server''s function and the one in use (a kernel of this extension, or the server''s), the comparison of the two, and why the server''s is not replaced';
+
 --
 -- Timing
 --

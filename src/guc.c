@@ -11,6 +11,7 @@
 
 #include "guc.h"
 #include "kernel/checksum.h"
+#include "server/accelerate.h"
 
 #define KERNEL_AUTO		(-1)
 
@@ -46,10 +47,12 @@ static const struct config_enum_entry page_kernel_options[] = {
 
 static int	accel_kernel = KERNEL_AUTO;
 static int	accel_page_kernel = KERNEL_AUTO;
+static bool accel_accelerate_server = false;
 
 static bool check_kernel(int *newval, void **extra, GucSource source);
 static void assign_kernel(int newval, void *extra);
 static void assign_page_kernel(int newval, void *extra);
+static void assign_accelerate_server(bool newval, void *extra);
 
 void
 accel_define_gucs(void)
@@ -66,6 +69,12 @@ accel_define_gucs(void)
 							 &accel_page_kernel, KERNEL_AUTO,
 							 page_kernel_options, PGC_SUSET, 0,
 							 check_kernel, assign_page_kernel, NULL);
+	DefineCustomBoolVariable("crc32c_accel.accelerate_server",
+							 "Computes the server's own CRC-32C (WAL, backup manifests, two-phase state, slots) with this extension's kernel.",
+							 "Takes effect only when crc32c_accel is in shared_preload_libraries; crc32c_server() tells what is in use and why.",
+							 &accel_accelerate_server, false,
+							 PGC_SIGHUP, 0,
+							 NULL, assign_accelerate_server, NULL);
 	MarkGUCPrefixReserved("crc32c_accel");
 }
 
@@ -99,6 +108,7 @@ assign_kernel(int newval, void *extra)
 		checksum_use_best(CHECKSUM_crc32c, mask);
 	else
 		checksum_use(&checksum_kernel_table[newval]);
+	accelerate_kernel_changed();
 }
 
 static void
@@ -108,4 +118,10 @@ assign_page_kernel(int newval, void *extra)
 		checksum_use_best(CHECKSUM_page, checksum_features());
 	else
 		checksum_use(&checksum_kernel_table[newval]);
+}
+
+static void
+assign_accelerate_server(bool newval, void *extra)
+{
+	accelerate_switch(newval);
 }

@@ -4,9 +4,12 @@
  */
 #include "compat.h"
 
+#include "miscadmin.h"
+
 #include "guc.h"
 #include "kernel/checksum.h"
 #include "scan/progress.h"
+#include "server/accelerate.h"
 
 PG_MODULE_MAGIC;
 
@@ -19,6 +22,7 @@ _PG_init(void)
 {
 	checksum_init();
 	log_failed_kernels();
+	accelerate_init(process_shared_preload_libraries_in_progress);
 	accel_define_gucs();
 	progress_request();
 }

@@ -1,0 +1,108 @@
+# ServerCrc.pm: reads a server process's pg_comp_crc32c from outside.
+#
+# What crc32c_server() says of its own session is not proof for a walsender or
+# the startup process.  The pointer's place comes from the server's dynamic
+# symbols (nm) and /proc/PID/maps, its value from /proc/PID/mem.
+package ServerCrc;
+
+use strict;
+use warnings;
+use Config;
+use Fcntl qw(SEEK_SET);
+
+my %exported;    # program => { name => address in the file }
+
+sub symbols
+{
+	my ($program) = @_;
+
+	return $exported{$program} //= {
+		map { /^([0-9a-f]+) \w (pg_comp_crc32c\w*)$/ ? ($2 => hex($1)) : () }
+		  split(/\n/, `nm -D --defined-only '$program'`)
+	};
+}
+
+# Where a process has mapped what: [start, end, file].
+sub maps
+{
+	my ($pid) = @_;
+	my @maps;
+
+	open(my $fh, '<', "/proc/$pid/maps") or return;
+	while (<$fh>)
+	{
+		push @maps, [ hex($1), hex($2), $3 ]
+		  if /^([0-9a-f]+)-([0-9a-f]+) \S+ \S+ \S+ \S+\s+(\S.*)$/;
+	}
+	close($fh);
+	return @maps;
+}
+
+# Why this machine does not let us look; undef when it does.
+sub unreadable
+{
+	my ($pid) = @_;
+	my $program = readlink("/proc/$pid/exe");
+
+	return 'no 64-bit Perl' if $Config{ptrsize} != 8;
+	return 'no /proc' if !defined $program;
+	return 'nm is not installed' if system('nm --version >/dev/null 2>&1') != 0;
+	return 'the server has no pointer'
+	  if !symbols($program)->{pg_comp_crc32c};
+	return "/proc/$pid/mem cannot be read" if !defined owner($pid);
+	return;
+}
+
+# Whose function this process uses: 'server' (an exported function of the
+# program), 'accel' (in our library), 'other'; undef when it cannot be read.
+sub owner
+{
+	my ($pid) = @_;
+	my $program = readlink("/proc/$pid/exe") // return;
+	my @maps = maps($pid) or return;
+	my ($base) = map { $_->[0] } grep { $_->[2] eq $program } @maps;
+	my $names = symbols($program);
+	my $bytes = '';
+
+	return if !defined $base || !$names->{pg_comp_crc32c};
+	open(my $mem, '<:raw', "/proc/$pid/mem") or return;
+	sysseek($mem, $base + $names->{pg_comp_crc32c}, SEEK_SET) or return;
+	(sysread($mem, $bytes, 8) // 0) == 8 or return;
+	close($mem);
+	my $function = unpack('Q', $bytes);
+
+	for my $map (@maps)
+	{
+		next if $function < $map->[0] || $function >= $map->[1];
+		return 'accel' if $map->[2] =~ m{/crc32c_accel\.so( \(deleted\))?$};
+		return 'server'
+		  if grep { $base + $names->{$_} == $function } keys %$names;
+	}
+	return 'other';
+}
+
+# The postmaster of a node and all its children: { pid => title }.
+sub processes
+{
+	my ($node) = @_;
+	open(my $fh, '<', $node->data_dir . '/postmaster.pid') or return {};
+	chomp(my $postmaster = <$fh>);
+	close($fh);
+	my %titles = ($postmaster => 'postmaster');
+
+	for my $stat (glob('/proc/[0-9]*/stat'))
+	{
+		open(my $s, '<', $stat) or next;
+		my $line = <$s> // next;
+		my ($pid, $parent) = $line =~ /^(\d+) \(.*\) \S (\d+)/ or next;
+		next if $parent != $postmaster;
+		open(my $c, '<', "/proc/$pid/cmdline") or next;
+		my $title = <$c> // next;
+		$title =~ s/\0+.*$//s;
+		$title =~ s/^postgres: //;
+		$titles{$pid} = $title;
+	}
+	return \%titles;
+}
+
+1;
