@@ -1,0 +1,124 @@
+#!/bin/sh
+# kernels.sh [--pg-config PATH] [--size SMALL|MEDIUM|LARGE|BYTES] [--out DIR]
+#
+# Times the kernels and what else this machine has: other libraries, and the
+# kernels of every installed server (from its libpgport.a and its header
+# storage/checksum_impl.h).  Then the same kernels from SQL.  Sizes change the
+# time per case (10, 100, 1000 ms), not the lengths.
+#
+#	ONLY=PREFIX		only the cases that begin so ("crc32c/random", say)
+set -eu
+# shellcheck source=bench/lib.sh
+. "$(dirname "$0")/lib.sh"
+bench_begin kernels "$@"
+bench_need 500000000 400000000
+
+case $size_bytes in
+	????????? | ???????? | ???????) time_ms=10 ;;
+	??????????) time_ms=100 ;;
+	*) time_ms=1000 ;;
+esac
+memory=1073741824
+[ "$(awk '/^MemAvailable/ {print $2}' /proc/meminfo)" -gt 1600000 ] || memory=268435456
+[ $memory = 1073741824 ] || bench_missing "crc32c/independent/1073741824" all "less than 1.6 GB of memory available"
+
+# --- contenders ------------------------------------------------------------
+
+server_kernels()	# LABEL LIBPGPORT
+{
+	mkdir "$scratch/$1" 2>/dev/null || return 0
+	(
+		cd "$scratch/$1"
+		for object in $(ar t "$2" | grep '^pg_crc32c_.*\.o$' | grep -v choose); do
+			ar x "$2" "$object"
+		done
+		cc -shared -o "../$1.so" ./*.o
+	) >"$scratch/$1.log" 2>&1 || {
+		bench_missing crc32c "$1" "$2 has no kernels that can be linked"
+		return 0
+	}
+	libraries="$libraries --library $1=$scratch/$1.so"
+}
+
+# Page checksums as the server's build makes them, and with AVX2 (as 19 does).
+server_pages()
+{
+	includes="-I$("$pg_config" --includedir-server) -I$("$pg_config" --includedir)"
+	flags="-shared -fPIC -O2 -funroll-loops -ftree-vectorize $includes"
+	# shellcheck disable=SC2086
+	cc $flags -o "$scratch/pages.so" "$top/bench/contender_page.c" >"$scratch/pages.log" 2>&1 || {
+		bench_missing page "PostgreSQL as built" "its headers do not compile here"
+		return 0
+	}
+	libraries="$libraries --library pages=$scratch/pages.so"
+	[ "$(uname -m)" = x86_64 ] || return 0
+	# shellcheck disable=SC2086
+	cc $flags -mavx2 -o "$scratch/pages-avx2.so" "$top/bench/contender_page.c"
+	libraries="$libraries --library pages-avx2=$scratch/pages-avx2.so"
+}
+
+wheel()	# LABEL PACKAGE PATTERN: the compiled library of a Python wheel
+{
+	file=$(PYTHONPATH="$contenders/wheels" python3 - "$2" "$3" 2>/dev/null <<'EOP' || :
+import glob, importlib.util, os, sys
+folder = os.path.dirname(importlib.util.find_spec(sys.argv[1]).origin)
+print(glob.glob(os.path.join(folder, sys.argv[2]))[0])
+EOP
+)
+	[ -z "$file" ] || libraries="$libraries --library $1=$file"
+}
+
+libraries=
+contenders=$top/bench/build/contenders
+server_kernels "pg$pg_major" "$("$pg_config" --pkglibdir)/libpgport.a"
+for archive in /usr/lib/postgresql/*/lib/libpgport.a \
+	"${ACCEL_CHROOTS:-/var/cache/crc32c_accel}"/pg*/usr/lib/postgresql/*/lib/libpgport.a; do
+	[ ! -f "$archive" ] || server_kernels "pg$(basename "$(dirname "$(dirname "$archive")")")" "$archive"
+done
+server_pages
+wheel google-crc32c google_crc32c '../google_crc32c.libs/libcrc32c*'
+wheel crc32c-wheel crc32c '_crc32c*.so'
+[ ! -f "$contenders/crc-fast.so" ] || libraries="$libraries --library crc-fast=$contenders/crc-fast.so"
+
+# --- stand-alone -----------------------------------------------------------
+
+bench_log "building bench_kernels"
+cflags="-std=gnu11 -O2 -Wall -Wextra"
+# shellcheck disable=SC2086
+cc $cflags -I"$top/src" -I"$top/bench" -o "$scratch/bench_kernels" "$top/bench/bench_kernels.c" \
+	"$top/bench/bench_limits.c" "$top"/src/kernel/*.c -ldl
+bench_note compiler "$(cc --version | head -1), $cflags"
+bench_note method "minimum, median and maximum of interleaved rounds of 0.25 ms, $time_ms ms a contender and case"
+bench_log "timing, $time_ms ms a contender and case"
+# shellcheck disable=SC2086
+"$scratch/bench_kernels" --out "$scratch/kernels.csv" --time $time_ms --memory $memory \
+	${ONLY:+--only "$ONLY"} $libraries >"$out/kernels.txt" || {
+	grep WRONG "$out/kernels.txt" >&2 || tail -5 "$out/kernels.txt" >&2
+	failed=1
+}
+sed 1d "$scratch/kernels.csv" >>"$bench_csv"
+bench_log "table in $out/kernels.txt"
+[ -z "${failed:-}" ] || bench_fail "a kernel gives wrong results"
+
+# --- the same from SQL -----------------------------------------------------
+
+[ -z "${ONLY:-}" ] || exit 0
+bench_stage
+bench_cluster sql "--data-checksums" ""
+bench_start sql
+bench_sql "CREATE EXTENSION crc32c_accel"
+bench_log "timing from SQL"
+rows="SELECT format('kernels,%s/%s,%s,%s,ns,0,%s', c, bytes, kernel, metric, round(ns::numeric, 4))"
+values="CROSS JOIN LATERAL (VALUES ('ns_min', ns_min), ('ns_median', ns_median), ('ns_max', ns_max)) m (metric, ns)"
+{
+	for chained in false true; do
+		name='random 20..300'
+		[ $chained = false ] || name='random 20..300 chained'
+		bench_sql "$rows FROM (SELECT 'sql/$name' AS c, * FROM crc32c_bench('{0}', min_time => '$time_ms ms', chained => $chained)) t $values"
+	done
+	bench_sql "$rows FROM (SELECT 'sql/independent' AS c, * FROM crc32c_bench('{20,64,100,128,200,256,300,512,1024,8192,65536}', min_time => '$time_ms ms')) t $values"
+	for pages in 1 4; do
+		bench_sql "$rows FROM (SELECT 'sql/hot pages' AS c, kernel, $pages AS bytes, ns_min, ns_median, ns_max FROM page_checksum_bench(pages => $pages, min_time => '$time_ms ms')) t $values"
+	done
+} >>"$bench_csv"
+bench_stop sql
