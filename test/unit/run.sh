@@ -14,6 +14,7 @@
 #   server    the headers of a PostgreSQL server (PG_CONFIG), else skipped
 #   pgport    libpgcommon and libpgport of that server
 #   native    not under emulators
+#   export    the program exports its symbols, as a server does
 #   lib:NAME  links -lNAME
 # PG_CONFIG, JOBS (2) and BUILD_DIR can be set.  What cannot run is printed as
 # SKIP; the exit status is 0 when everything that ran passed.
@@ -74,6 +75,7 @@ build_test() { # of build_config, whose variables it uses
 	if needs "$1" pgport; then
 		extra="$extra -L$($pg_config --pkglibdir) -L$($pg_config --libdir) -lpgcommon -lpgport -lm"
 	fi
+	if needs "$1" export; then extra="$extra -rdynamic"; fi
 	libraries=$(sed -n 1p "$here/$1" | grep -o 'lib:[a-z0-9_]*' |
 		sed 's/lib:/-l/' | tr '\n' ' ')
 	# shellcheck disable=SC2086
