@@ -14,7 +14,7 @@ AS 'MODULE_PATHNAME', 'accel_crc32c'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF;
 DO $$	-- a bare name would be the built-in function on PostgreSQL 18
 BEGIN
-	EXECUTE format('COMMENT ON FUNCTION %I.crc32c(bytea) IS %L', current_schema(),
+	EXECUTE pg_catalog.format('COMMENT ON FUNCTION %I.crc32c(bytea) IS %L', pg_catalog.current_schema(),
 		'CRC-32C (Castagnoli, RFC 3720) of a value; on PostgreSQL 18 an unqualified call finds the built-in function of the same name, which gives the same value');
 END
 $$;
@@ -62,7 +62,7 @@ AS 'MODULE_PATHNAME', 'accel_crc32'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF;
 DO $$	-- a bare name would be the built-in function on PostgreSQL 18
 BEGIN
-	EXECUTE format('COMMENT ON FUNCTION %I.crc32(bytea) IS %L', current_schema(),
+	EXECUTE pg_catalog.format('COMMENT ON FUNCTION %I.crc32(bytea) IS %L', pg_catalog.current_schema(),
 		'CRC-32/ISO-HDLC (zlib, gzip, PNG; RFC 1952) of a value');
 END
 $$;

@@ -128,7 +128,7 @@ checksum_selected(ChecksumAlgorithm algorithm)
 const ChecksumKernel *
 checksum_select(ChecksumAlgorithm algorithm, uint32_t mask, uint64_t skip)
 {
-	const ChecksumKernel *last = NULL;
+	const ChecksumKernel *last = checksum_kernel_table;
 
 	for (int i = 0; i < checksum_kernel_count; i++)
 	{

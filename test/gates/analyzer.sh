@@ -1,0 +1,22 @@
+#!/bin/sh
+# analyzer.sh PG_CONFIG: gcc's and clang's static analyzers over src/, no finding.
+set -eu
+pg_config=${1:-pg_config}
+cd "$(dirname "$0")/../.."
+headers=$("$pg_config" --includedir-server)
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+files=0
+for file in src/*.c src/*/*.c; do
+	gcc -std=gnu11 -O2 -fanalyzer -Isrc -isystem "$headers" -c "$file" -o /dev/null 2>>"$log" ||
+		echo "$file: warning: gcc failed" >>"$log"
+	clang --analyze -Xclang -analyzer-output=text -std=gnu11 -Isrc -isystem "$headers" \
+		-o /dev/null "$file" 2>>"$log" || echo "$file: warning: clang failed" >>"$log"
+	files=$((files + 1))
+done
+if grep -q 'warning:' "$log"; then
+	cat "$log"
+	echo "analyzer: $(grep -c 'warning:' "$log") findings"
+	exit 1
+fi
+echo "analyzer: $files files, gcc -fanalyzer and clang --analyze: ok"

@@ -1,0 +1,39 @@
+#!/bin/sh
+# build.sh PG_CONFIG: builds in scratch copies with gcc and clang, with and
+# without bitcode, with assertions of our own, every warning an error; then
+# layers, exported symbols and generated constants.
+set -eu
+pg_config=${1:-pg_config}
+top=$(cd "$(dirname "$0")/../.." && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failed=0
+
+# attempt NAME MAKE_ARGUMENT...
+attempt()
+{
+	name=$1
+	shift
+	rm -rf "$scratch/tree"
+	mkdir "$scratch/tree"
+	(cd "$top" && tar cf - --exclude='*.o' --exclude='*.bc' --exclude='*.so' \
+		Makefile crc32c_accel.control sql src test) | (cd "$scratch/tree" && tar xf -)
+	if make -s -C "$scratch/tree" -j"$(nproc)" PG_CONFIG="$pg_config" "$@" \
+		>"$scratch/log" 2>&1 && ! grep -q 'warning:' "$scratch/log"; then
+		echo "build: $name: ok"
+	else
+		cat "$scratch/log"
+		echo "build: $name: FAILED"
+		failed=1
+	fi
+}
+
+# clang does not know gcc's -f and -W options of pg_config: those are no fault
+# of this code
+clang_flags='-Werror -Wno-unknown-warning-option -Wno-ignored-attributes -Wno-ignored-optimization-argument -Wno-unused-command-line-argument'
+attempt "gcc, assertions" CC=gcc COPT="-Werror -DUSE_ASSERT_CHECKING" with_llvm=no all
+attempt "gcc -O0" CC=gcc COPT="-Werror -O0" with_llvm=no all
+attempt "clang" CC=clang COPT="$clang_flags" with_llvm=no all
+attempt "gcc, no bitcode" CC=gcc COPT=-Werror with_llvm=no all
+attempt "gcc, bitcode" CC=gcc COPT=-Werror with_llvm=yes all check-layers check-symbols check-generated
+[ "$failed" = 0 ]
