@@ -1,0 +1,280 @@
+/*
+ * shim.c
+ *	  Makes the n-th system call on certain files fail, inside a real backend.
+ *
+ * Preloaded into the server (LD_PRELOAD), it stands before the C library's
+ * open, read, pread, fstat and lseek families.  The same file is a module with
+ * two SQL functions, so a session arms its own process and nobody else's:
+ *
+ *	fault_arm(call text, fault text, nth integer, for_good boolean, pattern text)
+ *	fault_fired() -> integer	how many calls failed since, then disarms
+ *
+ * call		open | read | fstat | lseek
+ * fault	eio | eintr | short (read only: half of the bytes) | emfile | enoent
+ * pattern	part of the path of the file (resolved through /proc/self/fd)
+ *
+ * It uses functions of the server, no variables: the shells and tools that the
+ * environment also preloads it into find no undefined symbol (lazy binding).
+ */
+#define _GNU_SOURCE
+#include "postgres.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "fmgr.h"
+
+PG_MODULE_MAGIC;
+
+typedef enum FaultCall
+{
+	CALL_NONE, CALL_open, CALL_read, CALL_fstat, CALL_lseek
+} FaultCall;
+
+static FaultCall armed_call;
+static char armed_fault[16];
+static char armed_pattern[256];
+static int	armed_nth;
+static bool armed_for_good;
+static int	matched;
+static int	fired;
+
+/* Whether this call on this path is to fail. */
+static bool
+fails_path(FaultCall call, const char *path)
+{
+	if (armed_call != call || path == NULL ||
+		strstr(path, armed_pattern) == NULL)
+		return false;
+	matched++;
+	if (matched < armed_nth || (matched > armed_nth && !armed_for_good))
+		return false;
+	fired++;
+	return true;
+}
+
+static bool
+fails_fd(FaultCall call, int fd)
+{
+	char		link[64];
+	char		path[4096];
+	ssize_t		len;
+
+	if (armed_call != call)
+		return false;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	len = readlink(link, path, sizeof(path) - 1);
+	if (len < 0)
+		return false;
+	path[len] = '\0';
+	return fails_path(call, path);
+}
+
+static int
+fault_errno(void)
+{
+	if (strcmp(armed_fault, "eintr") == 0)
+		return EINTR;
+	if (strcmp(armed_fault, "emfile") == 0)
+		return EMFILE;
+	if (strcmp(armed_fault, "enoent") == 0)
+		return ENOENT;
+	return EIO;
+}
+
+static bool
+fault_is_short(void)
+{
+	return strcmp(armed_fault, "short") == 0;
+}
+
+#define NEXT(result, name, args) \
+	static result (*next) args; \
+	if (next == NULL) \
+		next = (result (*) args) dlsym(RTLD_NEXT, #name)
+
+#define FAIL_IF(condition) \
+	do { \
+		if (condition) \
+		{ \
+			errno = fault_errno(); \
+			return -1; \
+		} \
+	} while (0)
+
+#define DEFINE_OPEN(name) \
+int name(const char *path, int flags,...); \
+int name(const char *path, int flags,...) \
+{ \
+	va_list		args; \
+	mode_t		mode; \
+	NEXT(int, name, (const char *, int, ...)); \
+	va_start(args, flags); \
+	mode = va_arg(args, mode_t); \
+	va_end(args); \
+	FAIL_IF(fails_path(CALL_open, path)); \
+	return next(path, flags, mode); \
+}
+
+#define DEFINE_OPENAT(name) \
+int name(int dir, const char *path, int flags,...); \
+int name(int dir, const char *path, int flags,...) \
+{ \
+	va_list		args; \
+	mode_t		mode; \
+	NEXT(int, name, (int, const char *, int, ...)); \
+	va_start(args, flags); \
+	mode = va_arg(args, mode_t); \
+	va_end(args); \
+	FAIL_IF(fails_path(CALL_open, path)); \
+	return next(dir, path, flags, mode); \
+}
+
+#define DEFINE_OPEN_2(name) \
+int name(const char *path, int flags); \
+int name(const char *path, int flags) \
+{ \
+	NEXT(int, name, (const char *, int)); \
+	FAIL_IF(fails_path(CALL_open, path)); \
+	return next(path, flags); \
+}
+
+/* A short read really reads, but half of what was asked. */
+#define READ_BODY(call_short, call_full) \
+	if (fails_fd(CALL_read, fd)) \
+	{ \
+		if (fault_is_short()) \
+			return len > 1 ? (call_short) : (call_full); \
+		errno = fault_errno(); \
+		return -1; \
+	} \
+	return (call_full)
+
+#define DEFINE_READ(name) \
+ssize_t name(int fd, void *buf, size_t len); \
+ssize_t name(int fd, void *buf, size_t len) \
+{ \
+	NEXT(ssize_t, name, (int, void *, size_t)); \
+	READ_BODY(next(fd, buf, len / 2), next(fd, buf, len)); \
+}
+
+#define DEFINE_READ_CHK(name) \
+ssize_t name(int fd, void *buf, size_t len, size_t room); \
+ssize_t name(int fd, void *buf, size_t len, size_t room) \
+{ \
+	NEXT(ssize_t, name, (int, void *, size_t, size_t)); \
+	READ_BODY(next(fd, buf, len / 2, room), next(fd, buf, len, room)); \
+}
+
+#define DEFINE_PREAD(name) \
+ssize_t name(int fd, void *buf, size_t len, off_t offset); \
+ssize_t name(int fd, void *buf, size_t len, off_t offset) \
+{ \
+	NEXT(ssize_t, name, (int, void *, size_t, off_t)); \
+	READ_BODY(next(fd, buf, len / 2, offset), next(fd, buf, len, offset)); \
+}
+
+#define DEFINE_PREAD_CHK(name) \
+ssize_t name(int fd, void *buf, size_t len, off_t offset, size_t room); \
+ssize_t name(int fd, void *buf, size_t len, off_t offset, size_t room) \
+{ \
+	NEXT(ssize_t, name, (int, void *, size_t, off_t, size_t)); \
+	READ_BODY(next(fd, buf, len / 2, offset, room), \
+			  next(fd, buf, len, offset, room)); \
+}
+
+/* Short: the first piece alone. */
+#define DEFINE_PREADV(name) \
+ssize_t name(int fd, const struct iovec *iov, int len, off_t offset); \
+ssize_t name(int fd, const struct iovec *iov, int len, off_t offset) \
+{ \
+	NEXT(ssize_t, name, (int, const struct iovec *, int, off_t)); \
+	READ_BODY(next(fd, iov, 1, offset), next(fd, iov, len, offset)); \
+}
+
+#define DEFINE_FSTAT(name, type) \
+int name(int fd, struct type *st); \
+int name(int fd, struct type *st) \
+{ \
+	NEXT(int, name, (int, struct type *)); \
+	FAIL_IF(fails_fd(CALL_fstat, fd)); \
+	return next(fd, st); \
+}
+
+#define DEFINE_LSEEK(name) \
+off_t name(int fd, off_t offset, int whence); \
+off_t name(int fd, off_t offset, int whence) \
+{ \
+	NEXT(off_t, name, (int, off_t, int)); \
+	FAIL_IF(fails_fd(CALL_lseek, fd)); \
+	return next(fd, offset, whence); \
+}
+
+#undef open
+#undef open64
+#undef openat
+#undef openat64
+#undef pread
+#undef pread64
+#undef preadv
+#undef preadv64
+#undef fstat
+#undef fstat64
+#undef lseek
+#undef lseek64
+DEFINE_OPEN(open)
+DEFINE_OPEN(open64)
+DEFINE_OPENAT(openat)
+DEFINE_OPENAT(openat64)
+DEFINE_OPEN_2(__open_2)
+DEFINE_OPEN_2(__open64_2)
+DEFINE_READ(read)
+DEFINE_READ_CHK(__read_chk)
+DEFINE_PREAD(pread)
+DEFINE_PREAD(pread64)
+DEFINE_PREAD_CHK(__pread_chk)
+DEFINE_PREAD_CHK(__pread64_chk)
+DEFINE_PREADV(preadv)
+DEFINE_PREADV(preadv64)
+DEFINE_FSTAT(fstat, stat)
+DEFINE_FSTAT(fstat64, stat64)
+DEFINE_LSEEK(lseek)
+DEFINE_LSEEK(lseek64)
+
+PG_FUNCTION_INFO_V1(fault_arm);
+Datum
+fault_arm(PG_FUNCTION_ARGS)
+{
+	char	   *call = PG_GETARG_CSTRING(0);
+
+	strlcpy(armed_fault, PG_GETARG_CSTRING(1), sizeof(armed_fault));
+	armed_nth = PG_GETARG_INT32(2);
+	armed_for_good = PG_GETARG_BOOL(3);
+	strlcpy(armed_pattern, PG_GETARG_CSTRING(4), sizeof(armed_pattern));
+	matched = 0;
+	fired = 0;
+	armed_call = strcmp(call, "open") == 0 ? CALL_open :
+		strcmp(call, "read") == 0 ? CALL_read :
+		strcmp(call, "fstat") == 0 ? CALL_fstat : CALL_lseek;
+	PG_RETURN_VOID();
+}
+
+PG_FUNCTION_INFO_V1(fault_fired);
+Datum
+fault_fired(PG_FUNCTION_ARGS)
+{
+	armed_call = CALL_NONE;
+	PG_RETURN_INT32(fired);
+}
+
+/* How many calls have matched since the arming. */
+PG_FUNCTION_INFO_V1(fault_matched);
+Datum
+fault_matched(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT32(matched);
+}
