@@ -61,7 +61,7 @@ def xpow(n, poly):
     return result
 
 
-def array(ctype, name, values, width, per_line):
+def array(ctype, name, values, width, per_line, storage="static "):
     """A C array; nested lists become nested initializers."""
     dims = ""
     level = values
@@ -81,7 +81,19 @@ def array(ctype, name, values, width, per_line):
             for x in v
         )
 
-    return "static const %s %s%s = {\n%s\n};\n" % (ctype, name, dims, body(values, 1))
+    return "%sconst %s %s%s%s = {\n%s\n};\n" % (
+        storage,
+        ctype,
+        name,
+        dims,
+        " __attribute__((aligned(64)))" if ctype == "uint64_t" else "",
+        body(values, 1),
+    )
+
+
+def table(ctype, name, values, width, per_line):
+    """The same, visible to other files, which declare it in kernel.h."""
+    return array(ctype, name, values, width, per_line, "")
 
 
 def slicing_tables(poly):
@@ -95,6 +107,73 @@ def slicing_tables(poly):
             ]
         )
     return rows
+
+
+# x86: every multiplier is x^(8j-33) for a distance of j bytes, see README.md,
+# "Multipliers".  The power table holds them for j = POWER_LAST ... POWER_FIRST
+# in eight rows by j mod 8, descending, so that the multipliers of the
+# consecutive quadwords of a vector stand side by side.
+POWER_FIRST, POWER_LAST = -64, 511
+# Distances in bytes over which the bulk loops fold.
+FOLD_DISTANCES = [16, 32, 48, 64, 96, 128, 192, 256, 512]
+
+
+def multiplier(j, poly):
+    """x^(8j-33) mod poly, reflected; x has an inverse, so j may be negative."""
+    order = (1 << 31) - 1 if poly == POLYNOMIALS["crc32c"] else (1 << 32) - 1
+    assert xpow(order, poly) == 1
+    return reflect(xpow((8 * j - 33) % order, poly), 32)
+
+
+def power_table(poly):
+    """T[r][i] = multiplier for j = POWER_LAST - 7 + r - 8 i."""
+    per_row = (POWER_LAST + 1 - POWER_FIRST) // 8
+    return [
+        [multiplier(POWER_LAST - 7 + r - 8 * i, poly) for i in range(per_row)]
+        for r in range(8)
+    ]
+
+
+def print_powers(name, poly):
+    """The tables of multipliers, defined by powers.c."""
+    upper = name.upper()
+    print("#define %s_POWERS_LAST %d" % (upper, POWER_LAST))
+    print("#ifdef WANT_POWERS")
+    print("/* [r][i] for j = 504 + r - 8 i */")
+    print(table("uint32_t", name + "_powers", power_table(poly), 8, 6), end="")
+    print("/* for j = 256 i */")
+    blocks = [multiplier(256 * i, poly) for i in range(256)]
+    print(table("uint32_t", name + "_block_powers", blocks, 8, 6), end="")
+    print("/* for j = 248 - 8 i down to 0, then zeros */")
+    straight = [multiplier(248 - 8 * i, poly) for i in range(32)] + [0] * 32
+    print(table("uint64_t", name + "_straight_powers", straight, 16, 4), end="")
+    print("#endif")
+
+
+def print_fold(name, poly):
+    """Single multipliers: folding by fixed distances, Barrett reduction."""
+    upper = name.upper()
+    for d in FOLD_DISTANCES:
+        for e in (8 * d - 33, 8 * d + 31):
+            print("#define %s_X%d 0x%08X" % (upper, e, reflect(xpow(e, poly), 32)))
+    quotient = divide(1 << 96, poly)
+    print("/* floor(x^96 / P) without its constant term, and P, reflected */")
+    print(
+        "#define %s_X96_DIV_P UINT64_C(0x%016X)"
+        % (upper, reflect(quotient, 65) & ((1 << 64) - 1))
+    )
+    print("#define %s_P UINT64_C(0x%X)" % (upper, reflect(poly, 33)))
+    print()
+
+
+def divide(value, poly):
+    """The quotient of value by poly."""
+    quotient = 0
+    while value.bit_length() >= poly.bit_length():
+        shift = value.bit_length() - poly.bit_length()
+        quotient |= 1 << shift
+        value ^= poly << shift
+    return quotient
 
 
 # arm64: bytes that each of the three chains of kernel_armv8.c takes in a block.
@@ -139,6 +218,8 @@ def main():
         print("#endif\n")
         print("#define %s_POLY_REFLECTED 0x%08X" % (upper, reflect(poly & 0xFFFFFFFF, 32)))
         print()
+        print_powers(name, poly)
+        print_fold(name, poly)
         print_arm(name, poly)
     print("#define PAGE_FNV_PRIME %du" % FNV_PRIME)
     print("#define PAGE_LANES %d" % len(PAGE_BASE_OFFSETS))

@@ -25,6 +25,15 @@
 #undef KERNEL
 
 /* Unaligned loads; the compiler makes one instruction of each. */
+static inline uint16_t
+load_native16(const void *p)
+{
+	uint16_t	v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
 static inline uint32_t
 load_native32(const void *p)
 {

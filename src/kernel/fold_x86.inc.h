@@ -1,0 +1,161 @@
+/*
+ * fold_x86.inc.h
+ *	  Template of the x86-64 kernels that fold vectors by carry-less products.
+ *
+ * Included once a CRC by a kernel file, which has defined for its vectors
+ *
+ *	  TARGET, INLINE	attributes of functions
+ *	  V, VBYTES			the vector and its size in bytes
+ *	  VLOAD, VLOAD_ALIGNED, VXOR, VXOR3, VCLMUL, VTO128, VBROADCAST
+ *	  VPOWERS(p)		VBYTES / 8 table entries widened to quadwords
+ *	  VLOAD_BEGIN(p, n), VLOAD_END(p, n)	the first n bytes of the VBYTES at p,
+ *						the last n; the other bytes are zero
+ *
+ * and for each inclusion
+ *
+ *	  CRC(x), CRC_CONST(x)	crc32c_##x and CRC32C_##x, say
+ *	  FN(x)				name of a function
+ *	  FEW(reg, p, n)	the register over n < VBYTES bytes
+ *	  REDUCE(w, s)		the register from 128 bits of sum and a joiner
+ *
+ * README.md derives what is computed here: "Multipliers", "Straight to the
+ * end", "Folding", "Joining the incoming register".
+ */
+
+/* sum + data * powers, lane by lane. */
+static INLINE V
+FN(add_product) (V sum, V data, V powers)
+{
+	return VXOR3(sum, VCLMUL(data, powers, 0x00), VCLMUL(data, powers, 0x11));
+}
+
+/*
+ * Adds the whole vectors that end at end to the sum, each with the multiplier
+ * for its distance from there, without a branch on their number: those beyond
+ * it read the last vector again and meet zeros in the table.
+ */
+static INLINE V
+FN(add_whole) (V sum, const unsigned char *end, size_t whole, int most)
+{
+	const uint64_t *powers = CRC(straight_powers) + 32 - whole * (VBYTES / 8);
+	const unsigned char *p = end - whole * VBYTES;
+	const unsigned char *last = end - VBYTES;
+
+#define ADD_WHOLE(i) \
+	if ((i) < most) \
+		sum = FN(add_product) (sum, VLOAD(p + (i) * VBYTES < last ? \
+										  p + (i) * VBYTES : last), \
+							   VLOAD_ALIGNED(powers + (i) * (VBYTES / 8)))
+	ADD_WHOLE(0);
+	ADD_WHOLE(1);
+	ADD_WHOLE(2);
+	ADD_WHOLE(3);
+	ADD_WHOLE(4);
+	ADD_WHOLE(5);
+	ADD_WHOLE(6);
+	ADD_WHOLE(7);
+#undef ADD_WHOLE
+	return sum;
+}
+
+/*
+ * VBYTES < n <= (SHORT_WHOLE + 1) * VBYTES, branch-free.  The odd bytes come
+ * first, at the beginning of a vector whose other bytes are zero: ending
+ * VBYTES - odd bytes early is but another exponent.
+ */
+static INLINE uint32_t
+FN(short) (uint32_t reg, const unsigned char *p, size_t n)
+{
+	size_t		whole = (n - 1) / VBYTES;
+	V			sum = VMULTIPLY(VLOAD_BEGIN(p, n - whole * VBYTES),
+								VPOWERS(powers_at(CRC(powers), n) + 1));
+
+	sum = FN(add_whole) (sum, p + n, whole, SHORT_WHOLE);
+	return REDUCE(VTO128(sum), shift_near(reg, CRC(powers), n));
+}
+
+/* Adds the n < 4 VBYTES bytes at p, which stand behind as many others. */
+static INLINE V
+FN(add_tail) (V sum, const unsigned char *p, size_t n)
+{
+	size_t		whole = (n - 1) / VBYTES;
+	size_t		odd = n - whole * VBYTES;
+
+	sum = FN(add_product) (sum, VLOAD_END(p + odd - VBYTES, odd),
+						   VLOAD_ALIGNED(CRC(straight_powers) + 32 -
+										 (whole + 1) * (VBYTES / 8)));
+	return FN(add_whole) (sum, p + n, whole, 3);
+}
+
+#define BLOCK (4 * VBYTES)
+
+/* One block: the four sums move by a block and take up the next data. */
+#define FOLD_BLOCK(p) \
+	do { \
+		a0 = FN(add_product) (VLOAD(p), a0, k); \
+		a1 = FN(add_product) (VLOAD((p) + VBYTES), a1, k); \
+		a2 = FN(add_product) (VLOAD((p) + 2 * VBYTES), a2, k); \
+		a3 = FN(add_product) (VLOAD((p) + 3 * VBYTES), a3, k); \
+	} while (0)
+
+/* n > (SHORT_WHOLE + 1) * VBYTES */
+static TARGET __attribute__((noinline)) uint32_t
+FN(bulk) (uint32_t reg, const unsigned char *p, size_t n)
+{
+	V			k = VBROADCAST(CRC_CONST(BLOCK_HIGH), CRC_CONST(BLOCK_LOW));
+	V			a0,
+				a1,
+				a2,
+				a3,
+				sum;
+	__m128i		w;
+	const uint32_t *powers;
+	const unsigned char *end = p + n;
+	const unsigned char *fence;
+
+	if (n >= ALIGN_FROM)
+	{
+		size_t		odd = -(uintptr_t) p % VBYTES;
+
+		reg = FEW(reg, p, odd);
+		p += odd;
+		w = _mm_setzero_si128();
+		a0 = VXOR(VLOAD(p), VFROM128(_mm_cvtsi32_si128((int) reg)));
+	}
+	else
+	{
+		w = shift_far(reg, CRC(powers), CRC(block_powers), n);
+		a0 = VLOAD(p);
+	}
+	a1 = VLOAD(p + VBYTES);
+	a2 = VLOAD(p + 2 * VBYTES);
+	a3 = VLOAD(p + 3 * VBYTES);
+	p += BLOCK;
+	if (n >= PREFETCH_FROM)
+	{
+		fence = end - PREFETCH_AHEAD - BLOCK;
+		for (; p <= fence; p += BLOCK)
+		{
+			for (int i = 0; i < BLOCK; i += 64)
+				_mm_prefetch((const char *) p + PREFETCH_AHEAD + i,
+							 _MM_HINT_T0);
+			FOLD_BLOCK(p);
+		}
+	}
+	fence = end - BLOCK;
+	for (; p <= fence; p += BLOCK)
+		FOLD_BLOCK(p);
+
+	n = end - p;
+	powers = powers_at(CRC(powers), n + BLOCK - 8);
+	sum = VMULTIPLY(a0, VPOWERS(powers));
+	sum = FN(add_product) (sum, a1, VPOWERS(powers + VBYTES / 8));
+	sum = FN(add_product) (sum, a2, VPOWERS(powers + 2 * (VBYTES / 8)));
+	sum = FN(add_product) (sum, a3, VPOWERS(powers + 3 * (VBYTES / 8)));
+	if (n > 0)
+		sum = FN(add_tail) (sum, p, n);
+	return REDUCE(_mm_xor_si128(VTO128(sum), w), _mm_setzero_si128());
+}
+
+#undef BLOCK
+#undef FOLD_BLOCK

@@ -1,0 +1,83 @@
+/*
+ * kernel_pclmul.c
+ *	  CRCs by carry-less products of 128-bit vectors.
+ */
+#include "kernel.h"
+
+#if defined(__x86_64__)
+#include <smmintrin.h>
+#include <wmmintrin.h>
+
+#include "kernel_x86.h"
+
+#define TARGET __attribute__((target("sse4.2,pclmul")))
+#define INLINE TARGET inline __attribute__((always_inline))
+
+#define V __m128i
+#define VBYTES 16
+#define VLOAD(p) _mm_loadu_si128((const __m128i *) (p))
+#define VLOAD_ALIGNED(p) _mm_load_si128((const __m128i *) (p))
+#define VLOAD_BEGIN(p, n) \
+	_mm_and_si128(VLOAD(p), VLOAD(kernel_bytes_mask + 64 - (n)))
+#define VLOAD_END(p, n) \
+	_mm_and_si128(VLOAD(p), VLOAD(kernel_bytes_mask + 16 + (n)))
+#define VPOWERS(p) \
+	_mm_cvtepu32_epi64(_mm_loadl_epi64((const __m128i *) (p)))
+#define VXOR(a, b) _mm_xor_si128(a, b)
+#define VXOR3(a, b, c) VXOR(a, VXOR(b, c))
+#define VCLMUL(a, b, i) _mm_clmulepi64_si128(a, b, i)
+#define VMULTIPLY(a, b) VXOR(VCLMUL(a, b, 0x00), VCLMUL(a, b, 0x11))
+#define VBROADCAST(hi, lo) _mm_set_epi64x(hi, lo)
+#define VFROM128(x) (x)
+#define VTO128(v) (v)
+#define SHORT_WHOLE 7
+#define ALIGN_FROM 4096
+#define PREFETCH_FROM (1 << 20)
+#define PREFETCH_AHEAD 2048
+#define BLOCK_HIGH X479
+#define BLOCK_LOW X543
+
+#define CRC(x) crc32c_##x
+#define CRC_CONST_(x) CRC32C_##x
+#define CRC_CONST(x) CRC_CONST_(x)
+#define FN(x) crc32c_pclmul_##x
+#define FEW(reg, p, n) crc32c_instructions(reg, p, n)
+#define REDUCE(w, s) reduce_crc32c(w, s)
+#include "fold_x86.inc.h"
+#undef CRC
+#undef CRC_CONST_
+#undef FN
+#undef FEW
+#undef REDUCE
+
+#define CRC(x) crc32_##x
+#define CRC_CONST_(x) CRC32_##x
+#define FN(x) crc32_pclmul_##x
+#define FEW(reg, p, n) crc32_slicing8(reg, p, n)
+#define REDUCE(w, s) reduce_crc32(w, s)
+#include "fold_x86.inc.h"
+
+TARGET uint32_t
+crc32c_pclmul(uint32_t reg, const void *data, size_t len)
+{
+	const unsigned char *p = data;
+
+	if (len <= 48)
+		return crc32c_instructions(reg, p, len);
+	if (len <= (SHORT_WHOLE + 1) * VBYTES)
+		return crc32c_pclmul_short(reg, p, len);
+	return crc32c_pclmul_bulk(reg, p, len);
+}
+
+TARGET uint32_t
+crc32_pclmul(uint32_t reg, const void *data, size_t len)
+{
+	const unsigned char *p = data;
+
+	if (len <= VBYTES)
+		return crc32_slicing8(reg, p, len);
+	if (len <= (SHORT_WHOLE + 1) * VBYTES)
+		return crc32_pclmul_short(reg, p, len);
+	return crc32_pclmul_bulk(reg, p, len);
+}
+#endif
