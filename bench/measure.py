@@ -1,0 +1,122 @@
+"""measure.py: results of the benchmarks, read and judged.
+
+A measurement is a set of runs of one (part, case, variant, metric).  bench_kernels
+has too many rounds to keep and writes their minimum, median and maximum instead
+(metrics ns_min, ns_median, ns_max): these become one measurement of metric ns.
+"""
+import csv
+import statistics
+from dataclasses import dataclass, field
+
+COLUMNS = ["part", "case", "variant", "metric", "unit", "run", "value"]
+TRIPLE = ("ns_min", "ns_median", "ns_max")
+# units of which more is better; of all others less is
+MORE_IS_BETTER = ("/s", "x", "tps")
+
+
+@dataclass
+class Measurement:
+    part: str
+    case: str
+    variant: str
+    metric: str
+    unit: str
+    values: list = field(default_factory=list)  # by run; empty for a triple
+    low: float = 0.0
+    median: float = 0.0
+    high: float = 0.0
+    outliers: int = 0
+    rounds: int = 0
+
+    @property
+    def key(self):
+        return (self.part, self.case, self.variant, self.metric)
+
+    @property
+    def triple(self):
+        return not self.values
+
+    @property
+    def best(self):
+        """What comparisons use: the minimum of many rounds, the median of few runs."""
+        return self.low if self.triple else self.median
+
+    @property
+    def spread(self):
+        """How far the measurement may be off, as a fraction of it."""
+        if self.best == 0:
+            return 0.0
+        if self.triple:
+            return abs(self.median - self.low) / self.best
+        return (self.high - self.low) / 2 / abs(self.best)
+
+    @property
+    def more_is_better(self):
+        return self.unit.endswith(MORE_IS_BETTER)
+
+    def summarise(self):
+        kept, self.outliers = without_outliers(self.values)
+        self.low, self.high = min(kept), max(kept)
+        self.median = statistics.median(self.values)
+        self.rounds = len(self.values)
+
+
+def without_outliers(values):
+    """Leaves out what lies further from the median than five median deviations
+    and 10 %: one hiccup of a neighbour, not a wide spread."""
+    if len(values) < 3:
+        return values, 0
+    middle = statistics.median(values)
+    deviation = statistics.median(abs(v - middle) for v in values)
+    limit = max(5 * deviation, 0.1 * abs(middle))
+    kept = [v for v in values if abs(v - middle) <= limit]
+    return kept, len(values) - len(kept)
+
+
+def read_rows(path):
+    with open(path, newline="", encoding="utf-8") as f:
+        reader = csv.DictReader(f)
+        if reader.fieldnames != COLUMNS:
+            raise ValueError(f"{path}: columns are {reader.fieldnames}, expected {COLUMNS}")
+        for number, row in enumerate(reader, 2):
+            if None in row or None in row.values():
+                raise ValueError(f"{path}, line {number}: not {len(COLUMNS)} columns")
+            yield row
+
+
+def read(path):
+    """{key: Measurement} in the file's order, and [(case, variant, reason)] of
+    what could not run."""
+    found, missing = {}, []
+    for row in read_rows(path):
+        if row["metric"] == "missing":
+            missing.append((row["case"], row["variant"], row["value"]))
+            continue
+        metric = "ns" if row["metric"] in TRIPLE else row["metric"]
+        key = (row["part"], row["case"], row["variant"], metric)
+        m = found.setdefault(key, Measurement(*key, row["unit"]))
+        value = float(row["value"])
+        if row["metric"] in TRIPLE:
+            setattr(m, ("low", "median", "high")[TRIPLE.index(row["metric"])], value)
+            m.rounds = int(row["run"])
+        else:
+            m.values.append(value)
+    for m in found.values():
+        if m.values:
+            m.summarise()
+    return found, missing
+
+
+def is_noise(a, b, least=0.0):
+    """True when two measurements differ by no more than their spreads allow."""
+    if a.best == 0 and b.best == 0:
+        return True
+    difference = abs(a.best - b.best) / max(min(abs(a.best), abs(b.best)), 1e-300)
+    return difference <= max(a.spread + b.spread, least)
+
+
+def speedup(a, b):
+    """How many times better b is than a (above 1: b wins)."""
+    if a.best == 0 or b.best == 0:
+        return float("nan")
+    return b.best / a.best if a.more_is_better else a.best / b.best
