@@ -2,10 +2,54 @@
  * combine.c
  *	  The CRC of a concatenation from the CRCs of its parts.
  *
- * crc(a||b) = crc(a) * x^(8 len(b)) + crc(b) mod P (README.md, "Combining").
+ * crc(a||b) = crc(a) * x^(8 len(b)) + crc(b) mod P.  The power is a product of
+ * four table entries, one for each digit to base 256 of the length, whatever
+ * the length: x^m = 1 for the order m of x, 2^31 - 1 for CRC-32C and 2^32 - 1
+ * for CRC-32, so the length counts modulo m only (README.md, "Combining").
  */
+#define WANT_COMBINE
 #include "kernel.h"
+#include "powers.h"
 #include "constants.auto.h"
+
+typedef uint32_t (*CombineFn) (uint32_t crc1, uint32_t crc2, uint64_t len2);
+
+static CombineFn crc32c_combine = crc32c_combine_portable;
+static CombineFn crc32_combine = crc32_combine_portable;
+
+uint32_t
+checksum_crc32c_combine(uint32_t crc1, uint32_t crc2, uint64_t len2)
+{
+	return crc32c_combine(crc1, crc2, len2);
+}
+
+uint32_t
+checksum_crc32_combine(uint32_t crc1, uint32_t crc2, uint64_t len2)
+{
+	return crc32_combine(crc1, crc2, len2);
+}
+
+/* Takes the products only where they agree with the portable form. */
+void
+combine_init(uint32_t features)
+{
+	crc32c_combine = crc32c_combine_portable;
+	crc32_combine = crc32_combine_portable;
+#if defined(__x86_64__)
+	if ((~features & (CHECKSUM_FEATURE_sse42 | CHECKSUM_FEATURE_pclmul)) != 0)
+		return;
+	for (uint64_t len = 1; len != 0; len <<= 1)
+		if (crc32c_combine_pclmul(~0u, 1, len - 1) !=
+			crc32c_combine_portable(~0u, 1, len - 1) ||
+			crc32_combine_pclmul(~0u, 1, len - 1) !=
+			crc32_combine_portable(~0u, 1, len - 1))
+			return;
+	crc32c_combine = crc32c_combine_pclmul;
+	crc32_combine = crc32_combine_pclmul;
+#else
+	(void) features;
+#endif
+}
 
 /* a * b mod P, both reflected: Horner's scheme over the bits of a. */
 static uint32_t
@@ -23,27 +67,26 @@ multiply(uint32_t a, uint32_t b, uint32_t poly)
 }
 
 static uint32_t
-combine(uint32_t crc1, uint32_t crc2, uint64_t len2, uint32_t poly)
+combine(uint32_t crc1, uint32_t crc2, uint32_t len2,
+		const uint32_t digit_powers[4][256], uint32_t x68, uint32_t poly)
 {
-	uint32_t	square = UINT32_C(1) << 23; /* x^8, reflected */
-
-	for (; len2 > 0; len2 >>= 1)
-	{
-		if (len2 & 1)
-			crc1 = multiply(crc1, square, poly);
-		square = multiply(square, square, poly);
-	}
+	crc1 = multiply(crc1, x68, poly);
+	crc1 = multiply(crc1, digit_powers[0][len2 & 0xFF], poly);
+	for (int i = 1; (len2 >>= 8) > 0; i++)
+		crc1 = multiply(crc1, digit_powers[i][len2 & 0xFF], poly);
 	return crc1 ^ crc2;
 }
 
 uint32_t
-checksum_crc32c_combine(uint32_t crc1, uint32_t crc2, uint64_t len2)
+crc32c_combine_portable(uint32_t crc1, uint32_t crc2, uint64_t len2)
 {
-	return combine(crc1, crc2, len2, CRC32C_POLY_REFLECTED);
+	return combine(crc1, crc2, combine_exponent(len2, CRC32C_ORDER_BITS),
+				   crc32c_digit_powers, CRC32C_X68, CRC32C_POLY_REFLECTED);
 }
 
 uint32_t
-checksum_crc32_combine(uint32_t crc1, uint32_t crc2, uint64_t len2)
+crc32_combine_portable(uint32_t crc1, uint32_t crc2, uint64_t len2)
 {
-	return combine(crc1, crc2, len2, CRC32_POLY_REFLECTED);
+	return combine(crc1, crc2, combine_exponent(len2, CRC32_ORDER_BITS),
+				   crc32_digit_powers, CRC32_X68, CRC32_POLY_REFLECTED);
 }

@@ -56,6 +56,7 @@ checksum_init(void)
 {
 	features = checksum_detect_features();
 	failed_rows = 0;
+	combine_init(features);
 	for (int a = 0; a < CHECKSUM_NALGORITHMS; a++)
 	{
 		for (;;)

@@ -6,6 +6,8 @@ reflect() turns them into the bit order of the registers.  README.md beside
 this file derives the formulas that are evaluated here.
 """
 
+import functools
+
 POLYNOMIALS = {
     "crc32c": 0x11EDC6F41,  # Castagnoli; RFC 3720, appendix B.4
     "crc32": 0x104C11DB7,  # ISO-HDLC; RFC 1952, section 8
@@ -120,9 +122,7 @@ FOLD_DISTANCES = [16, 32, 48, 64, 96, 128, 192, 256, 512]
 
 def multiplier(j, poly):
     """x^(8j-33) mod poly, reflected; x has an inverse, so j may be negative."""
-    order = (1 << 31) - 1 if poly == POLYNOMIALS["crc32c"] else (1 << 32) - 1
-    assert xpow(order, poly) == 1
-    return reflect(xpow((8 * j - 33) % order, poly), 32)
+    return reflect(xpow((8 * j - 33) % order(poly), poly), 32)
 
 
 def power_table(poly):
@@ -147,6 +147,42 @@ def print_powers(name, poly):
     print("/* for j = 248 - 8 i down to 0, then zeros */")
     straight = [multiplier(248 - 8 * i, poly) for i in range(32)] + [0] * 32
     print(table("uint64_t", name + "_straight_powers", straight, 16, 4), end="")
+    print("#endif")
+
+
+@functools.lru_cache(maxsize=None)
+def order(poly):
+    """The least n > 0 with x^n = 1 mod poly, checked against its divisors."""
+    n, factors = {
+        POLYNOMIALS["crc32c"]: ((1 << 31) - 1, []),  # a prime
+        POLYNOMIALS["crc32"]: ((1 << 32) - 1, [3, 5, 17, 257, 65537]),
+    }[poly]
+    assert xpow(n, poly) == 1
+    assert all(xpow(n // f, poly) != 1 for f in factors)
+    return n
+
+
+# The first digit's entries carry what the products of combine_x86.c add: three
+# products of reflected words and two reductions, x^68 in all.
+COMBINE_SURPLUS = 68
+
+
+def print_combine(name, poly):
+    """x^(8 d 256^i) for the digits d of a length in bytes."""
+    digits = [
+        [
+            xpow((8 * d * 256**i - (0 if i else COMBINE_SURPLUS)) % order(poly), poly)
+            for d in range(256)
+        ]
+        for i in range(4)
+    ]
+    upper = name.upper()
+    print("#define %s_ORDER_BITS %d" % (upper, order(poly).bit_length()))
+    print("#define %s_X68 0x%08X" % (upper, reflect(xpow(68, poly), 32)))
+    print("#ifdef WANT_COMBINE")
+    print("/* [i][d] is x^(8 d 256^i), divided by x^68 where i = 0 */")
+    reflected = [[reflect(v, 32) for v in row] for row in digits]
+    print(table("uint32_t", name + "_digit_powers", reflected, 8, 6), end="")
     print("#endif")
 
 
@@ -219,6 +255,7 @@ def main():
         print("#define %s_POLY_REFLECTED 0x%08X" % (upper, reflect(poly & 0xFFFFFFFF, 32)))
         print()
         print_powers(name, poly)
+        print_combine(name, poly)
         print_fold(name, poly)
         print_arm(name, poly)
     print("#define PAGE_FNV_PRIME %du" % FNV_PRIME)

@@ -24,6 +24,17 @@
 #include "kernels.def"
 #undef KERNEL
 
+/* combine.c: chooses between the following, combine_x86.c where it can. */
+extern void combine_init(uint32_t features);
+extern uint32_t crc32c_combine_portable(uint32_t crc1, uint32_t crc2,
+										uint64_t len2);
+extern uint32_t crc32_combine_portable(uint32_t crc1, uint32_t crc2,
+									   uint64_t len2);
+extern uint32_t crc32c_combine_pclmul(uint32_t crc1, uint32_t crc2,
+									  uint64_t len2);
+extern uint32_t crc32_combine_pclmul(uint32_t crc1, uint32_t crc2,
+									 uint64_t len2);
+
 /* Unaligned loads; the compiler makes one instruction of each. */
 static inline uint16_t
 load_native16(const void *p)

@@ -13,7 +13,7 @@
 
 #define X3_FROM 192
 /* Two thirds are shifted over, and shift_far takes fewer than 65536 bytes. */
-#define MOST_THIRD (24 * 1024)
+#define MOST_THIRD (20 * 1024)
 
 __attribute__((target("sse4.2,pclmul")))
 uint32_t

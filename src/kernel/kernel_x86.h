@@ -63,22 +63,31 @@ reduce_crc32c(__m128i sum, __m128i joiner)
 	return (uint32_t) _mm_crc32_u64(_mm_crc32_u64(0, lo), hi);
 }
 
-/* The same for CRC-32 by Barrett's method. */
+/*
+ * Barrett's method: 96 bits, of which the low quadword (the high powers) is
+ * replaced by its remainder.
+ */
+__attribute__((target("sse4.2,pclmul"), always_inline))
+static inline uint32_t
+barrett_crc32(__m128i r)
+{
+	const __m128i k = _mm_set_epi64x((int64_t) CRC32_P,
+									 (int64_t) CRC32_X96_DIV_P);
+	__m128i		q = _mm_clmulepi64_si128(r, k, 0x00);
+
+	q = _mm_clmulepi64_si128(q, k, 0x10);
+	return (uint32_t) _mm_extract_epi32(_mm_xor_si128(r, q), 2);
+}
+
+/* sum * x^32 mod P for CRC-32: two quadwords become one, then Barrett. */
 __attribute__((target("sse4.2,pclmul"), always_inline))
 static inline uint32_t
 reduce_crc32(__m128i sum, __m128i joiner)
 {
-	const __m128i k = _mm_set_epi64x((int64_t) CRC32_P,
-									 (int64_t) CRC32_X96_DIV_P);
 	const __m128i x95 = _mm_cvtsi32_si128((int) CRC32_X95);
-	__m128i		r;
-	__m128i		q;
+	__m128i		r = _mm_xor_si128(_mm_srli_si128(sum, 8), joiner);
 
-	r = _mm_xor_si128(_mm_srli_si128(sum, 8), joiner);
-	r = _mm_xor_si128(r, _mm_clmulepi64_si128(sum, x95, 0x00));
-	q = _mm_clmulepi64_si128(r, k, 0x00);
-	q = _mm_clmulepi64_si128(q, k, 0x10);
-	return (uint32_t) _mm_extract_epi32(_mm_xor_si128(r, q), 2);
+	return barrett_crc32(_mm_xor_si128(r, _mm_clmulepi64_si128(sum, x95, 0x00)));
 }
 
 /* CRC-32C of len bytes in one chain of instructions. */

@@ -1,7 +1,7 @@
 /*
  * powers.h
- *	  Tables of the multipliers x^(8j-33) mod P, reflected (README.md,
- *	  "Multipliers").
+ *	  Tables of powers of x mod P, reflected; x^(8j-33) is the multiplier for a
+ *	  distance of j bytes (README.md, "Multipliers").
  */
 #ifndef POWERS_H
 #define POWERS_H
@@ -21,6 +21,24 @@ extern const uint32_t crc32_block_powers[256];
 /* [i] is that for j = 248 - 8 i, and from i = 32 on zero. */
 extern const uint64_t crc32c_straight_powers[64];
 extern const uint64_t crc32_straight_powers[64];
+
+/* [i][d] is x^(8 d 256^i), divided by x^68 where i = 0; combine.c has them. */
+extern const uint32_t crc32c_digit_powers[4][256];
+extern const uint32_t crc32_digit_powers[4][256];
+
+/*
+ * A number of bytes modulo 2^order_bits - 1, or that modulus added to it where
+ * the sum has 32 bits.
+ */
+static inline uint32_t
+combine_exponent(uint64_t n, int order_bits)
+{
+	uint64_t	mask = (UINT64_C(1) << order_bits) - 1;
+
+	n = (n & mask) + (n >> order_bits);
+	n = (n & mask) + (n >> order_bits);
+	return (uint32_t) n;
+}
 
 /* 32 bytes 0x00, 32 bytes 0xFF, 32 bytes 0x00: slide a load to make a mask. */
 extern const unsigned char kernel_bytes_mask[96];
