@@ -1,0 +1,111 @@
+# Who may call what: every function, view and table, read from the catalog, is
+# called as a nobody and as each role that the contract names.
+use strict;
+use warnings;
+use Accel;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = Accel::new_node('main', conf => "max_connections = 20\n");
+$node->start;
+my $q = sub { return $node->safe_psql('postgres', $_[0]) };
+$q->(q{
+	CREATE EXTENSION crc32c_accel;
+	CREATE TABLE mine (x int);
+	CREATE ROLE nobody LOGIN;
+	CREATE ROLE scanner LOGIN IN ROLE pg_stat_scan_tables;
+	CREATE ROLE reader LOGIN IN ROLE pg_read_server_files;
+	CREATE ROLE monitor LOGIN IN ROLE pg_monitor});
+
+# The contract: everything else than these is revoked from PUBLIC
+my %public = map { $_ => 1 } qw(crc32c crc32c_accel crc32c_extend crc32c_combine
+  crc32c_agg crc32c_bytes crc32 crc32_extend crc32_combine crc32c_lo
+  crc32c_kernel checksum_kernels crc32c_with_kernel checksum_self_test
+  verify_page crc32c_server);
+my %granted = (
+	(map { $_ => 'reader' } qw(crc32c_file verify_wal_segment verify_wal_range
+		  verify_wal_directory wal_findings)),
+	(map { $_ => 'scanner' } qw(verify_relation_checksums verify_relation_summary
+		  verify_database_checksums relation_segments relation_page_crcs)),
+	(map { $_ => 'monitor' } qw(drive_crc32c crc32c_bench page_checksum_bench)));
+
+# A call with every argument NULL, by its types; not as constants, which the
+# planner would use to do away with the call of a strict function
+my @calls = map { [ split /\t/ ] } split /\n/, $q->(q{
+	SELECT format(E'%s\t%s\t%s %I(%s)', proname, oidvectortypes(proargtypes),
+		CASE prokind WHEN 'p' THEN 'CALL' ELSE 'SELECT' END, proname,
+		(SELECT string_agg(format(CASE prokind WHEN 'p' THEN 'NULL::%s' ELSE '(SELECT NULL::%s)' END,
+				format_type(t, NULL)), ', ' ORDER BY n)
+			FROM unnest(proargtypes) WITH ORDINALITY u(t, n)))
+	FROM pg_proc p JOIN pg_depend d ON d.objid = p.oid
+	WHERE d.classid = 'pg_proc'::regclass AND d.deptype = 'e'
+		AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'crc32c_accel')
+	ORDER BY 1});
+cmp_ok(scalar(@calls), '>', 15, 'functions to try: ' . scalar(@calls));
+
+sub refused
+{
+	my ($role, $sql) = @_;
+	my ($out, $err) = ('', '');
+	$node->psql('postgres', $sql, stdout => \$out, stderr => \$err, timeout => 60,
+		extra_params => [ '-U', $role, '-v', 'VERBOSITY=sqlstate' ]);
+	return $err =~ /42501/ ? 1 : 0;
+}
+
+for my $call (@calls)
+{
+	my ($name, $types, $sql) = @$call;
+	my @allowed = $public{$name} ? qw(nobody scanner reader monitor)
+	  : $granted{$name} ? ($granted{$name}) : ();
+	my %allowed = map { $_ => 1 } @allowed;
+	# pg_monitor is a member of pg_stat_scan_tables
+	$allowed{monitor} = 1 if $allowed{scanner};
+
+	for my $role (qw(nobody scanner reader monitor))
+	{
+		is(refused($role, $sql), $allowed{$role} ? 0 : 1,
+			"$role " . ($allowed{$role} ? 'may' : 'may not') . " call $name($types)");
+	}
+}
+
+# Tables and views: readable by who may scan, writable by no one else
+for my $relation (split /\n/, $q->(q{
+	SELECT relname FROM pg_class c JOIN pg_depend d ON d.objid = c.oid
+	WHERE d.classid = 'pg_class'::regclass AND d.deptype = 'e' AND relkind IN ('r', 'v')
+		AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'crc32c_accel')
+	ORDER BY 1}))
+{
+	is(refused('nobody', "DELETE FROM $relation"), 1, "nobody may not change $relation");
+	is(refused('scanner', "SELECT * FROM $relation"), 0, "scanner may read $relation");
+}
+
+# Parameters
+for my $parameter (split /\n/, $q->(q{SELECT name FROM pg_settings WHERE name LIKE 'crc32c_accel.%' AND name NOT LIKE '%work%'}))
+{
+	is(refused('nobody', "LOAD 'crc32c_accel'; SET $parameter = 'auto'") ||
+		refused('nobody', "SELECT crc32c_accel(''); SET $parameter = 'auto'"), 1,
+		"nobody may not set $parameter");
+}
+
+# Files: a function that was granted to someone without the role still refuses
+# what lies outside the cluster, and says so before it touches the file system.
+$q->('GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO nobody');
+for my $path ('/etc/hostname', '/no/such/file', '../outside', 'base/../../outside', '/etc/../etc/hostname')
+{
+	is(refused('nobody', "SELECT crc32c_file('$path')"), 1, "granted only: no way to $path");
+	for my $function (qw(verify_wal_directory))
+	{
+		next unless grep { $_->[0] eq $function } @calls;
+		is(refused('nobody', "SELECT * FROM $function('$path')"), 1, "granted only: no $function of $path");
+	}
+}
+is(refused('nobody', q{SELECT crc32c_file('PG_VERSION')}), 0, 'granted only: a file of the cluster');
+
+# Large objects follow their own privileges
+$q->(q{SELECT lo_from_bytea(4711, 'secret')});
+is(refused('nobody', 'SELECT crc32c_lo(4711)'), 1, 'no way to another role\'s large object');
+$q->('GRANT SELECT ON LARGE OBJECT 4711 TO nobody');
+is(refused('nobody', 'SELECT crc32c_lo(4711)'), 0, 'a granted large object');
+
+$node->stop;
+done_testing();
