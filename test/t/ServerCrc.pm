@@ -105,4 +105,37 @@ sub processes
 	return \%titles;
 }
 
+# Waits until a new session of this node has the accelerator on or off, and
+# returns the reason when it never will ('' when it has).
+sub wait_accelerated
+{
+	my ($node, $on) = @_;
+
+	$node->poll_query_until('postgres',
+		"SELECT setting::bool = '$on' FROM pg_settings WHERE name = 'crc32c_accel.accelerate_server'"
+	);
+	return $node->safe_psql('postgres',
+		"SELECT CASE WHEN accelerated = '$on' THEN '' ELSE reason END FROM crc32c_server()"
+	);
+}
+
+# The owners of the function in the processes of a node whose title matches,
+# as "title: owner", sorted; "unreadable: why" where we may not look.
+sub owners
+{
+	my ($node, $title) = @_;
+	my $processes = processes($node);
+	my $unreadable = unreadable((keys %$processes)[0]);
+	my %found;
+
+	return "unreadable: $unreadable" if defined $unreadable;
+	for my $pid (grep { $processes->{$_} =~ /$title/ } keys %$processes)
+	{
+		my $owner = owner($pid) // next;
+		$processes->{$pid} =~ /($title)/;
+		$found{"$1: $owner"} = 1;
+	}
+	return join(', ', sort keys %found);
+}
+
 1;
