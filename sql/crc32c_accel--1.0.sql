@@ -156,8 +156,142 @@ COMMENT ON FUNCTION crc32c_lo(oid) IS
 'CRC-32C of a large object, as crc32c(lo_get(loid)) in bounded memory; needs the right to read the large object';
 
 --
--- WAL
+-- WAL.  A status is ok, ok_end_of_wal, ok_switched, partial, recycled, unused,
+-- corrupt, missing, size_mismatch, foreign_system, unsupported_version,
+-- removed_during_scan or not_verifiable.
 --
+
+CREATE FUNCTION verify_wal_segment(
+	segment text,
+	directory text DEFAULT NULL,
+	OUT segment text,
+	OUT timeline integer,
+	OUT start_lsn pg_lsn,
+	OUT end_lsn pg_lsn,
+	OUT status text,
+	OUT server_version text,
+	OUT records bigint,
+	OUT fpi_bytes bigint,
+	OUT bytes_verified bigint,
+	OUT head_bytes bigint,
+	OUT tail_bytes bigint,
+	OUT zero_bytes bigint,
+	OUT skipped_bytes bigint,
+	OUT errors integer,
+	OUT first_error_lsn pg_lsn,
+	OUT crc32c bigint,
+	OUT message text)
+RETURNS record
+AS 'MODULE_PATHNAME', 'accel_verify_wal_segment'
+LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION verify_wal_segment(text, text) IS
+'verifies every record and page header of one WAL segment; directory NULL is pg_wal';
+REVOKE ALL ON FUNCTION verify_wal_segment(text, text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_wal_segment(text, text) TO pg_read_server_files;
+
+CREATE FUNCTION verify_wal_segment(
+	data bytea,
+	segment text,
+	OUT segment text,
+	OUT timeline integer,
+	OUT start_lsn pg_lsn,
+	OUT end_lsn pg_lsn,
+	OUT status text,
+	OUT server_version text,
+	OUT records bigint,
+	OUT fpi_bytes bigint,
+	OUT bytes_verified bigint,
+	OUT head_bytes bigint,
+	OUT tail_bytes bigint,
+	OUT zero_bytes bigint,
+	OUT skipped_bytes bigint,
+	OUT errors integer,
+	OUT first_error_lsn pg_lsn,
+	OUT crc32c bigint,
+	OUT message text)
+RETURNS record
+AS 'MODULE_PATHNAME', 'accel_verify_wal_segment_bytes'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION verify_wal_segment(bytea, text) IS
+'verifies a WAL segment given as bytes (decompressed, from another place) under its name; judged as a complete archived one';
+REVOKE ALL ON FUNCTION verify_wal_segment(bytea, text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_wal_segment(bytea, text) TO pg_read_server_files;
+
+CREATE FUNCTION verify_wal_range(
+	start_lsn pg_lsn,
+	end_lsn pg_lsn DEFAULT NULL,
+	timeline integer DEFAULT NULL,
+	directory text DEFAULT NULL,
+	OUT segment text,
+	OUT timeline integer,
+	OUT start_lsn pg_lsn,
+	OUT end_lsn pg_lsn,
+	OUT status text,
+	OUT server_version text,
+	OUT records bigint,
+	OUT fpi_bytes bigint,
+	OUT bytes_verified bigint,
+	OUT head_bytes bigint,
+	OUT tail_bytes bigint,
+	OUT zero_bytes bigint,
+	OUT skipped_bytes bigint,
+	OUT errors integer,
+	OUT first_error_lsn pg_lsn,
+	OUT crc32c bigint,
+	OUT message text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'accel_verify_wal_range'
+LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION verify_wal_range(pg_lsn, pg_lsn, integer, text) IS
+'verifies the WAL segments that hold a range of the log, along a timeline''s history; damage outside the range does not count; end NULL is the end of WAL, timeline NULL the newest, directory NULL pg_wal';
+REVOKE ALL ON FUNCTION verify_wal_range(pg_lsn, pg_lsn, integer, text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_wal_range(pg_lsn, pg_lsn, integer, text) TO pg_read_server_files;
+
+CREATE FUNCTION verify_wal_directory(
+	directory text DEFAULT NULL,
+	first_segment text DEFAULT NULL,
+	last_segment text DEFAULT NULL,
+	workers integer DEFAULT 0,
+	OUT segment text,
+	OUT timeline integer,
+	OUT start_lsn pg_lsn,
+	OUT end_lsn pg_lsn,
+	OUT status text,
+	OUT server_version text,
+	OUT records bigint,
+	OUT fpi_bytes bigint,
+	OUT bytes_verified bigint,
+	OUT head_bytes bigint,
+	OUT tail_bytes bigint,
+	OUT zero_bytes bigint,
+	OUT skipped_bytes bigint,
+	OUT errors integer,
+	OUT first_error_lsn pg_lsn,
+	OUT crc32c bigint,
+	OUT message text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'accel_verify_wal_directory'
+LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION verify_wal_directory(text, text, text, integer) IS
+'verifies the WAL segments of a directory in order, gaps included; directory NULL is pg_wal';
+REVOKE ALL ON FUNCTION verify_wal_directory(text, text, text, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_wal_directory(text, text, text, integer) TO pg_read_server_files;
+
+CREATE FUNCTION wal_findings(
+	segment text,
+	directory text DEFAULT NULL,
+	max_findings integer DEFAULT 100,
+	OUT lsn pg_lsn,
+	OUT file_offset bigint,
+	OUT status text,
+	OUT message text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'accel_wal_findings'
+LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION wal_findings(text, text, integer) IS
+'each finding in one WAL segment, where it is and what it is';
+REVOKE ALL ON FUNCTION wal_findings(text, text, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION wal_findings(text, text, integer) TO pg_read_server_files;
 
 --
 -- The server's own CRC

@@ -1,0 +1,99 @@
+--
+-- Verifying WAL: this server's own, bytes, and bad arguments
+--
+SET client_min_messages = error;
+CREATE EXTENSION IF NOT EXISTS crc32c_accel;
+RESET client_min_messages;
+SELECT pg_walfile_name(pg_switch_wal()) <> '' AS switched;
+CREATE TABLE wal_rows AS SELECT g AS id, repeat('x', 100) AS filler FROM generate_series(1, 20000) g;
+UPDATE wal_rows SET id = id + 1;
+SELECT pg_walfile_name(pg_current_wal_insert_lsn()) AS segment \gset
+SELECT pg_switch_wal() > '0/0' AS switched;
+
+-- a switched segment, the one in use, and what lies behind it
+SELECT segment = :'segment' AS segment, timeline, status, server_version = current_setting('server_version_num')::int / 10000 || '' AS version,
+	records > 40000 AS records, start_lsn < end_lsn AS range, head_bytes, tail_bytes, zero_bytes > 0 AS zeros,
+	skipped_bytes, errors, first_error_lsn, message,
+	bytes_verified + zero_bytes = pg_size_bytes(current_setting('wal_segment_size')) AS all_bytes,
+	crc32c = crc32c_file('pg_wal/' || :'segment') AS digest
+FROM verify_wal_segment(:'segment');
+SELECT pg_logical_emit_message(true, 'regress', 'x') > '0/0' AS written;
+SELECT status, errors, tail_bytes FROM verify_wal_segment(pg_walfile_name(pg_current_wal_flush_lsn()));
+SELECT count(*) FILTER (WHERE status IN ('ok', 'ok_switched')) > 0 AS complete,
+	count(*) FILTER (WHERE status = 'ok_end_of_wal') AS in_use,
+	count(*) FILTER (WHERE status NOT IN ('ok', 'ok_switched', 'ok_end_of_wal', 'recycled', 'unused')) AS other,
+	sum(errors) AS errors
+FROM verify_wal_directory();
+SELECT count(*), min(status), sum(errors) AS errors
+FROM verify_wal_range((SELECT start_lsn FROM verify_wal_segment(:'segment')), (SELECT end_lsn FROM verify_wal_segment(:'segment')));
+SELECT count(*) FROM wal_findings(:'segment');
+
+-- as bytes: intact, then one damage after the other
+CREATE TEMP TABLE wal_bytes AS SELECT pg_read_binary_file('pg_wal/' || :'segment') AS data;
+CREATE FUNCTION pg_temp.flip(data bytea, at integer, n integer = 0) RETURNS bytea LANGUAGE sql AS
+$$ SELECT set_byte(data, at, get_byte(data, at) # (1 << n)) $$;
+SELECT status, errors FROM wal_bytes, verify_wal_segment(data, :'segment');
+SELECT what, (v).status, (v).errors, (v).first_error_lsn - (v).start_lsn AS at,
+	regexp_replace((v).message, '[0-9A-F]{4,}|[0-9]+', 'N', 'g') AS message
+FROM wal_bytes, LATERAL (VALUES
+	('page magic', pg_temp.flip(data, 8192)),
+	('page flags', pg_temp.flip(data, 8192 + 3)),
+	('page timeline', pg_temp.flip(data, 8192 + 4)),
+	('page address', pg_temp.flip(data, 2 * 8192 + 15)),
+	('remaining length', pg_temp.flip(data, 8192 + 18)),
+	('page padding', pg_temp.flip(data, 8192 + 20)),
+	('system identifier', pg_temp.flip(data, 24)),
+	('segment size', pg_temp.flip(data, 32, 3)),
+	('block size', pg_temp.flip(data, 37, 4)),
+	('zero tail', pg_temp.flip(data, length(data) - 100))
+) t(what, damaged), LATERAL (SELECT v FROM verify_wal_segment(damaged, :'segment') v) x
+WHERE what NOT IN ('system identifier', 'remaining length') ORDER BY what;
+SELECT (v).status, (v).errors FROM wal_bytes, LATERAL (SELECT verify_wal_segment(pg_temp.flip(data, 24), :'segment') v) x;
+SELECT what, (v).status FROM wal_bytes, LATERAL (VALUES
+	('empty', ''::bytea),
+	('few bytes', substr(data, 1, 30)),
+	('half', substr(data, 1, length(data) / 2)),
+	('longer', data || data),
+	('zeros', decode(repeat('00', 1 << 20), 'hex')),
+	('text', convert_to(repeat('no WAL at all, but long enough for one ', 1 << 15), 'UTF8')),
+	('another name', data)
+) t(what, damaged), LATERAL (SELECT verify_wal_segment(damaged, CASE what WHEN 'another name' THEN '0000000100000000000000FE' ELSE :'segment' END) v) x;
+SELECT status, errors FROM wal_bytes, verify_wal_segment(data, :'segment' || '.partial');
+
+-- bad arguments
+\set VERBOSITY sqlstate
+SELECT verify_wal_segment('no segment');
+SELECT verify_wal_segment('00000001000000000000000a');
+SELECT verify_wal_segment('000000000000000000000001');
+SELECT verify_wal_segment('../pg_wal/000000010000000000000001');
+SELECT verify_wal_segment('0000000100000000FFFFFFFF');
+SELECT verify_wal_segment('000000010000000000000001', 'no_such_directory');
+SELECT verify_wal_segment('000000010000000000000001', 'PG_VERSION');
+SELECT verify_wal_segment('000000010000000000000001', '');
+SELECT wal_findings('no segment');
+SELECT wal_findings(:'segment', max_findings => -1);
+SELECT * FROM verify_wal_range('1/0', '0/1');
+SELECT * FROM verify_wal_range('0/0', '0/1', 0);
+SELECT * FROM verify_wal_directory('no_such_directory');
+SELECT * FROM verify_wal_directory(first_segment => '00000001000000000000000B', last_segment => '00000001000000000000000A');
+SELECT * FROM verify_wal_directory(first_segment => 'x');
+SELECT * FROM verify_wal_directory(workers => -1);
+SELECT * FROM verify_wal_segment(''::bytea, 'no segment');
+\set VERBOSITY default
+SELECT verify_wal_segment(NULL::text) IS NULL AS null_in;
+
+-- privileges
+CREATE ROLE regress_wal_reader;
+SET ROLE regress_wal_reader;
+SELECT verify_wal_segment(:'segment');
+SELECT * FROM verify_wal_directory();
+SELECT * FROM verify_wal_range('0/0');
+SELECT * FROM wal_findings(:'segment');
+SELECT verify_wal_segment(''::bytea, :'segment');
+RESET ROLE;
+GRANT pg_read_server_files TO regress_wal_reader;
+SET ROLE regress_wal_reader;
+SELECT status FROM verify_wal_segment(:'segment');
+RESET ROLE;
+DROP ROLE regress_wal_reader;
+DROP TABLE wal_rows;

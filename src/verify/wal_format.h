@@ -1,0 +1,112 @@
+/*
+ * wal_format.h
+ *	  The write-ahead log as it lies in files, for readers without a server.
+ *
+ * Facts of PostgreSQL's xlog_internal.h, xlogrecord.h and pg_control.h, valid
+ * from 15 to 18 (record format: from 9.5).  Everything is in the byte order of
+ * the machine that wrote it.  Fields are read by offset, through the load
+ * helpers: a page in memory has no alignment.
+ */
+#ifndef WAL_FORMAT_H
+#define WAL_FORMAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#pragma GCC visibility push(hidden)
+
+/* page header; the long one stands at the start of a segment */
+#define WAL_PAGE_MAGIC		0	/* 16 bits */
+#define WAL_PAGE_INFO		2	/* 16 bits, flags */
+#define WAL_PAGE_TLI		4	/* 32 bits */
+#define WAL_PAGE_ADDR		8	/* 64 bits, LSN of the page */
+#define WAL_PAGE_REM_LEN	16	/* 32 bits, of a record begun before */
+#define WAL_PAGE_PADDING	20	/* 4 bytes of zero */
+#define WAL_PAGE_SHORT		24	/* bytes of the short header */
+#define WAL_PAGE_SYSTEM		24	/* 64 bits, system identifier */
+#define WAL_PAGE_SEG_SIZE	32	/* 32 bits */
+#define WAL_PAGE_BLCKSZ		36	/* 32 bits */
+#define WAL_PAGE_LONG		40	/* bytes of the long header */
+
+#define WAL_FLAG_CONTRECORD		0x0001	/* a record goes on here */
+#define WAL_FLAG_LONG			0x0002
+#define WAL_FLAG_REMOVABLE		0x0004	/* nothing can judge this one */
+#define WAL_FLAG_OVERWRITE		0x0008	/* a record was abandoned before */
+#define WAL_FLAGS				0x000F
+
+/* record header */
+#define WAL_REC_TOT_LEN		0	/* 32 bits, this header included */
+#define WAL_REC_PREV		8	/* 64 bits, start of the record before */
+#define WAL_REC_INFO		16	/* 8 bits */
+#define WAL_REC_RMID		17	/* 8 bits */
+#define WAL_REC_CRC			20	/* 32 bits, over the body, then 0..19 */
+#define WAL_REC_HEADER		24
+#define WAL_REC_ALIGN		8
+
+/* more than any record has (the server allocates below 1 GB) */
+#define WAL_REC_MAX			0x3FFFFFFF
+
+#define WAL_RMGR_XLOG		0
+#define WAL_RMGR_LAST		21	/* of the server, 15 to 18 */
+#define WAL_RMGR_CUSTOM		128 /* first one of extensions */
+#define WAL_INFO_MASK		0xF0	/* the part that belongs to the rmgr */
+#define WAL_XLOG_SWITCH		0x40
+#define WAL_XLOG_OVERWRITE	0xD0
+
+/* block references within a record */
+#define WAL_BLOCK_MAX_ID	32
+#define WAL_BLOCK_HAS_IMAGE 0x10
+#define WAL_BLOCK_HAS_DATA	0x20
+#define WAL_BLOCK_SAME_REL	0x80
+#define WAL_IMAGE_HAS_HOLE	0x01
+#define WAL_IMAGE_COMPRESSED	0x1C	/* pglz, lz4, zstd */
+
+#define WAL_PAGE_MIN		1024
+#define WAL_PAGE_MAX		65536
+#define WAL_SEGMENT_MIN		(UINT32_C(1) << 20)
+#define WAL_SEGMENT_MAX		(UINT32_C(1) << 30)
+
+static inline uint16_t
+wal_load16(const uint8_t *p)
+{
+	uint16_t	v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static inline uint32_t
+wal_load32(const uint8_t *p)
+{
+	uint32_t	v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static inline uint64_t
+wal_load64(const uint8_t *p)
+{
+	uint64_t	v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static inline uint64_t
+wal_align(uint64_t n)
+{
+	return (n + WAL_REC_ALIGN - 1) & ~(uint64_t) (WAL_REC_ALIGN - 1);
+}
+
+static inline bool
+wal_power_of_two(uint64_t n, uint64_t least, uint64_t most)
+{
+	return n >= least && n <= most && (n & (n - 1)) == 0;
+}
+
+#pragma GCC visibility pop
+
+#endif							/* WAL_FORMAT_H */
