@@ -156,7 +156,7 @@ bench_read_gb_per_s(const void *data, size_t size)
 	double		best = 1e300;
 	size_t		inner = size < 1048576 ? 1048576 / size : 1;
 
-	for (int i = 0; i < (size >= 134217728 ? 3 : REPETITIONS); i++)
+	for (int i = 0; i < (size >= 134217728 ? 8 : REPETITIONS); i++)
 	{
 		double		start = now_ns();
 

@@ -73,6 +73,7 @@ bench_log()
 bench_fail()
 {
 	printf 'bench/%s.sh: %s\n' "${bench_part:-run}" "$*" >&2
+	[ -z "${bench_csv:-}" ] || bench_note failed "$*"
 	exit 1
 }
 

@@ -1,0 +1,128 @@
+"""report_parts.py: what each part of the report says.
+
+build() makes a section from a part's results.  Every part has the generic
+tables (each case, variant and metric, judged against the case's first variant);
+a function named part_<name> adds sentence, published figures, plots and tables.
+"""
+from dataclasses import dataclass, field
+
+import measure
+import report_kernels
+import report_servers
+
+PARTS = ["kernels", "pages", "wal", "server", "checksums", "dump", "backup"]
+
+TITLES = {
+    "kernels": "Kernels: the checksum itself",
+    "pages": "Pages: verifying a table while the server works",
+    "wal": "WAL: verifying every record",
+    "server": "Server: PostgreSQL's own CRC-32C accelerated",
+    "checksums": "Checksums: a cluster with data checksums and one without",
+    "dump": "Dump: pg_dump by compression method",
+    "backup": "Backup: verifying a base backup",
+}
+
+EXTRAS = {
+    "kernels": report_kernels.part_kernels,
+    "pages": report_servers.part_pages,
+    "wal": report_servers.part_wal,
+    "server": report_servers.part_server,
+    "checksums": report_servers.part_checksums,
+    "dump": report_servers.part_dump,
+}
+
+HIDDEN_NOTES = ("failed", "seconds", "command")
+
+
+@dataclass
+class Results:
+    part: str
+    found: dict  # key -> Measurement
+    missing: list  # (case, variant, reason)
+    notes: list  # (key, value)
+
+    def note(self, key, default=""):
+        return dict(self.notes).get(key, default)
+
+    def get(self, case, variant, metric="ns"):
+        return self.found.get((self.part, case, variant, metric))
+
+    def cases(self, prefix=""):
+        return list(dict.fromkeys(m.case for m in self.found.values() if m.case.startswith(prefix)))
+
+    def variants(self, case, metric):
+        return [m for m in self.found.values() if m.case == case and m.metric == metric]
+
+    def ratio(self, case, base, variant, metric):
+        """How many times better variant is than base, or None."""
+        a, b = self.get(case, base, metric), self.get(case, variant, metric)
+        return measure.speedup(a, b) if a and b else None
+
+
+@dataclass
+class Section:
+    part: str
+    title: str
+    sentence: str
+    blocks: list = field(default_factory=list)
+    footer: str = ""
+
+
+def build(results, folder, plots):
+    section = Section(results.part, TITLES[results.part], "")
+    failed = results.note("failed")
+    if not results.found:
+        section.sentence = f"Did not run here: {failed or 'it gave no results'}."
+        return section
+    if failed:
+        section.blocks.append(("text", f"This part ended early: {failed}."))
+    EXTRAS.get(results.part, lambda *_: None)(results, section, folder, plots)
+    section.sentence = section.sentence or "See the tables."
+    if results.part != "kernels":
+        section.blocks += generic_tables(results)
+    if results.missing:
+        section.blocks.append(("table", "What could not run here", ("case", "variant", "why"), results.missing, False))
+    section.footer = footer(results)
+    return section
+
+
+def footer(results):
+    words = [f"{key}: {value}." for key, value in results.notes if key not in HIDDEN_NOTES]
+    return (f"To repeat: `{results.note('command')}` ({results.note('seconds', '?')} s). Raw data: `{results.part}.csv`. "
+            + " ".join(words))
+
+
+def figure(m):
+    value = f"{m.median:.4g}" if abs(m.median) < 1e6 else f"{m.median:,.0f}"
+    return f"{value} {m.unit}".strip()
+
+
+def span(m):
+    """The range over runs, outliers told apart."""
+    if m.rounds < 2:
+        return "one run"
+    words = f"{m.low:.4g} to {m.high:.4g}"
+    return words + (f", {m.outliers} outlier{'s' if m.outliers > 1 else ''}" if m.outliers else "")
+
+
+def against(base, m):
+    if m is base:
+        return "1"
+    if m.median == 0 or base.median == 0:
+        return "-"
+    if m.rounds > 1 and measure.is_noise(base, m):
+        return f"{m.median / base.median:.2f}, noise"
+    return f"{m.median / base.median:.2f}"
+
+
+def generic_tables(results):
+    """One table a metric: what was measured in which case, with its range."""
+    rows = []
+    for case in results.cases():
+        metrics = list(dict.fromkeys(m.metric for m in results.found.values() if m.case == case))
+        for metric in metrics:
+            measured = results.variants(case, metric)
+            for m in measured:
+                rows.append((case, metric, m.variant, figure(m), span(m), m.rounds, against(measured[0], m)))
+    return [("table", "All measurements (ratio: to the first variant of the case)",
+             ("case", "metric", "variant", "median", "range", "runs", "ratio"), rows, len(rows) > 24)]
