@@ -8,6 +8,9 @@
 #ifndef KERNEL_PAGE_H
 #define KERNEL_PAGE_H
 
+/* Bytes that the lanes take at once; pages are multiples of it. */
+#define PAGE_ROW	(PAGE_LANES * 4)
+
 /* One step of a lane: FNV-1a, plus a shift that carries high bits down. */
 static inline uint32_t
 page_mix(uint32_t lane, uint32_t word)

@@ -19,7 +19,7 @@ checksum_one(const unsigned char *page, size_t page_size, uint32_t blkno)
 	uint32_t	folded = 0;
 
 	memcpy(lanes, page_base_offsets, sizeof(lanes));
-	for (size_t row = 0; row < page_size; row += PAGE_LANES * 4)
+	for (size_t row = 0; row < page_size; row += PAGE_ROW)
 	{
 		uint32_t	words[PAGE_LANES];
 
