@@ -12,25 +12,31 @@
 #include "constants.auto.h"
 #include "kernel_page.h"
 
+static inline void
+step(uint32_t lanes[PAGE_LANES], const unsigned char *row)
+{
+	for (int i = 0; i < PAGE_LANES; i++)
+		lanes[i] = page_mix(lanes[i], load_native32(row + 4 * i));
+}
+
 static uint16_t
 checksum_one(const unsigned char *page, size_t page_size, uint32_t blkno)
 {
+	static const unsigned char zeros[PAGE_ROW];
+	unsigned char first[PAGE_ROW];
 	uint32_t	lanes[PAGE_LANES];
 	uint32_t	folded = 0;
 
 	memcpy(lanes, page_base_offsets, sizeof(lanes));
-	for (size_t row = 0; row < page_size; row += PAGE_ROW)
-	{
-		uint32_t	words[PAGE_LANES];
-
-		memcpy(words, page + row, sizeof(words));
-		if (row == 0)
-			memset((unsigned char *) words + 8, 0, 2);	/* pd_checksum */
-		for (int i = 0; i < PAGE_LANES; i++)
-			lanes[i] = page_mix(lanes[i], words[i]);
-	}
+	memcpy(first, page, PAGE_ROW);
+	memset(first + 8, 0, 2);	/* pd_checksum */
+	step(lanes, first);
+	for (size_t row = PAGE_ROW; row < page_size; row += PAGE_ROW)
+		step(lanes, page + row);
+	step(lanes, zeros);
+	step(lanes, zeros);
 	for (int i = 0; i < PAGE_LANES; i++)
-		folded ^= page_mix(page_mix(lanes[i], 0), 0);
+		folded ^= lanes[i];
 	return page_reduce(folded, blkno);
 }
 

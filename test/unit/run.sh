@@ -1,11 +1,12 @@
 #!/bin/sh
 # run.sh: builds and runs the stand-alone unit tests of src/kernel and src/verify.
 #
-#   test/unit/run.sh [quick] [seed]
+#   test/unit/run.sh [quick | --long] [seed]
 #
 # quick: gcc -O2 and clang with ASan and UBSan only, reduced numbers of cases.  Else
 # gcc and clang with -O0, -O2, -O3 and with the sanitizers, then static
-# programs of this and other architectures under qemu-user, reduced.
+# programs of this and other architectures under qemu-user, reduced.  --long
+# is the same: it is complete already.
 #
 # A test is a file test_*.c.  Its first line says what to compile it with:
 #   /* needs: kernel verify server native lib:z */
@@ -29,6 +30,7 @@ quick=
 for arg; do
 	case $arg in
 	quick) quick=1 scale=--quick ;;
+	--long) ;;
 	*) seed=$arg ;;
 	esac
 done
