@@ -130,6 +130,103 @@ COMMENT ON FUNCTION checksum_self_test() IS
 -- Pages
 --
 
+CREATE FUNCTION verify_page(
+	page bytea,
+	blkno bigint,
+	OUT status text,
+	OUT stored_checksum integer,
+	OUT computed_checksum integer,
+	OUT lsn pg_lsn,
+	OUT crc32c bigint)
+RETURNS record
+AS 'MODULE_PATHNAME', 'accel_verify_page'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION verify_page(bytea, bigint) IS
+'judges the raw image of a page, whatever its source: status, page checksums, LSN, and the CRC-32C of the image';
+
+CREATE FUNCTION verify_relation_checksums(
+	relation regclass,
+	fork text DEFAULT NULL,
+	first_block bigint DEFAULT NULL,
+	last_block bigint DEFAULT NULL,
+	include_toast boolean DEFAULT false,
+	include_indexes boolean DEFAULT false,
+	workers integer DEFAULT 0,
+	max_rate integer DEFAULT 0,
+	OUT relation regclass,
+	OUT fork text,
+	OUT blkno bigint,
+	OUT path text,
+	OUT file_offset bigint,
+	OUT status text,
+	OUT stored_checksum integer,
+	OUT computed_checksum integer,
+	OUT lsn pg_lsn,
+	OUT retries integer,
+	OUT buffer_state text,
+	OUT message text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'accel_verify_relation_checksums'
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED ROWS 10;
+COMMENT ON FUNCTION verify_relation_checksums(regclass, text, bigint, bigint, boolean, boolean, integer, integer) IS
+'verifies the blocks of a relation on disk while the server works: one row a finding, no row when all is well';
+REVOKE ALL ON FUNCTION verify_relation_checksums(regclass, text, bigint, bigint, boolean, boolean, integer, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_relation_checksums(regclass, text, bigint, bigint, boolean, boolean, integer, integer) TO pg_stat_scan_tables;
+
+CREATE FUNCTION verify_relation_summary(
+	relation regclass,
+	fork text DEFAULT NULL,
+	first_block bigint DEFAULT NULL,
+	last_block bigint DEFAULT NULL,
+	include_toast boolean DEFAULT false,
+	include_indexes boolean DEFAULT false,
+	workers integer DEFAULT 0,
+	max_rate integer DEFAULT 0,
+	OUT relation regclass,
+	OUT fork text,
+	OUT blocks bigint,
+	OUT verified bigint,
+	OUT new bigint,
+	OUT bad bigint,
+	OUT unverifiable bigint,
+	OUT retried bigint,
+	OUT bytes bigint,
+	OUT elapsed interval,
+	OUT mb_per_s double precision,
+	OUT status text,
+	OUT message text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'accel_verify_relation_summary'
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED ROWS 10;
+COMMENT ON FUNCTION verify_relation_summary(regclass, text, bigint, bigint, boolean, boolean, integer, integer) IS
+'verifies the blocks of a relation on disk while the server works: one row a fork, with what was verified and how fast (1 MB is 1048576 bytes)';
+REVOKE ALL ON FUNCTION verify_relation_summary(regclass, text, bigint, bigint, boolean, boolean, integer, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_relation_summary(regclass, text, bigint, bigint, boolean, boolean, integer, integer) TO pg_stat_scan_tables;
+
+CREATE FUNCTION relation_segments(
+	relation regclass,
+	OUT fork text,
+	OUT segment integer,
+	OUT path text,
+	OUT bytes bigint,
+	OUT blocks bigint,
+	OUT status text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'accel_relation_segments'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 5;
+COMMENT ON FUNCTION relation_segments(regclass) IS
+'the files of a relation, by fork and number, and whether their sizes are as they must be';
+REVOKE ALL ON FUNCTION relation_segments(regclass) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION relation_segments(regclass) TO pg_stat_scan_tables;
+
+CREATE FUNCTION read_disk_page(relation regclass, fork text, blkno bigint)
+RETURNS bytea
+AS 'MODULE_PATHNAME', 'accel_read_disk_page'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION read_disk_page(regclass, text, bigint) IS
+'one block of a relation as it lies on disk, healthy or not; superusers only';
+REVOKE ALL ON FUNCTION read_disk_page(regclass, text, bigint) FROM PUBLIC;
+
 --
 -- Files and large objects
 --

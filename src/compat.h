@@ -26,4 +26,40 @@
 	PG_FUNCTION_INFO_V1(name); \
 	pg_noinline Datum name(PG_FUNCTION_ARGS)
 
+/*
+ * 16 renamed RelFileNode and made an inline function of INIT_BUFFERTAG.
+ */
+#if PG_VERSION_NUM < 160000
+#define RelFileLocator RelFileNode
+#define rd_locator rd_node
+#define InitBufferTag(tag, locator, fork, blkno) \
+	INIT_BUFFERTAG(*(tag), *(locator), fork, blkno)
+#endif
+
+/*
+ * Are the relation's files those of the magnetic disk manager?  It is number 0
+ * of the managers; -DACCEL_THROUGH_SMGR makes a library that tests the other
+ * answer.
+ */
+#ifdef ACCEL_THROUGH_SMGR
+#define SMGR_IS_MD(smgr)	((void) (smgr), false)
+#else
+#define SMGR_IS_MD(smgr)	((smgr)->smgr_which == 0)
+#endif
+
+/*
+ * The path of a relation's fork, relative to the data directory, into dst of
+ * size bytes; 18 returns a struct where others allocate.  Wants
+ * common/relpath.h and utils/rel.h.
+ */
+#if PG_VERSION_NUM >= 180000
+#define RELATION_PATH(rel, fork, dst, size) \
+	strlcpy(dst, relpathbackend((rel)->rd_locator, (rel)->rd_backend, \
+								fork).str, size)
+#else
+#define RELATION_PATH(rel, fork, dst, size) \
+	strlcpy(dst, relpathbackend((rel)->rd_locator, (rel)->rd_backend, \
+								fork), size)
+#endif
+
 #endif							/* ACCEL_COMPAT_H */

@@ -12,6 +12,7 @@
 #include "compat.h"
 
 #include "scan/sink.h"
+#include "storage/lockdefs.h"
 #include "utils/relcache.h"
 
 #pragma GCC visibility push(hidden)

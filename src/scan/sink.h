@@ -114,6 +114,10 @@ struct ScanSink
 						  ForkSummary *summary);
 };
 
+/* A finding without a place. */
+extern void page_finding_init(PageFinding *finding, Oid relid,
+							  ForkNumber fork, PageStatus status);
+
 /* "uncached", "invalid", "clean", "dirty"; NULL for unknown */
 extern const char *block_buffer_state_name(BlockBufferState state);
 

@@ -31,7 +31,7 @@ forbid "kernel/ may include C11, intrinsics and its own headers only" \
 	'^#include +("(postgres|fmgr|miscadmin|[a-z]+/)|<postgres)|\b(malloc|free|palloc|fopen|open|read)\(' \
 	$(sources kernel)
 forbid "verify/ may not report, lock, call fmgr or reach upwards" \
-	'\b(ereport|elog|LWLockAcquire|palloc|malloc)\(|^#include +"(fmgr|scan/|func/|worker/|server/|storage/(buf|lw|smgr|md|fd))' \
+	'\b(ereport|elog|LWLockAcquire|palloc|malloc)\(|^#include +"(fmgr|scan/|func/|worker/|server/|storage/(buf_|bufmgr|lw|smgr|md|fd))' \
 	$(sources verify)
 forbid "scan/ may not use fmgr or tuplestores, nor reach upwards" \
 	'^#include +"(fmgr\.h|utils/tuplestore|func/|worker/|server/)|\btuplestore_' \

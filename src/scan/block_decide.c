@@ -1,0 +1,248 @@
+/*
+ * block_decide.c
+ *	  Decides exactly whether a block that looked broken is broken.
+ *
+ * An 8 kB write is not atomic for a reader, so a bad image read while the
+ * server works is a suspicion.  It becomes a verdict by one more read at a
+ * moment when nobody can be writing the block.  What follows holds for 15 to
+ * 18 (all writes of relation blocks are synchronous there; asynchronous I/O of
+ * 18 only reads).
+ *
+ * Who writes a block of a relation that others can open?
+ *
+ * (1) Whoever flushes a buffer: a backend that evicts it, the background
+ *	   writer, the checkpointer, FlushRelationBuffers and its like, on a standby
+ *	   also the startup process.  Each of them pins the buffer and holds its
+ *	   content lock, at least shared, from before the write until after it, and
+ *	   writes only valid buffers.  While the pin is held the buffer keeps its
+ *	   tag, and its entry stays in the mapping table: removing or replacing the
+ *	   entry takes the lock of its mapping partition exclusively and is given up
+ *	   or waited for as long as somebody else holds a pin.
+ *
+ * (2) Whoever extends the relation: with zeroes, through buffers that are in
+ *	   the table before the file grows but not yet valid, or with a finished
+ *	   page past shared buffers (free space and visibility maps of 15, a hash
+ *	   index that splits).  Both write beyond the end of the file, and the file
+ *	   covers a block only after its bytes are there, so a block below the size
+ *	   that the scan sampled is not being extended; and zeroes written over a
+ *	   hole are zeroes at every moment.
+ *
+ * (3) Bulk writers that bypass shared buffers (index builds, rewrites, moves to
+ *	   another tablespace, CREATE DATABASE): their relations are either not
+ *	   visible to others, or locked exclusively against our AccessShareLock, or
+ *	   are indexes under concurrent build, which are not scanned at all.
+ *
+ * So a write in flight of a block that is scanned has a valid buffer with this
+ * tag in the table.  Therefore:
+ *
+ * Cached, valid: pin the buffer, lock its content exclusively: every flush in
+ * flight has ended, none can start, and its write() has returned, so that our
+ * read sees all of it.
+ *
+ * Not in the table: under the partition lock (shared) no entry can be inserted,
+ * so no flush can begin, and none is in flight, for it would have kept its
+ * entry.
+ *
+ * In the table, but not valid (its read is going on, or failed, as it does when
+ * the block is broken): under the partition lock the buffer keeps its tag, and
+ * such a buffer only ever goes from invalid to valid.  Invalid before and after
+ * our read means invalid throughout, hence never flushed meanwhile.  Became it
+ * valid, the decision starts again.  (A valid buffer becomes invalid under its
+ * tag only where 15 extends a relation over a buffer that holds a zero page:
+ * what is written then is zeroes over zeroes.)
+ *
+ * Each case costs one read of a block under one lightweight lock, and nothing
+ * in between can wait, raise an error or look at interrupts.  Proof by
+ * experiment: test/t/011_storm.pl.
+ */
+#include "compat.h"
+
+#include "access/xlog.h"
+#include "access/xlogrecovery.h"
+#include "miscadmin.h"
+#include "storage/buf_internals.h"
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+
+#include "scan/block_decide.h"
+
+/* Tries before the decision sleeps a little between two of them. */
+#define EAGER_TRIES		16
+
+typedef struct Attempt
+{
+	ForkReader *reader;
+	BlockNumber blkno;
+	BlockDecision *decision;
+	PGAlignedBlock *copy;		/* what a valid buffer held */
+	uint32		nread;
+} Attempt;
+
+static bool read_unless_valid(Attempt *attempt, Buffer *buffer);
+static bool read_below_buffer(Attempt *attempt, Buffer buffer);
+static void read_block(Attempt *attempt);
+static BlockCopy judge_copy(const PGAlignedBlock *copy,
+							const PGAlignedBlock *image, BlockNumber blkno,
+							PageRules *rules);
+
+void
+block_decide(ForkReader *reader, BlockNumber blkno, PageRules *rules,
+			 BlockDecision *decision)
+{
+	PGAlignedBlock copy;
+	Attempt		attempt = {reader, blkno, decision, &copy, 0};
+	Buffer		buffer;
+
+	decision->retries = 0;
+	decision->copy = BLOCK_COPY_NONE;
+	for (int try = 0;; try++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (try >= EAGER_TRIES)
+			pg_usleep(1000);
+		if (read_unless_valid(&attempt, &buffer))
+			break;
+		if (BufferIsValid(buffer) && read_below_buffer(&attempt, buffer))
+			break;
+	}
+
+	if (attempt.nread == 0)
+	{
+		decision->fate = reader->error == 0 ? BLOCK_GONE : BLOCK_UNREADABLE;
+		return;
+	}
+	decision->fate = BLOCK_JUDGED;
+	page_judge(decision->image.data, blkno, rules, &decision->verdict);
+	block_judge_lsn(decision->image.data, blkno, rules, &decision->verdict);
+	if (decision->verdict.status != PAGE_OK &&
+		(decision->buffer_state == BLOCK_BUFFER_CLEAN ||
+		 decision->buffer_state == BLOCK_BUFFER_DIRTY))
+		decision->copy = judge_copy(&copy, &decision->image, blkno, rules);
+}
+
+static bool
+is_valid(BufferDesc *desc)
+{
+	bool		valid;
+
+	pg_memory_barrier();
+	valid = (pg_atomic_read_u32(&desc->state) & BM_VALID) != 0;
+	pg_memory_barrier();
+	return valid;
+}
+
+/*
+ * Reads the block if no valid buffer holds it; else *buffer is the one that
+ * did a moment ago, or InvalidBuffer when a buffer became valid meanwhile.
+ */
+static bool
+read_unless_valid(Attempt *attempt, Buffer *buffer)
+{
+	const ForkScan *fork = attempt->reader->fork;
+	BufferTag	tag;
+	uint32		hash;
+	LWLock	   *partition;
+	int			id;
+	bool		done = false;
+
+	*buffer = InvalidBuffer;
+	InitBufferTag(&tag, &fork->rel->rd_locator, fork->fork, attempt->blkno);
+	hash = BufTableHashCode(&tag);
+	partition = BufMappingPartitionLock(hash);
+
+	LWLockAcquire(partition, LW_SHARED);
+	id = BufTableLookup(&tag, hash);
+	if (id >= 0 && is_valid(GetBufferDescriptor(id)))
+		*buffer = id + 1;
+	else
+	{
+		read_block(attempt);
+		done = id < 0 || !is_valid(GetBufferDescriptor(id));
+	}
+	LWLockRelease(partition);
+
+	if (done)
+		attempt->decision->buffer_state = id < 0 ? BLOCK_BUFFER_UNCACHED :
+			BLOCK_BUFFER_INVALID;
+	return done;
+}
+
+/*
+ * Reads the block below a buffer that is pinned without I/O; false when the
+ * buffer holds another block by now.
+ */
+static bool
+read_below_buffer(Attempt *attempt, Buffer buffer)
+{
+	const ForkScan *fork = attempt->reader->fork;
+	uint32		state;
+
+	if (!ReadRecentBuffer(fork->rel->rd_locator, fork->fork, attempt->blkno,
+						  buffer))
+		return false;
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	read_block(attempt);
+	memcpy(attempt->copy->data, BufferGetPage(buffer), BLCKSZ);
+	state = pg_atomic_read_u32(&GetBufferDescriptor(buffer - 1)->state);
+	UnlockReleaseBuffer(buffer);
+	attempt->decision->buffer_state = (state & BM_DIRTY) ?
+		BLOCK_BUFFER_DIRTY : BLOCK_BUFFER_CLEAN;
+	return true;
+}
+
+static void
+read_block(Attempt *attempt)
+{
+	attempt->nread = fork_reader_read(attempt->reader, attempt->blkno, 1,
+									  attempt->decision->image.data);
+	attempt->decision->retries++;
+}
+
+/*
+ * Can the buffer's page heal the disk?  Not when it is the broken image itself
+ * (read with ignore_checksum_failure) or zeroes in its place (with
+ * zero_damaged_pages).  pd_checksum of a page in memory is stale as a rule: a
+ * match proves the page, a mismatch says nothing.
+ */
+static BlockCopy
+judge_copy(const PGAlignedBlock *copy, const PGAlignedBlock *image,
+		   BlockNumber blkno, PageRules *rules)
+{
+	PageRules	sane = {false, rules->horizon};
+	PageRules	proven = {true, rules->horizon};
+	PageVerdict verdict;
+
+	page_judge(copy->data, blkno, &sane, &verdict);
+	block_judge_lsn(copy->data, blkno, &sane, &verdict);
+	if (verdict.status != PAGE_OK ||
+		memcmp(copy->data, image->data, BLCKSZ) == 0)
+		return BLOCK_COPY_NONE;
+	proven.horizon = sane.horizon;
+	page_judge(copy->data, blkno, &proven, &verdict);
+	return rules->checksums && verdict.status == PAGE_OK ?
+		BLOCK_COPY_PROVEN : BLOCK_COPY_SANE;
+}
+
+void
+block_judge_lsn(const char *page, BlockNumber blkno, PageRules *rules,
+				PageVerdict *verdict)
+{
+	if (verdict->status != PAGE_LSN_IN_FUTURE)
+		return;
+	rules->horizon = block_horizon();
+	page_judge(page, blkno, rules, verdict);
+}
+
+/*
+ * A page carries the end of the WAL record that changed it last: inserted
+ * already on a primary; on a standby that of the record being replayed, not of
+ * the last one replayed, for a page may reach the disk before its record's
+ * replay is over.
+ */
+XLogRecPtr
+block_horizon(void)
+{
+	if (RecoveryInProgress())
+		return GetCurrentReplayRecPtr(NULL);
+	return GetXLogInsertRecPtr();
+}

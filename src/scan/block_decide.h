@@ -1,0 +1,65 @@
+/*
+ * block_decide.h
+ *	  Decides exactly whether a block that looked broken is broken.
+ */
+#ifndef ACCEL_BLOCK_DECIDE_H
+#define ACCEL_BLOCK_DECIDE_H
+
+#include "scan/fork_reader.h"
+#include "verify/page.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef enum BlockFate
+{
+	BLOCK_JUDGED,				/* the verdict holds */
+	BLOCK_UNREADABLE,			/* reader->error and message tell why */
+	BLOCK_GONE					/* past the end of the file: truncated */
+} BlockFate;
+
+/* A valid buffer above the block, as far as it can be trusted. */
+typedef enum BlockCopy
+{
+	BLOCK_COPY_NONE,			/* none, or no better than the disk image */
+	BLOCK_COPY_SANE,			/* header and LSN sane, differs from disk */
+	BLOCK_COPY_PROVEN			/* its checksum matches */
+} BlockCopy;
+
+typedef struct BlockDecision
+{
+	BlockFate	fate;
+	PageVerdict verdict;		/* of the disk image */
+	BlockBufferState buffer_state;
+	BlockCopy	copy;
+	int			retries;		/* reads made here */
+	PGAlignedBlock image;		/* as read from disk */
+} BlockDecision;
+
+/*
+ * Reads a block of the reader's open segment again while nobody can be writing
+ * it, and judges it.  rules->horizon is brought up to date where needed.
+ */
+extern void block_decide(ForkReader *reader, BlockNumber blkno,
+						 PageRules *rules, BlockDecision *decision);
+
+/*
+ * Judges a page that was read before now by the present end of the WAL when it
+ * seems to lie beyond rules->horizon.
+ */
+extern void block_judge_lsn(const char *page, BlockNumber blkno,
+							PageRules *rules, PageVerdict *verdict);
+
+/* sink.c: puts a decided page's verdict into its finding, words included. */
+extern void page_finding_describe(PageFinding *finding,
+								  const BlockDecision *decision,
+								  const PageRules *rules);
+
+/* sink.c: says of a free space or visibility map that it heals itself. */
+extern void page_finding_note_fork(PageFinding *finding);
+
+/* No page can be newer than this position, which moves on. */
+extern XLogRecPtr block_horizon(void);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_BLOCK_DECIDE_H */

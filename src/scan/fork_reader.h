@@ -1,0 +1,56 @@
+/*
+ * fork_reader.h
+ *	  Reads the blocks of one fork from storage, past shared buffers.
+ *
+ * Forks of the magnetic disk manager are read from their files in pieces (the
+ * paths come from the relation cache's locator); those of other storage
+ * managers block by block through smgr, so that they can decrypt.  Nothing
+ * that storage does is an error here: a read that fails tells why.
+ */
+#ifndef ACCEL_FORK_READER_H
+#define ACCEL_FORK_READER_H
+
+#include "scan/relation_scan.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef struct ForkReader
+{
+	const ForkScan *fork;
+	void	   *allocated;
+	char	   *buffer;			/* SCAN_PIECE_BLOCKS blocks, aligned for I/O */
+	int			fd;				/* of the open segment; -1: none */
+	BlockNumber segment;		/* its number */
+	BlockNumber advised;		/* read-ahead was asked for up to here */
+	int			error;			/* errno of the last read; 0: none */
+	char		message[SCAN_MESSAGE_SIZE]; /* in words */
+} ForkReader;
+
+extern void fork_reader_init(ForkReader *reader, const ForkScan *fork);
+extern void fork_reader_close(ForkReader *reader);
+
+/*
+ * Opens the segment that holds blkno; false with reader->error (ENOENT: there
+ * is none).
+ */
+extern bool fork_reader_open(ForkReader *reader, BlockNumber blkno);
+
+/*
+ * Reads up to nblocks blocks of the open segment into dst and returns how
+ * many came whole.  Fewer than asked for: reader->error, 0 at the end of the
+ * file.  Never raises an error, never looks at interrupts: may be called
+ * with an LWLock held.
+ */
+extern uint32 fork_reader_read(ForkReader *reader, BlockNumber blkno,
+							   uint32 nblocks, char *dst);
+
+/* Blocks that the open segment holds now; of all forks of other managers. */
+extern BlockNumber fork_reader_segment_end(ForkReader *reader);
+
+/* The path of a segment, "base/5/16384.1" say, into dst. */
+extern void fork_segment_path(const ForkScan *fork, BlockNumber segment,
+							  char dst[SCAN_PATH_SIZE]);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_FORK_READER_H */

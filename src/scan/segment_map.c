@@ -1,0 +1,271 @@
+/*
+ * segment_map.c
+ *	  Which files a fork consists of, and what is wrong with their sizes.
+ *
+ * A fork is a row of files of RELSEG_SIZE blocks each, all full but the last.
+ * Empty files behind the last are what truncation leaves: normal.  The server
+ * stops at the first file that is short or missing: what follows is hidden
+ * from it, silently.
+ *
+ * The relation is locked, so files only grow, one after the other: a segment
+ * gets its first block when the one before it is full.  A fork of other
+ * storage managers has one imaginary file of whatever size.
+ */
+#include "compat.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "storage/fd.h"
+#include "storage/lmgr.h"
+#include "storage/smgr.h"
+#include "utils/rel.h"
+
+#include "scan/fork_reader.h"
+#include "scan/segment_map.h"
+
+#define SEGMENT_BYTES	((int64) RELSEG_SIZE * BLCKSZ)
+
+/* Segments that are looked for behind the end before a directory is read. */
+#define PROBE_SEGMENTS	4
+
+/* Samples of a size that looks wrong, and the time between two of them. */
+#define SUSPICION_SAMPLES	4
+#define SUSPICION_PAUSE_US	20000L
+
+static void sample(SegmentMap *map, const ForkScan *fork);
+static int64 segment_size(const ForkScan *fork, BlockNumber segment);
+static BlockNumber segments_end(const ForkScan *fork, const SegmentMap *map);
+static BlockNumber segments_end_in_directory(const ForkScan *fork);
+static void append(SegmentMap *map, int64 bytes);
+static bool suspicious(const SegmentMap *map);
+static bool same(const SegmentMap *a, const SegmentMap *b);
+static void wait_for_extension(const ForkScan *fork);
+
+void
+segment_map_sample(SegmentMap *map, const ForkScan *fork)
+{
+	SegmentMap	again;
+	int			agreed = 0;
+
+	sample(map, fork);
+	while (suspicious(map) && agreed < SUSPICION_SAMPLES)
+	{
+		CHECK_FOR_INTERRUPTS();
+		pg_usleep(SUSPICION_PAUSE_US);
+		wait_for_extension(fork);
+		sample(&again, fork);
+		agreed = same(map, &again) ? agreed + 1 : 0;
+		segment_map_free(map);
+		*map = again;
+	}
+}
+
+/*
+ * Extension writes whole blocks, but a reader may see the file grow by less
+ * than a block at a time.  Nobody is in the middle of it while we hold the
+ * extension lock; replay and a hash index that splits do not take it, for
+ * them there are the pauses.
+ */
+static void
+wait_for_extension(const ForkScan *fork)
+{
+	if (RecoveryInProgress() || !fork->md)
+		return;
+	LockRelationForExtension(fork->rel, ExclusiveLock);
+	UnlockRelationForExtension(fork->rel, ExclusiveLock);
+}
+
+void
+segment_map_free(SegmentMap *map)
+{
+	pfree(map->bytes);
+	map->bytes = NULL;
+}
+
+BlockNumber
+segment_map_blocks(const SegmentMap *map, BlockNumber i)
+{
+	int64		bytes = map->bytes[i];
+
+	return bytes <= 0 ? 0 : (BlockNumber) (Min(bytes, SEGMENT_BYTES) / BLCKSZ);
+}
+
+PageStatus
+segment_map_status(const SegmentMap *map, BlockNumber i)
+{
+	int64		bytes = map->bytes[i];
+	bool		last = true;
+
+	for (BlockNumber j = i + 1; last && j < map->count; j++)
+		last = map->bytes[j] == 0;
+	if (bytes == SEGMENT_UNREADABLE)
+		return PAGE_IO_ERROR;
+	if (bytes == SEGMENT_MISSING)
+		return PAGE_MISSING_SEGMENT;
+	if (bytes < SEGMENT_BYTES && !last)
+		return PAGE_SHORT_SEGMENT;
+	if (bytes % BLCKSZ != 0 || bytes > SEGMENT_BYTES)
+		return PAGE_PARTIAL_BLOCK;
+	return PAGE_OK;
+}
+
+bool
+segment_map_exists(const SegmentMap *map)
+{
+	return map->count > 1 || map->bytes[0] != SEGMENT_MISSING;
+}
+
+void
+segment_map_explain(const SegmentMap *map, BlockNumber i, char *dst,
+					size_t size)
+{
+	int64		bytes = map->bytes[i];
+
+	switch (segment_map_status(map, i))
+	{
+		case PAGE_MISSING_SEGMENT:
+			snprintf(dst, size, segment_map_exists(map) ?
+					 "segment %u is missing: the server sees nothing of the segments behind it" :
+					 "segment %u is missing", i);
+			break;
+		case PAGE_SHORT_SEGMENT:
+			snprintf(dst, size,
+					 "segment %u has " INT64_FORMAT " bytes instead of " INT64_FORMAT ": the server sees nothing of the segments behind it",
+					 i, bytes, SEGMENT_BYTES);
+			break;
+		case PAGE_PARTIAL_BLOCK:
+			snprintf(dst, size, bytes > SEGMENT_BYTES ?
+					 "segment %u has " INT64_FORMAT " bytes, more than a segment can have" :
+					 "segment %u has " INT64_FORMAT " bytes, no multiple of the block size",
+					 i, bytes);
+			break;
+		case PAGE_IO_ERROR:
+			snprintf(dst, size, "segment %u is no regular file, or its size could not be read", i);
+			break;
+		default:
+			strlcpy(dst, "", size);
+	}
+}
+
+static void
+sample(SegmentMap *map, const ForkScan *fork)
+{
+	BlockNumber end;
+	int64		bytes;
+
+	map->count = 0;
+	map->allocated = 8;
+	map->bytes = palloc(map->allocated * sizeof(int64));
+	if (!fork->md)
+	{
+		bytes = (int64) smgrnblocks(RelationGetSmgr(fork->rel),
+									fork->fork) * BLCKSZ;
+		for (; bytes > SEGMENT_BYTES; bytes -= SEGMENT_BYTES)
+			append(map, SEGMENT_BYTES);
+		append(map, bytes);
+		return;
+	}
+	while ((bytes = segment_size(fork, map->count)) != SEGMENT_MISSING)
+	{
+		CHECK_FOR_INTERRUPTS();
+		append(map, bytes);
+	}
+
+	end = segments_end(fork, map);
+	while (map->count < end)
+		append(map, segment_size(fork, map->count));
+
+	/* a short segment may have grown and been followed since it was sampled */
+	for (BlockNumber i = 0; i + 1 < map->count; i++)
+		if (map->bytes[i] >= 0 && map->bytes[i] < SEGMENT_BYTES)
+			map->bytes[i] = segment_size(fork, i);
+}
+
+static void
+append(SegmentMap *map, int64 bytes)
+{
+	if (map->count == map->allocated)
+	{
+		map->allocated *= 2;
+		map->bytes = repalloc(map->bytes, map->allocated * sizeof(int64));
+	}
+	map->bytes[map->count++] = bytes;
+}
+
+static int64
+segment_size(const ForkScan *fork, BlockNumber segment)
+{
+	char		path[SCAN_PATH_SIZE];
+	struct stat st;
+
+	fork_segment_path(fork, segment, path);
+	if (stat(path, &st) == 0)
+		return S_ISREG(st.st_mode) ? st.st_size : SEGMENT_UNREADABLE;
+	return errno == ENOENT ? SEGMENT_MISSING : SEGMENT_UNREADABLE;
+}
+
+/*
+ * One past the highest segment that exists, 1 at least.  A directory may hold a
+ * hundred thousand files: it is read only when there is reason to, that is for
+ * forks of more than a segment and where a segment is found behind a gap.
+ */
+static BlockNumber
+segments_end(const ForkScan *fork, const SegmentMap *map)
+{
+	bool		look = map->count > 1 ||
+		(map->count == 1 && map->bytes[0] >= SEGMENT_BYTES);
+
+	for (BlockNumber i = 1; !look && i <= PROBE_SEGMENTS; i++)
+		look = segment_size(fork, map->count + i) != SEGMENT_MISSING;
+	return Max(Max(map->count, 1), look ? segments_end_in_directory(fork) : 0);
+}
+
+static BlockNumber
+segments_end_in_directory(const ForkScan *fork)
+{
+	char		path[SCAN_PATH_SIZE];
+	char	   *name;
+	size_t		length;
+	BlockNumber end = 0;
+	DIR		   *dir;
+	struct dirent *entry;
+
+	fork_segment_path(fork, 0, path);
+	name = strrchr(path, '/');
+	*name++ = '\0';
+	length = strlen(name);
+
+	dir = AllocateDir(path);
+	while ((entry = ReadDirExtended(dir, path, LOG)) != NULL)
+	{
+		const char *number = entry->d_name + length;
+
+		CHECK_FOR_INTERRUPTS();
+		if (strncmp(entry->d_name, name, length) != 0 || number[0] != '.' ||
+			number[1] < '0' || number[1] > '9')
+			continue;
+		end = Max(end, (BlockNumber) strtoul(number + 1, NULL, 10) + 1);
+	}
+	if (dir != NULL)
+		FreeDir(dir);
+	return Min(end, MaxBlockNumber / RELSEG_SIZE + 1);
+}
+
+static bool
+suspicious(const SegmentMap *map)
+{
+	for (BlockNumber i = 0; i < map->count; i++)
+		if (segment_map_status(map, i) != PAGE_OK)
+			return true;
+	return false;
+}
+
+static bool
+same(const SegmentMap *a, const SegmentMap *b)
+{
+	return a->count == b->count &&
+		memcmp(a->bytes, b->bytes, a->count * sizeof(int64)) == 0;
+}

@@ -1,0 +1,159 @@
+/*
+ * sink.c
+ *	  Findings and summaries: made, counted, put into words.
+ */
+#include "compat.h"
+
+#include "scan/block_decide.h"
+#include "scan/relation_scan.h"
+#include "scan/sink.h"
+
+const char *
+block_buffer_state_name(BlockBufferState state)
+{
+	switch (state)
+	{
+		case BLOCK_BUFFER_UNCACHED:
+			return "uncached";
+		case BLOCK_BUFFER_INVALID:
+			return "invalid";
+		case BLOCK_BUFFER_CLEAN:
+			return "clean";
+		case BLOCK_BUFFER_DIRTY:
+			return "dirty";
+		case BLOCK_BUFFER_UNKNOWN:
+			break;
+	}
+	return NULL;
+}
+
+void
+page_finding_init(PageFinding *finding, Oid relid, ForkNumber fork,
+				  PageStatus status)
+{
+	memset(finding, 0, sizeof(*finding));
+	finding->relid = relid;
+	finding->fork = fork;
+	finding->blkno = -1;
+	finding->file_offset = -1;
+	finding->status = status;
+	finding->stored = -1;
+	finding->computed = -1;
+}
+
+void
+fork_summary_init(ForkSummary *summary, Oid relid, ForkNumber fork)
+{
+	memset(summary, 0, sizeof(*summary));
+	summary->relid = relid;
+	summary->fork = fork;
+	summary->status = PAGE_OK;
+}
+
+/* The first finding gives the summary its status and message. */
+void
+fork_summary_note(ForkSummary *summary, const PageFinding *finding)
+{
+	summary->findings++;
+	if (summary->status != PAGE_OK)
+		return;
+	summary->status = finding->status;
+	if (finding->blkno >= 0)
+		snprintf(summary->message, sizeof(summary->message),
+				 "first at block " INT64_FORMAT ": %s", finding->blkno,
+				 finding->message);
+	else
+		strlcpy(summary->message, finding->message,
+				sizeof(summary->message));
+}
+
+void
+fork_summary_add(ForkSummary *total, const ForkSummary *part)
+{
+	total->verified += part->verified;
+	total->new_pages += part->new_pages;
+	total->bad += part->bad;
+	total->unverifiable += part->unverifiable;
+	total->retried += part->retried;
+	total->bytes += part->bytes;
+	total->findings += part->findings;
+	total->elapsed = Max(total->elapsed, part->elapsed);
+	if (total->status == PAGE_OK && part->status != PAGE_OK)
+	{
+		total->status = part->status;
+		strlcpy(total->message, part->message, sizeof(total->message));
+	}
+}
+
+static void
+append(PageFinding *finding, const char *format,...) pg_attribute_printf(2, 3);
+
+static void
+append(PageFinding *finding, const char *format,...)
+{
+	size_t		used = strlen(finding->message);
+	va_list		args;
+
+	va_start(args, format);
+	vsnprintf(finding->message + used, sizeof(finding->message) - used,
+			  format, args);
+	va_end(args);
+}
+
+/* What is wrong about a page image. */
+static void
+explain_verdict(PageFinding *finding, const PageVerdict *verdict,
+				const PageRules *rules)
+{
+	bool		mismatch = rules->checksums &&
+		verdict->stored != verdict->computed;
+
+	switch (verdict->status)
+	{
+		case PAGE_CHECKSUM_MISMATCH:
+			append(finding, "checksum is %u, but should be %u",
+				   verdict->stored, verdict->computed);
+			break;
+		case PAGE_BAD_HEADER:
+			append(finding, "page header is out of bounds%s",
+				   rules->checksums ? " (although the checksum matches)" : "");
+			break;
+		case PAGE_ZERO_HEADER:
+			append(finding, "page header is that of a new page, but the page is not empty");
+			break;
+		case PAGE_LSN_IN_FUTURE:
+			append(finding, "page LSN %X/%X lies beyond the end of WAL at %X/%X%s",
+				   LSN_FORMAT_ARGS(verdict->lsn),
+				   LSN_FORMAT_ARGS(rules->horizon),
+				   mismatch ? "; the checksum does not match either" : "");
+			break;
+		default:
+			break;
+	}
+}
+
+void
+page_finding_describe(PageFinding *finding, const BlockDecision *decision,
+					  const PageRules *rules)
+{
+	const PageVerdict *verdict = &decision->verdict;
+
+	finding->stored = verdict->stored;
+	finding->computed = rules->checksums ? verdict->computed : -1;
+	finding->has_lsn = true;
+	finding->lsn = verdict->lsn;
+	finding->retries = decision->retries;
+	finding->buffer_state = decision->buffer_state;
+	explain_verdict(finding, verdict, rules);
+	if (decision->copy != BLOCK_COPY_NONE)
+		append(finding, "; shared buffers hold a page that is %s: rewriting it heals the disk",
+			   decision->copy == BLOCK_COPY_PROVEN ? "proven good by its checksum" :
+			   "sane by its header");
+}
+
+void
+page_finding_note_fork(PageFinding *finding)
+{
+	if (finding->fork == FSM_FORKNUM || finding->fork == VISIBILITYMAP_FORKNUM)
+		append(finding, "; the server heals this fork itself");
+}
