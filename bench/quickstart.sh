@@ -159,6 +159,7 @@ unix_socket_directories = '$scratch/socket'
 fsync = off
 autovacuum = off
 max_wal_size = 4GB
+wal_keep_size = 2GB
 END
 } >>"$scratch/data/postgresql.conf"
 export PGHOST="$scratch/socket" PGPORT=5432 PGUSER=postgres PGDATABASE=postgres

@@ -146,6 +146,7 @@ make_chroot()	# root, release, mirror, packages
 		rm -f "$chroot_conf" "$chroot_log"
 		die "the chroot $1 could not be made"
 	}
+	as_root rm -rf "$1"
 	as_root mv "$1.new" "$1"
 	rm -f "$chroot_conf" "$chroot_log"
 }

@@ -1,0 +1,51 @@
+# lib.sh: what the scripts of the matrix share (sourced).  Servers run in
+# single-user mode, so an emulator that runs one process is enough.
+# shellcheck shell=sh disable=SC2154	# scratch, failed: the script's own
+
+# as the user that may run a server
+matrix_user()
+{
+	if [ "$(id -u)" = 0 ]; then
+		setpriv --reuid="$ACCEL_TEST_USER" --regid="$(id -g "$ACCEL_TEST_USER")" \
+			--clear-groups env HOME="$scratch" "$@"
+	else
+		"$@"
+	fi
+}
+
+# The value of a column in the output of a single-user server.
+value()	# column, file
+{
+	sed -n "s/^.*[0-9]: $1 = \"\\(.*\\)\"	.*/\\1/p" "$2" | tail -1
+}
+
+# Judges the answers of one server to probe.sql: matrix_judge NAME OUTPUT STATUS
+# EXPECTED, EXPECTED being a pattern for the selected CRC-32C kernel.
+matrix_judge()
+{
+	kernel=$(value kernel "$2")
+	problem=
+	[ "$3" = 0 ] || problem="the server ended with $3"
+	! grep -q 'ERROR: ' "$2" || problem="${problem:+$problem; }$(grep -m 1 -o 'ERROR: .*' "$2")"
+	case $kernel in
+		$4) ;;
+		*) problem="${problem:+$problem; }selected \"$kernel\", expected $4" ;;
+	esac
+	for check in answers combines agree; do
+		[ "$(value $check "$2")" = true ] || problem="${problem:+$problem; }$check: not true"
+	done
+	for check in damage; do
+		[ "$(value $check "$2")" = 1 ] || problem="${problem:+$problem; }$check: $(value $check "$2") findings, not 1"
+	done
+	for check in failures bad wal_errors; do
+		[ "$(value $check "$2")" = 0 ] || problem="${problem:+$problem; }$check: $(value $check "$2")"
+	done
+	if [ -n "$problem" ]; then
+		printf 'FAIL  %-34s %s\n' "$1" "$problem"
+		tail -15 "$2"
+		failed=$((failed + 1))
+	else
+		printf 'ok    %-34s %s; %s kernels self-tested\n' "$1" "$(value selected "$2")" "$(value kernels "$2")"
+		passed=$((passed + 1))
+	fi
+}
