@@ -52,9 +52,12 @@
 #							from the server when the machine has four CPUs or more
 #	as_user CMD...			anything as the unprivileged user (servers refuse root)
 #	bench_timed CMD...		runs it, sets elapsed to seconds (nanosecond clock)
-#	bench_cluster_cpu NAME	CPU seconds that all processes of a cluster have used
-#	bench_cluster_io NAME	"read written": bytes at the storage layer since its start
-#							(live processes only)
+#	bench_cluster_cpu NAME	CPU seconds that all processes of a cluster have used (a
+#							backend that is about to end counts when it has: bench_settle)
+#	bench_settle			waits a moment for backends of closed sessions to end
+#	bench_cluster_io NAME	"read written": bytes at the storage layer since its start,
+#							of all its processes
+#	bench_program CMD...	a client program; sets elapsed and cpu (seconds, its own CPU)
 #	bench_wal_lsn			bytes of WAL written so far
 #	bench_data NAME			the data directory
 #
@@ -185,6 +188,7 @@ bench_cleanup()
 bench_row()
 {
 	[ $# -eq 6 ] || bench_fail "bench_row wants 6 arguments, got $#: $*"
+	case $* in *,*) bench_fail "a comma in a row: $*" ;; esac
 	printf '%s,%s,%s,%s,%s,%s,%s\n' "$bench_part" "$@" >>"$bench_csv"
 }
 
@@ -263,26 +267,36 @@ bench_client()
 
 bench_stage()
 {
-	bench_log "building and staging the extension"
-	mkdir "$scratch/tree"
-	(cd "$top" && tar cf - Makefile crc32c_accel.control sql src test) | (cd "$scratch/tree" && tar xf -)
+	if [ -n "${BENCH_STAGED:-}" ]; then	# run.sh has built it for all parts
+		ln -s "$BENCH_STAGED/stage" "$scratch/stage"
+		cp "$BENCH_STAGED/staged.conf" "$scratch/staged.conf"
+	else
+		bench_log "building and staging the extension"
+		bench_build "$scratch" || bench_fail "the extension does not build"
+	fi
+}
+
+bench_build()	# FOLDER: from a copy of the tree; needs top, pg_config, pg_major
+{
+	mkdir "$1/tree"
+	(cd "$top" && tar cf - Makefile crc32c_accel.control sql src test) | (cd "$1/tree" && tar xf -)
 	(
-		cd "$scratch/tree"
+		cd "$1/tree"
 		find . \( -name '*.o' -o -name '*.bc' -o -name '*.so' \) -exec rm -f {} +
-		make -s -j"$(nproc)" PG_CONFIG="$pg_config" install DESTDIR="$scratch/stage"
-	) >"$scratch/build.log" 2>&1 || {
-		cat "$scratch/build.log" >&2
-		bench_fail "the extension does not build"
+		make -s -j"$(nproc)" PG_CONFIG="$pg_config" install DESTDIR="$1/stage"
+	) >"$1/build.log" 2>&1 || {
+		cat "$1/build.log" >&2
+		return 1
 	}
 	{
 		if [ "$pg_major" -ge 18 ]; then
-			echo "extension_control_path = '$scratch/stage$("$pg_config" --sharedir):\$system'"
+			echo "extension_control_path = '$1/stage$("$pg_config" --sharedir):\$system'"
 		else
-			echo "extension_destdir = '$scratch/stage'"
+			echo "extension_destdir = '$1/stage'"
 		fi
-		echo "dynamic_library_path = '$scratch/stage$("$pg_config" --pkglibdir):\$libdir'"
-	} >"$scratch/staged.conf"
-	chmod -R a+rX "$scratch/stage" "$scratch/staged.conf"
+		echo "dynamic_library_path = '$1/stage$("$pg_config" --pkglibdir):\$libdir'"
+	} >"$1/staged.conf"
+	chmod -R a+rX "$1/stage" "$1/staged.conf"
 }
 
 bench_data()
@@ -364,7 +378,21 @@ bench_pids()	# NAME: the postmaster and its children
 	cat "/proc/$postmaster/task/$postmaster/children" 2>/dev/null || ps -o pid= --ppid "$postmaster"
 }
 
-# Own time of each, and of the children that the postmaster has waited for.
+bench_program()
+{
+	: >"$scratch/program.times"
+	[ "$(id -u)" != 0 ] || chown "$bench_user" "$scratch/program.times"
+	# shellcheck disable=SC2016	# perl's variables
+	bench_client perl -MTime::HiRes=time -e 'my $to = shift; my $t = time; my $status = system(@ARGV);
+		my $elapsed = time - $t; my @cpu = times; open(my $f, ">", $to) or die;
+		printf $f "%.6f %.2f\n", $elapsed, $cpu[2] + $cpu[3]; close $f;
+		exit($status == 0 ? 0 : 1)' "$scratch/program.times" "$@"
+	elapsed=$(cut -d' ' -f1 "$scratch/program.times")
+	cpu=$(cut -d' ' -f2 "$scratch/program.times")
+}
+
+# Own time of each, and of the children that the postmaster has waited for; the
+# kernel adds the I/O of waited children to the postmaster's in the same way.
 bench_cluster_cpu()
 {
 	for pid in $(bench_pids "$1"); do
@@ -373,9 +401,14 @@ bench_cluster_cpu()
 		'{ticks += $12 + $13 + (NR == 1 ? $14 + $15 : 0)} END {printf "%.2f\n", ticks / hz}'
 }
 
+bench_settle()
+{
+	sleep 0.2
+}
+
 bench_cluster_io()
 {
 	for pid in $(bench_pids "$1"); do
 		cat "/proc/$pid/io" 2>/dev/null || :
-	done | awk '/^read_bytes/ {r += $2} /^write_bytes/ {w += $2} END {printf "%d %d\n", r, w}'
+	done | awk '/^read_bytes/ {r += $2} /^write_bytes/ {w += $2} END {printf "%.0f %.0f\n", r, w}'
 }

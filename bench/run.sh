@@ -10,6 +10,9 @@
 # Interrupted, it stops the part at work and removes what that part made.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
+top=$(dirname "$here")
+# shellcheck source=bench/lib.sh
+. "$here/lib.sh"
 all_parts="kernels pages wal server checksums dump backup"
 
 usage()
@@ -52,6 +55,11 @@ done
 command -v "$pg_config" >/dev/null || {
 	echo "bench/run.sh: no pg_config at \"$pg_config\" (packages postgresql and postgresql-server-dev)" >&2
 	exit 1
+}
+pg_major=$("$pg_config" --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')
+bench_bytes "$size" >/dev/null || {
+	echo "bench/run.sh: no size: \"$size\" (SMALL, MEDIUM, LARGE or bytes, kB, MB, GB)" >&2
+	exit 2
 }
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
@@ -121,6 +129,12 @@ interrupted()
 	exit 130
 }
 trap interrupted INT TERM HUP
+BENCH_STAGED=$(mktemp -d "${TMPDIR:-/tmp}/crc32c_staged.XXXXXX")
+export BENCH_STAGED
+trap 'rm -rf "$BENCH_STAGED"' EXIT
+chmod a+rx "$BENCH_STAGED"
+echo "bench/run.sh: building the extension" >&2
+bench_build "$BENCH_STAGED" || exit 1
 
 failed=''
 for part in ${parts:-$all_parts}; do
