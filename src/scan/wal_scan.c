@@ -332,6 +332,7 @@ set_limits(SegmentScan *seg, WalWalkOptions *options)
 	for (int i = 0; i < scan->nlimits; i++)
 		if (scan->limits[i].timeline == seg->name.timeline)
 		{
+			options->limit_exact = scan->limits[i].limit <= scan->to;
 			options->limit = Min(options->limit, scan->limits[i].limit);
 			return;
 		}

@@ -38,6 +38,8 @@ static void stop_at(WalWalker *ctx, WalLsn lsn, WalLsn behind,
 			__attribute__((format(printf, 4, 5)));
 static void damage(WalWalker *ctx, WalLsn lsn, const char *message);
 static void confirm_stop(WalWalker *ctx);
+static void emit(WalWalker *ctx, WalLsn lsn, const char *message);
+static bool beyond_limit(const WalWalker *ctx, WalLsn lsn, WalLsn behind);
 
 bool
 wal_is_zero(const uint8_t *data, size_t len)
@@ -186,6 +188,19 @@ check_header(WalWalker *ctx, const uint8_t *page,
 	return message;
 }
 
+/*
+ * Does the pending record go on beyond the limit, at whose place one ends?
+ * Then its length is wrong.
+ */
+static bool
+overshoots(const WalWalker *ctx, WalLsn page)
+{
+	return ctx->pending.active && !ctx->pending.unchecked &&
+		ctx->opt.limit_exact && page >= ctx->opt.limit &&
+		!beyond_limit(ctx, ctx->pending.lsn,
+					  ctx->pending.lsn + ctx->pending.len);
+}
+
 /* A page without a valid header: everything in it is lost. */
 static void
 seek_page(WalWalker *ctx, const uint8_t *page, const char *why)
@@ -197,7 +212,14 @@ seek_page(WalWalker *ctx, const uint8_t *page, const char *why)
 		ctx->state = WAL_WALK_SEEK; /* the neighbour's damage, not ours */
 		return;
 	}
-	if (!ctx->stop.set)
+	if (overshoots(ctx, ctx->page))
+		stop_at(ctx, ctx->pending.lsn, ctx->pending.lsn,
+				"record reaches beyond the end of WAL");
+	else if (zero && ctx->pending.active && !ctx->pending.unchecked)
+		stop_at(ctx, ctx->pending.lsn, ctx->page + header_size(ctx) + 1,
+				"record is not continued at " LSN_FORMAT ": %s",
+				LSN_ARGS(ctx->page), why);
+	else if (!ctx->stop.set)
 		stop_at(ctx, ctx->page, ctx->page + header_size(ctx) + 1, "%s", why);
 	if (ctx->pending.active)
 	{
@@ -286,6 +308,17 @@ check_record(const WalWalker *ctx, const uint8_t *rec, WalLsn lsn, WalLsn prev)
 	return NULL;
 }
 
+/* Is the CRC of a record right that lies in one piece? */
+static inline bool
+crc_fits(const uint8_t *rec, uint32_t len)
+{
+	uint32_t	reg = checksum_crc32c(CHECKSUM_CRC_INIT, rec + WAL_REC_HEADER,
+									  len - WAL_REC_HEADER);
+
+	return (checksum_crc32c(reg, rec, WAL_REC_CRC) ^ CHECKSUM_CRC_INIT) ==
+		wal_load32(rec + WAL_REC_CRC);
+}
+
 static inline bool
 is_switch(const uint8_t *rec)
 {
@@ -319,6 +352,7 @@ begin_pending(WalWalker *ctx, const uint8_t *rec, uint32_t here, WalLsn lsn,
 	ctx->pending.len = len;
 	ctx->pending.got = here;
 	ctx->pending.inside = ctx->inside ? here : 0;
+	ctx->pending.mismatch = 0;
 	ctx->pending.reg = CHECKSUM_CRC_INIT;
 	memcpy(ctx->pending.start, rec, keep);
 	if (here > WAL_REC_HEADER)
@@ -372,7 +406,8 @@ finish_pending(WalWalker *ctx, uint32_t pos, uint32_t padded)
 		else
 			ctx->counts.skipped_bytes += inside;
 		ctx->prev = 0;
-		ctx->suspect = false;
+		ctx->maybe_switch = ctx->pending.head &&
+			ctx->pending.len <= WAL_REC_HEADER;
 		return;
 	}
 	why = check_record(ctx, rec, lsn, ctx->prev);
@@ -406,14 +441,21 @@ finish_pending(WalWalker *ctx, uint32_t pos, uint32_t padded)
 		ctx->state = WAL_WALK_SWITCHED;
 }
 
-/* Zeros up to the next position of a record?  The server leaves them there. */
+/*
+ * Zeros up to the next position of a record?  The server leaves them there.
+ * One load, no branch on the length: it is different for every record.
+ */
 static inline bool
 padding_is_zero(const uint8_t *page, uint32_t pos, uint32_t padded)
 {
-	while (pos < padded)
-		if (page[pos++] != 0)
-			return false;
-	return true;
+	uint64_t	last = wal_load64(page + padded - WAL_REC_ALIGN);
+	uint32_t	bits = 63 - 8 * (padded - pos);
+
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	return (last << 1) << bits == 0;
+#else
+	return (last >> 1) >> bits == 0;
+#endif
 }
 
 /*
@@ -453,6 +495,7 @@ begin_unchecked(WalWalker *ctx, uint32_t rem_len, bool head)
 	ctx->pending.len = rem_len;
 	ctx->pending.got = 0;
 	ctx->pending.inside = 0;
+	ctx->pending.mismatch = 0;
 }
 
 /*
@@ -463,7 +506,6 @@ static void
 drop_pending(WalWalker *ctx, bool abandoned)
 {
 	WalLsn		lsn = ctx->pending.lsn;
-	WalLsn		behind = lsn + ctx->pending.len;
 
 	ctx->counts.skipped_bytes += ctx->pending.inside;
 	ctx->pending.active = false;
@@ -478,13 +520,69 @@ drop_pending(WalWalker *ctx, bool abandoned)
 		stop_at(ctx, ctx->page, ctx->page + header_size(ctx) + 1,
 				"page does not go on with the record of the page before");
 	else
-		stop_at(ctx, lsn, behind,
+		stop_at(ctx, lsn, ctx->page + header_size(ctx) + 1,
 				"record is not continued at " LSN_FORMAT " as its length says",
 				LSN_ARGS(ctx->page));
 	if (ctx->state != WAL_WALK_ENDED)
 		confirm_stop(ctx);		/* since this page is valid */
 	ctx->prev = 0;
-	ctx->suspect = false;
+	ctx->suspect = true;		/* the page's word may be the broken one */
+}
+
+/*
+ * The page disagrees with the pending record on how much is to come.  Is the
+ * record right?  Its CRC tells if it ends here; if both say that it goes on,
+ * the next page will.
+ */
+static bool
+record_is_right(WalWalker *ctx, const uint8_t *page, uint32_t rem_len)
+{
+	uint32_t	pos = header_size(ctx);
+	uint32_t	room = ctx->opt.page_size - pos;
+	uint32_t	left = ctx->pending.len - ctx->pending.got;
+	uint8_t		header[WAL_REC_HEADER];
+	uint32_t	missing = 0;
+	uint32_t	reg;
+
+	if (rem_len == 0 || ctx->pending.unchecked || ctx->pending.mismatch != 0)
+		return false;
+	if (left > room)
+		return rem_len > room;
+	if (ctx->pending.got < WAL_REC_HEADER)
+		missing = WAL_REC_HEADER - ctx->pending.got;
+	memcpy(header, ctx->pending.start, WAL_REC_HEADER - missing);
+	memcpy(header + WAL_REC_HEADER - missing, page + pos, missing);
+	reg = checksum_crc32c(ctx->pending.reg, page + pos + missing,
+						  left - missing);
+	return (checksum_crc32c(reg, header, WAL_REC_CRC) ^ CHECKSUM_CRC_INIT) ==
+		wal_load32(header + WAL_REC_CRC);
+}
+
+static void
+blame_page(WalWalker *ctx)
+{
+	if (ctx->pending.mismatch >= ctx->opt.segment_start)
+		damage(ctx, ctx->pending.mismatch,
+			   "page disagrees with its record on how much of it is to come");
+	ctx->pending.mismatch = 0;
+}
+
+/*
+ * Does the record at rec say that the pending one was abandoned?  If it says
+ * so of another one, the pending one is broken; if it is broken itself, it
+ * says nothing.
+ */
+static bool
+tells_of(const WalWalker *ctx, const uint8_t *rec, uint32_t room)
+{
+	uint32_t	len = wal_load32(rec + WAL_REC_TOT_LEN);
+
+	if (ctx->pending.unchecked || len < WAL_OVERWRITE_LSN + 8 || len > room ||
+		!crc_fits(rec, len))
+		return true;
+	return rec[WAL_REC_RMID] == WAL_RMGR_XLOG &&
+		(rec[WAL_REC_INFO] & WAL_INFO_MASK) == WAL_XLOG_OVERWRITE &&
+		wal_load64(rec + WAL_OVERWRITE_LSN) == ctx->pending.lsn;
 }
 
 /* A page with a valid header. */
@@ -498,21 +596,32 @@ records_page(WalWalker *ctx, const uint8_t *page)
 
 	if (seeking)
 	{
-		if (ctx->stop.set)
-			confirm_stop(ctx);
+		confirm_stop(ctx);
 		ctx->state = WAL_WALK_RECORDS;
 		ctx->prev = 0;
 		ctx->suspect = false;
 	}
-	if (ctx->pending.active &&
-		((info & WAL_FLAG_OVERWRITE) != 0 ||
-		 rem_len != ctx->pending.len - ctx->pending.got))
+	if (ctx->pending.active && rem_len != 0 &&
+		rem_len == ctx->pending.len - ctx->pending.got)
 	{
-		drop_pending(ctx, (info & WAL_FLAG_OVERWRITE) != 0);
+		if (ctx->pending.mismatch != 0)
+			blame_page(ctx);	/* the one before */
+	}
+	else if (ctx->pending.active && record_is_right(ctx, page, rem_len))
+	{
+		ctx->pending.mismatch = ctx->page;
+		rem_len = ctx->pending.len - ctx->pending.got;
+		if (rem_len <= ctx->opt.page_size - pos)
+			blame_page(ctx);
+	}
+	else if (ctx->pending.active)
+	{
+		drop_pending(ctx, (info & WAL_FLAG_OVERWRITE) != 0 &&
+					 tells_of(ctx, page + pos, ctx->opt.page_size - pos));
+		if (ctx->state == WAL_WALK_ENDED)
+			return;
 		seeking = true;
 	}
-	if (ctx->state == WAL_WALK_ENDED)
-		return;
 	if (rem_len != 0 && !ctx->pending.active)
 	{
 		if (!seeking && !ctx->suspect)
@@ -521,9 +630,9 @@ records_page(WalWalker *ctx, const uint8_t *page)
 					"page goes on with a record where none is open");
 			if (ctx->state == WAL_WALK_ENDED)
 				return;
+			confirm_stop(ctx);
+			ctx->suspect = true;
 		}
-		confirm_stop(ctx);
-		ctx->suspect = false;
 		begin_unchecked(ctx, rem_len, ctx->page == ctx->opt.segment_start);
 	}
 	ctx->overwrite = (info & WAL_FLAG_OVERWRITE) != 0;
@@ -560,6 +669,12 @@ bad_length(WalWalker *ctx, const uint8_t *page, uint32_t pos, uint32_t len)
 {
 	WalLsn		lsn = ctx->page + pos;
 
+	if (ctx->maybe_switch && ctx->prev == 0 && len == 0)
+	{
+		ctx->state = WAL_WALK_SWITCHED;
+		switched_bytes(ctx, page, pos);
+		return;
+	}
 	if (!ctx->suspect)
 	{
 		if (wal_is_zero(page + pos, ctx->opt.page_size - pos))
@@ -649,11 +764,7 @@ walk_records(WalWalker *ctx, const uint8_t *page, uint32_t pos)
 		}
 		ctx->prev = lsn;
 		pos += (uint32_t) wal_align(len);
-		if (unlikely_((checksum_crc32c(checksum_crc32c(CHECKSUM_CRC_INIT,
-													   rec + WAL_REC_HEADER,
-													   len - WAL_REC_HEADER),
-									   rec, WAL_REC_CRC) ^
-					   CHECKSUM_CRC_INIT) != wal_load32(rec + WAL_REC_CRC)))
+		if (unlikely_(!crc_fits(rec, len)))
 		{
 			record_failed(ctx, lsn, lsn + len,
 						  ctx->inside ? wal_align(len) : 0,
@@ -713,8 +824,22 @@ emit(WalWalker *ctx, WalLsn lsn, const char *message)
 static void
 damage(WalWalker *ctx, WalLsn lsn, const char *message)
 {
-	if (lsn < ctx->opt.limit && ctx->inside)
+	if (lsn < ctx->opt.limit && ctx->page >= ctx->opt.segment_start)
 		emit(ctx, lsn, message);
+}
+
+/*
+ * Does what lies from lsn up to behind reach beyond the limit?  A server
+ * writes up to the end of a record or of a page: where a record ends, none
+ * that starts before can go on.
+ */
+static bool
+beyond_limit(const WalWalker *ctx, WalLsn lsn, WalLsn behind)
+{
+	if (ctx->opt.limit_exact &&
+		ctx->opt.limit % ctx->opt.page_size > WAL_PAGE_LONG)
+		return lsn >= ctx->opt.limit;
+	return behind > ctx->opt.limit;
 }
 
 /*
@@ -737,7 +862,7 @@ stop_at(WalWalker *ctx, WalLsn lsn, WalLsn behind, const char *format,...)
 	va_start(args, format);
 	vsnprintf(ctx->stop.message, sizeof(ctx->stop.message), format, args);
 	va_end(args);
-	if (behind > ctx->opt.limit)
+	if (beyond_limit(ctx, lsn, behind))
 	{
 		ctx->ended = true;
 		ctx->state = WAL_WALK_ENDED;
@@ -748,9 +873,8 @@ stop_at(WalWalker *ctx, WalLsn lsn, WalLsn behind, const char *format,...)
 static void
 confirm_stop(WalWalker *ctx)
 {
-	if (!ctx->stop.set)
-		return;
-	emit(ctx, ctx->stop.lsn, ctx->stop.message);
+	if (ctx->stop.set)
+		emit(ctx, ctx->stop.lsn, ctx->stop.message);
 	ctx->counts.skipped_bytes += ctx->stop.zero_bytes + ctx->stop.other_bytes;
 	ctx->stop.set = false;
 	ctx->stop.zero_bytes = 0;
@@ -777,7 +901,10 @@ finish_open_record(WalWalker *ctx)
 	if (ctx->pending.unchecked)
 		return;
 	ctx->end = ctx->pending.lsn;
-	if (ctx->pending.lsn + ctx->pending.len > ctx->opt.limit ||
+	if (overshoots(ctx, ctx->segment_end))
+		emit(ctx, ctx->pending.lsn, "record reaches beyond the end of WAL");
+	if (beyond_limit(ctx, ctx->pending.lsn,
+					 ctx->pending.lsn + ctx->pending.len) ||
 		ctx->pending.lsn >= ctx->opt.may_end_from)
 		ctx->ended = true;
 }
@@ -787,10 +914,10 @@ wal_walk_finish(WalWalker *ctx)
 {
 	bool		stopped = ctx->stop.set || ctx->ended;
 
-	if (ctx->stop.set && !ctx->ended &&
-		ctx->stop.lsn < ctx->opt.may_end_from)
+	if (!ctx->stop.set ||
+		(!ctx->ended && ctx->stop.lsn < ctx->opt.may_end_from))
 		confirm_stop(ctx);
-	else if (ctx->stop.set)
+	else
 	{
 		ctx->ended = true;
 		ctx->counts.zero_bytes += ctx->stop.zero_bytes;

@@ -82,6 +82,8 @@ typedef struct WalWalkOptions
 	WalLsn		from;			/* findings wholly before it do not count */
 	WalLsn		limit;			/* everything before it must be whole; what
 								 * follows may end anywhere */
+	bool		limit_exact;	/* a record ends at the limit, or a page: as
+								 * the server writes it */
 	WalLsn		may_end_from;	/* a stop at or behind it is the end of WAL if
 								 * nothing follows; WAL_LSN_MAX: never */
 	const WalHistory *history;	/* oldest first, ends with the file's own
@@ -119,6 +121,8 @@ typedef struct WalWalker
 	bool		overwrite;		/* the next record must tell of an abandoned one */
 	uint32_t	last_tli;		/* of the last valid page; 0: none */
 	bool		dirty;			/* the last page of the zero tail was not */
+	bool		maybe_switch;	/* the record before was not seen, and is short
+								 * enough for a switch */
 
 	/* the record that goes on in the next page */
 	struct
@@ -131,6 +135,7 @@ typedef struct WalWalker
 		uint32_t	got;
 		uint32_t	reg;		/* raw CRC register over the body */
 		uint32_t	inside;		/* bytes of it within the segment */
+		WalLsn		mismatch;	/* page that disagreed on its length; 0: none */
 		uint8_t		start[1024];	/* its first bytes: all its headers */
 	}			pending;
 

@@ -55,6 +55,9 @@
 #define WAL_XLOG_SWITCH		0x40
 #define WAL_XLOG_OVERWRITE	0xD0
 
+/* of an overwrite record: the start of the one that was abandoned, 64 bits */
+#define WAL_OVERWRITE_LSN	(WAL_REC_HEADER + 2)
+
 /* block references within a record */
 #define WAL_BLOCK_MAX_ID	32
 #define WAL_BLOCK_HAS_IMAGE 0x10

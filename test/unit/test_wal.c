@@ -1,0 +1,492 @@
+/* needs: kernel verify */
+/*
+ * test_wal.c
+ *	  The WAL walker against log that is made here: intact, damaged, ended.
+ *
+ * Every bit of every segment is flipped once: the flip must be found, once, at
+ * its place, unless it is one of those that nothing can judge.
+ */
+#include "unit.h"
+#include "wal_maker.h"
+
+#define SEGMENT		16384
+#define SEGMENTS	4
+
+static WalMaker maker;
+static uint8_t log_bytes[SEGMENTS * SEGMENT];
+static uint8_t intact[SEGMENTS * SEGMENT];
+static uint8_t record[3 * SEGMENT];
+
+static uint32_t
+random_below(uint32_t n)
+{
+	return (uint32_t) (unit_random() % n);
+}
+
+/* A body as records have it: main data only, or a block with an image. */
+static uint32_t
+random_body(bool image)
+{
+	uint32_t	len;
+	uint32_t	at = WAL_REC_HEADER;
+
+	switch (random_below(8))
+	{
+		case 0:
+			len = 26 + random_below(16);
+			break;
+		case 1:
+			len = 500 + random_below(4000);
+			break;
+		case 2:
+			len = random_below(10) == 0 ? SEGMENT + random_below(5000) : 60;
+			break;
+		default:
+			len = 30 + random_below(270);
+	}
+	unit_fill(record, len);
+	record[at] = 0xFF;
+	if (image && len > 300)
+	{
+		uint16_t	bytes = (uint16_t) (len < 8000 ? len - 100 : 8000);
+
+		record[at] = 0;
+		record[at + 1] = WAL_BLOCK_HAS_IMAGE;
+		memcpy(record + at + 4, &bytes, 2);
+		record[at + 8] = 0x05;	/* with a hole, compressed: two more bytes */
+		record[at + 4 + 5 + 2 + 16] = 0xFF;
+		maker.image_bytes += bytes;
+	}
+	return len;
+}
+
+static bool
+make_log(uint32_t page_size, uint16_t magic)
+{
+	maker_begin(&maker, log_bytes, sizeof(log_bytes), 1 << 20, SEGMENT,
+				page_size, magic);
+	while (!maker.full)
+	{
+		uint64_t	images = maker.image_bytes;
+		uint32_t	kind = random_below(300);
+		uint32_t	len = random_body(random_below(4) == 0);
+
+		if (kind == 0)
+		{
+			maker.image_bytes = images;
+			maker_switch(&maker);
+		}
+		else if (kind < 12)
+		{
+			maker.image_bytes = images;
+			maker_abandon(&maker, record, len);
+		}
+		else if (!maker_record(&maker, record, len, 10, 0))
+			maker.image_bytes = images;
+	}
+	memcpy(intact, log_bytes, sizeof(intact));
+	/* end within a page, where a length that is too long shows */
+	return maker.at % page_size > WAL_PAGE_LONG;
+}
+
+typedef struct Verdict
+{
+	WalWalker	walker;
+	WalFinding	first;
+	int			findings;
+} Verdict;
+
+static Verdict verdict;
+
+static void
+note_finding(void *arg, const WalFinding *finding)
+{
+	Verdict    *v = arg;
+
+	if (v->findings++ == 0)
+		v->first = *finding;
+}
+
+static WalWalkOptions
+options_for(int segment)
+{
+	WalWalkOptions options = {0};
+
+	options.timeline = 1;
+	options.segment_start = maker.base + (uint64_t) segment * SEGMENT;
+	options.segment_size = SEGMENT;
+	options.page_size = maker.page_size;
+	options.magic = maker.magic;
+	options.limit = WAL_LSN_MAX;
+	options.may_end_from = WAL_LSN_MAX;
+	options.finding = note_finding;
+	options.arg = &verdict;
+	return options;
+}
+
+/* Judges a segment; alone, or with its neighbours. */
+static const WalWalker *
+judge(const WalWalkOptions *options, bool alone)
+{
+	WalWalker  *w = &verdict.walker;
+	WalLsn		from = alone ? options->segment_start : maker.base;
+	WalLsn		end = options->segment_start + SEGMENT;
+
+	verdict.findings = 0;
+	wal_walk_begin(w, options, from);
+	while (w->page < end)
+		wal_walk_page(w, log_bytes + (w->page - maker.base));
+	while (!alone && w->page < maker.base + maker.size &&
+		   wal_walk_wants_more(w))
+		wal_walk_page(w, log_bytes + (w->page - maker.base));
+	wal_walk_finish(w);
+	return w;
+}
+
+static uint64_t
+sum_of(const WalCounts *c)
+{
+	return c->bytes_verified + c->head_bytes + c->tail_bytes + c->zero_bytes +
+		c->skipped_bytes;
+}
+
+/* ---- intact log ---- */
+
+static int
+last_segment(void)
+{
+	return (int) ((maker.at - 1 - maker.base) / SEGMENT);
+}
+
+static void
+test_intact(void)
+{
+	uint64_t	records = 0;
+	uint64_t	images = 0;
+
+	for (int s = 0; s <= last_segment(); s++)
+	{
+		WalWalkOptions options = options_for(s);
+		const WalWalker *w;
+
+		if (s == last_segment())
+			options.may_end_from = 0;
+		w = judge(&options, false);
+		check(w->counts.errors == 0, "intact segment %d: %s", s,
+			  w->counts.first_message);
+		check(s != last_segment() || w->switched || w->end == maker.at,
+			  "end %llX, made %llX", (unsigned long long) w->end,
+			  (unsigned long long) maker.at);
+		check(sum_of(&w->counts) == SEGMENT, "sum of segment %d is %llu", s,
+			  (unsigned long long) sum_of(&w->counts));
+		records += w->counts.records;
+		images += w->counts.fpi_bytes;
+		w = judge(&options, true);
+		check(w->counts.errors == 0, "segment %d alone: %s", s,
+			  w->counts.first_message);
+		check(sum_of(&w->counts) == SEGMENT, "sum of segment %d alone is %llu",
+			  s, (unsigned long long) sum_of(&w->counts));
+	}
+	check(records == maker.records, "%llu records of %llu",
+		  (unsigned long long) records, (unsigned long long) maker.records);
+	check(images == maker.image_bytes, "%llu bytes of images of %llu",
+		  (unsigned long long) images,
+		  (unsigned long long) maker.image_bytes);
+}
+
+/* ---- one bit ---- */
+
+/* Bits that nothing can judge, and those of the identity. */
+static bool
+is_free(const MakerItem *item, WalLsn lsn, int bit)
+{
+	uint64_t	at;
+
+	if (item == NULL)
+		return true;
+	at = lsn - item->start;
+	return item->kind == MAKER_HEADER &&
+		((at == WAL_PAGE_INFO && bit == 2) ||
+		 (at >= WAL_PAGE_SYSTEM && at < WAL_PAGE_SYSTEM + 8));
+}
+
+/*
+ * A record whose length is broken may look like one that was abandoned if the
+ * page behind says that one was; the error then shows there.
+ */
+static WalLsn
+next_overwrite(WalLsn lsn)
+{
+	WalLsn		page = lsn - lsn % maker.page_size + maker.page_size;
+
+	if (page < maker.base + maker.size &&
+		(wal_load16(maker_byte(&maker, page) + WAL_PAGE_INFO) &
+		 WAL_FLAG_OVERWRITE))
+		return page + WAL_PAGE_LONG;
+	return lsn - lsn % maker.page_size + WAL_PAGE_LONG > lsn ?
+		lsn - lsn % maker.page_size + WAL_PAGE_LONG : lsn;
+}
+
+static void
+test_flip(int s, uint32_t at, int bit)
+{
+	WalWalkOptions options = options_for(s);
+	WalLsn		lsn = options.segment_start + at;
+	const MakerItem *item = maker_find(&maker, lsn);
+	uint8_t    *byte = maker_byte(&maker, lsn);
+	WalLsn		start = item == NULL ? 0 : item->start;
+	const WalWalker *w;
+
+	/* a page and its record may disagree: either may be blamed */
+	for (int i = 0; item != NULL && item->kind == MAKER_HEADER && i < maker.nitems; i++)
+		if (maker.items[i].kind != MAKER_HEADER && maker.items[i].start < lsn &&
+			maker.items[i].end + WAL_PAGE_LONG > lsn)
+			start = maker.items[i].start;
+	options.limit_exact = true;
+	if (s == last_segment())
+		options.limit = maker.at;
+	*byte ^= (uint8_t) (1 << bit);
+	w = judge(&options, false);
+	*byte ^= (uint8_t) (1 << bit);
+	unit_at((size_t) lsn, (size_t) bit, maker.page_size);
+	if (item != NULL && item->kind == MAKER_ABANDONED)
+	{
+		check(w->counts.errors <= 1, "abandoned record: %u findings",
+			  w->counts.errors);
+		return;
+	}
+	if (is_free(item, lsn, bit))
+	{
+		check(w->counts.errors == 0, "free bit %llX.%d is reported",
+			  (unsigned long long) lsn, bit);
+		return;
+	}
+	/* after a page's wrong word on lengths, the next page may look wrong too */
+	check(w->counts.errors == 1 ||
+		  (w->counts.errors == 2 && item->kind == MAKER_HEADER), "bit %llX.%d (kind %d, byte %llu of it): %u findings, %s",
+		  (unsigned long long) lsn, bit, item->kind,
+		  (unsigned long long) (lsn - item->start), w->counts.errors,
+		  w->counts.first_message);
+	if (w->counts.errors == 0)
+		return;
+	check(w->counts.first_error <= next_overwrite(lsn) &&
+		  (w->counts.first_error >= start ||
+		   w->counts.first_error == options.segment_start),
+		  "bit %llX.%d: found at %llX, %s", (unsigned long long) lsn, bit,
+		  (unsigned long long) w->counts.first_error,
+		  w->counts.first_message);
+	check(verdict.findings == (int) w->counts.errors, "findings are counted");
+	check(sum_of(&w->counts) <= SEGMENT, "sum is %llu",
+		  (unsigned long long) sum_of(&w->counts));
+}
+
+static void
+test_flips(uint32_t step)
+{
+	for (int s = 0; s <= last_segment(); s++)
+		for (uint32_t at = random_below(step); at < SEGMENT; at += 1 + random_below(2 * step - 1))
+			test_flip(s, at, (int) random_below(8));
+}
+
+/* ---- where the log ends ---- */
+
+/* The end of the last record that lies wholly before lsn. */
+static WalLsn
+last_end(WalLsn lsn, WalLsn start)
+{
+	WalLsn		end = start;
+
+	for (int i = 0; i < maker.nitems; i++)
+		if (maker.items[i].kind == MAKER_RECORD && maker.items[i].end <= lsn &&
+			wal_align(maker.items[i].end) > end)
+			end = wal_align(maker.items[i].end);
+	return end;
+}
+
+/* Cuts the log at a place; behind it are zeros, or what was there before. */
+static void
+test_end(int s, uint32_t at, bool recycled)
+{
+	WalWalkOptions options = options_for(s);
+	WalLsn		cut = options.segment_start + at;
+	WalLsn		end = last_end(cut, options.segment_start);
+	const MakerItem *item = maker_find(&maker, cut);
+	const WalWalker *w;
+
+	if (item == NULL || item->kind == MAKER_TAIL ||
+		item->kind == MAKER_ABANDONED || item->kind == MAKER_HEADER)
+		return;					/* a header is written as a whole */
+	memset(maker_byte(&maker, cut), 0, maker.base + maker.size - cut);
+	for (WalLsn page = cut - cut % maker.page_size + maker.page_size;
+		 recycled && page < maker.base + maker.size; page += maker.page_size)
+	{
+		uint8_t    *p = maker_byte(&maker, page);
+		WalLsn		old = page - 4 * SEGMENT;
+
+		memcpy(p, intact + (page - maker.base), maker.page_size);
+		memcpy(p + WAL_PAGE_ADDR, &old, 8);
+	}
+	options.may_end_from = 0;
+	w = judge(&options, false);
+	check(w->ended && w->counts.errors == 0, "cut at %llX: no end, %s",
+		  (unsigned long long) cut, w->counts.first_message);
+	check(w->end == end || w->end + WAL_PAGE_LONG - end <= 2 * WAL_PAGE_LONG,
+		  "cut at %llX: end %llX, not %llX", (unsigned long long) cut,
+		  (unsigned long long) w->end, (unsigned long long) end);
+	options.may_end_from = WAL_LSN_MAX;
+	w = judge(&options, false);
+	check(w->counts.errors == 1 || w->counts.tail_bytes > 0, "cut at %llX is no damage in an archive: %u",
+		  (unsigned long long) cut, w->counts.errors);
+	options.limit = end;
+	w = judge(&options, false);
+	check(w->ended && w->counts.errors == 0, "cut at %llX: behind the limit, %s",
+		  (unsigned long long) cut, w->counts.first_message);
+	memcpy(log_bytes, intact, sizeof(intact));
+}
+
+static void
+test_ends(int n)
+{
+	for (int i = 0; i < n; i++)
+		test_end((int) random_below((uint32_t) last_segment() + 1),
+				 random_below(SEGMENT), i % 2);
+}
+
+/* ---- anything ---- */
+
+static void
+test_garbage(int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		int			s = (int) random_below(SEGMENTS);
+		WalWalkOptions options = options_for(s);
+		uint32_t	at = random_below(SEGMENTS * SEGMENT);
+		uint32_t	len = 1 + random_below(SEGMENTS * SEGMENT - at);
+
+		unit_fill(log_bytes + at, random_below(3) ? 1 + random_below(len) : len);
+		if (i % 3 == 0)
+			options.limit = maker.base + random_below(SEGMENTS * SEGMENT);
+		if (i % 5 == 0)
+			options.magic = 0;
+		judge(&options, i % 2);
+		check(sum_of(&verdict.walker.counts) <= SEGMENT, "sum is %llu",
+			  (unsigned long long) sum_of(&verdict.walker.counts));
+		memcpy(log_bytes, intact, sizeof(intact));
+	}
+}
+
+/* ---- names and identities ---- */
+
+static void
+test_names(void)
+{
+	WalName		name;
+	uint64_t	segno;
+	char		text[WAL_NAME_SIZE];
+
+	check(wal_parse_name("0000000A000000010000000F", &name) &&
+		  name.timeline == 10 && name.log == 1 && name.seg == 15 &&
+		  !name.partial, "a name");
+	check(wal_parse_name("0000000A000000010000000F.partial", &name) &&
+		  name.partial, "a partial one");
+	check(!wal_parse_name("", &name), "no name");
+	check(!wal_parse_name("0000000A000000010000000", &name), "short");
+	check(!wal_parse_name("0000000A000000010000000F0", &name), "long");
+	check(!wal_parse_name("0000000a000000010000000F", &name), "lower case");
+	check(!wal_parse_name("00000000000000010000000F", &name), "timeline 0");
+	check(!wal_parse_name("0000000A.history", &name), "history");
+	check(wal_parse_name("0000000100000002000000FF", &name) &&
+		  wal_name_segno(&name, 16 << 20, &segno) && segno == 0x2FF, "segno");
+	check(wal_parse_name("000000010000000200000100", &name) &&
+		  !wal_name_segno(&name, 16 << 20, &segno), "beyond the log file");
+	wal_format_name(text, 1, 0x2FF, 16 << 20);
+	check(strcmp(text, "0000000100000002000000FF") == 0, "formatted: %s", text);
+	check(strcmp(wal_version_name(0xD110), "15") == 0 &&
+		  wal_version_supported(0xD118) && !wal_version_supported(0xD10D) &&
+		  wal_version_name(0xBEEF) == NULL, "versions");
+}
+
+static void
+identify(WalIdentity *id)
+{
+	wal_identify(id, log_bytes, sizeof(log_bytes), 1 << 20, 8192, 16 << 20);
+}
+
+static void
+set16(uint16_t value, uint32_t page, uint32_t at)
+{
+	memcpy(log_bytes + page * maker.page_size + at, &value, 2);
+}
+
+static void
+test_identities(void)
+{
+	WalIdentity id;
+	uint32_t	size = 1 << 20;
+
+	for (int page = 1; page < 6; page++)	/* switched too early? */
+		if (wal_load16(log_bytes + page * maker.page_size) == 0)
+			return;
+	memcpy(log_bytes + WAL_PAGE_SEG_SIZE, &size, 4);
+	identify(&id);
+	check(id.status == WAL_OK && id.magic == maker.magic &&
+		  id.page_size == maker.page_size && id.segment_size == 1 << 20 &&
+		  id.system == MAKER_SYSTEM && id.address == maker.base,
+		  "intact: page size %u, segment size %u", id.page_size,
+		  id.segment_size);
+	set16(0x1234, 0, 0);
+	identify(&id);
+	check(id.status == WAL_OK && id.magic == maker.magic &&
+		  id.page_size == maker.page_size && id.address == maker.base,
+		  "first magic broken");
+	set16(0x1234, 1, 0);
+	identify(&id);
+	check(id.status == WAL_OK && id.page_size == maker.page_size,
+		  "two magics broken");
+	set16(0xD10D, 0, 0);
+	set16(0xD10D, 1, 0);
+	identify(&id);
+	check(id.status == WAL_UNSUPPORTED_VERSION, "PostgreSQL 14");
+	set16(0xD199, 0, 0);
+	set16(0xD199, 1, 0);
+	identify(&id);
+	check(id.status == WAL_UNSUPPORTED_VERSION, "of the future");
+	set16(0x10D1, 0, 0);
+	set16(0x10D1, 1, 0);
+	identify(&id);
+	check(id.status == WAL_UNSUPPORTED_VERSION, "other byte order");
+	memset(log_bytes, 0, sizeof(log_bytes));
+	identify(&id);
+	check(id.status == WAL_OK && id.zero && id.magic == 0, "zeros");
+	unit_fill(log_bytes, sizeof(log_bytes));
+	identify(&id);
+	check(id.status == WAL_OK && !id.zero && id.magic == 0, "garbage");
+	for (size_t len = 0; len < 2 * WAL_PAGE_LONG; len++)
+		wal_identify(&id, intact, len, len, 8192, 16 << 20);
+	memcpy(log_bytes, intact, sizeof(intact));
+}
+
+int
+main(int argc, char **argv)
+{
+	static const uint32_t page_sizes[] = {1024, 4096, 8192};
+	static const uint16_t magics[] = {0xD110, 0xD113, 0xD116, 0xD118};
+	int			rounds;
+
+	unit_begin("test_wal", argc, argv);
+	rounds = unit.scale == UNIT_FULL ? 40 : unit.scale == UNIT_QUICK ? 12 : 3;
+	checksum_init();
+	test_names();
+	for (int i = 0; i < rounds; i++)
+	{
+		while (!make_log(page_sizes[i % 3], magics[i % 4]))
+			;
+		test_intact();
+		test_flips(i == 0 && unit.scale == UNIT_FULL ? 1 : 12);
+		test_ends(60);
+		test_garbage(100);
+		test_identities();
+	}
+	return unit_finish();
+}
