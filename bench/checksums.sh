@@ -26,7 +26,7 @@ settings="shared_buffers = ${buffers_mb}MB
 max_wal_size = 64GB
 checkpoint_timeout = 1h
 autovacuum = off"
-bench_note settings "$(echo "$settings" | tr '\n' ',' | sed 's/,/, /g'), else as initdb made them"
+bench_note settings "$(echo "$settings" | tr '\n' ',' | sed 's/,$//; s/,/, /g'), else as initdb made them"
 off_option=''
 [ "$pg_major" -lt 18 ] || off_option=--no-data-checksums
 bench_cluster off "$off_option" "$settings"

@@ -63,8 +63,9 @@ class Measurement:
 
 def without_outliers(values):
     """Leaves out what lies further from the median than five median deviations
-    and 10 %: one hiccup of a neighbour, not a wide spread."""
-    if len(values) < 3:
+    and 10 %: one hiccup of a neighbour, not a wide spread.  Of fewer than five
+    runs none is an outlier: nobody could say which."""
+    if len(values) < 5:
         return values, 0
     middle = statistics.median(values)
     deviation = statistics.median(abs(v - middle) for v in values)

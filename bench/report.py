@@ -30,11 +30,11 @@ STYLE = """
 :root{color-scheme:light dark;--bg:#fff;--fg:#1f2328;--soft:#59636e;--line:#d1d9e0;--card:#f6f8fa;--accent:#bc4c00;--good:#1a7f37;--bad:#cf222e}
 @media(prefers-color-scheme:dark){:root{--bg:#0d1117;--fg:#e6edf3;--soft:#9198a1;--line:#3d444d;--card:#151b23;--accent:#ff9b50;--good:#3fb950;--bad:#f85149}}
 *{box-sizing:border-box}body{margin:0;background:var(--bg);color:var(--fg);font:16px/1.55 system-ui,-apple-system,"Segoe UI",sans-serif}
-main{max-width:1080px;margin:0 auto;padding:1.5rem 1.25rem 4rem}h1{font-size:1.75rem;margin:.5rem 0}h2{font-size:1.35rem;margin:2.8rem 0 .6rem;padding-top:.8rem;border-top:1px solid var(--line)}
+main{max-width:1140px;margin:0 auto;padding:1.5rem 1.25rem 4rem}h1{font-size:1.75rem;margin:.5rem 0}h2{font-size:1.35rem;margin:2.8rem 0 .6rem;padding-top:.8rem;border-top:1px solid var(--line)}
 h3{font-size:1rem;margin:1.5rem 0 .4rem}nav{position:sticky;top:0;background:var(--bg);border-bottom:1px solid var(--line);padding:.55rem 1.25rem;z-index:2;overflow-x:auto;white-space:nowrap}
 nav a{color:var(--accent);text-decoration:none;margin-right:1.1rem;font-size:.92rem}a{color:var(--accent)}.lead{font-size:1.06rem;border-left:4px solid var(--accent);padding:.35rem .9rem;background:var(--card);border-radius:0 6px 6px 0}
 .scroll{overflow-x:auto;margin:.4rem 0 1rem}table{border-collapse:collapse;max-width:100%;font-size:.86rem;font-variant-numeric:tabular-nums}th,td{padding:.28rem .7rem;border-bottom:1px solid var(--line);text-align:right;vertical-align:top}
-th{font-weight:600;color:var(--soft)}td:first-child,th:first-child,td.t,th.t{text-align:left}tr:hover td{background:var(--card)}td.met{color:var(--good);font-weight:600}td.missed{color:var(--bad);font-weight:600}
+th{font-weight:600;color:var(--soft)}td:first-child,th:first-child,td.t,th.t{text-align:left}td:first-child{min-width:9rem}th,td{overflow-wrap:normal}tr:hover td{background:var(--card)}td.met{color:var(--good);font-weight:600}td.missed{color:var(--bad);font-weight:600}
 figure{margin:1rem 0 1.4rem}figure svg{width:100%;height:auto}figcaption{font-size:.85rem;color:var(--soft)}.soft{color:var(--soft);font-size:.88rem}code{font:.88em ui-monospace,Menlo,Consolas,monospace;background:var(--card);padding:.1em .35em;border-radius:4px}
 details{margin:.7rem 0}summary{cursor:pointer;color:var(--accent);font-size:.95rem}
 """

@@ -171,8 +171,13 @@ def target_rows(results, crc32c, crc32, page):
 
 # --- tables ----------------------------------------------------------------
 
-COLUMNS = [("independent", n) for n in (1, 8, 20, 64, 100, 128, 200, 256, 300, 512, 1024, 8192)] + [
+COLUMNS = [("independent", n) for n in (8, 20, 64, 100, 128, 200, 256, 300, 512, 1024, 8192)] + [
     ("random 20..300", 0), (CHAINED, 0), ("random 1..64", 0)]
+
+
+def number(ns):
+    """Three digits, never an exponent."""
+    return "-" if not ns else f"{ns:.3g}" if ns < 1000 else f"{ns:.0f}"
 
 
 def who_table(k):
@@ -182,7 +187,7 @@ def who_table(k):
         cells = [k.ns(p, n, v) for p, n in COLUMNS]
         at_8k = k.ns("independent", 8192, v)
         name = f"{v} (ours)" if v in k.own else v
-        rows.append([name] + [f"{c:.3g}" if c else "-" for c in cells] + [f"{8192 / at_8k:.1f}" if at_8k else "-"])
+        rows.append([name] + [number(c) for c in cells] + [f"{8192 / at_8k:.1f}" if at_8k else "-"])
     return ("table", f"{NAMES[k.algorithm]}: who stands where (minimum, ns a call)", headers, rows, False)
 
 
@@ -200,7 +205,7 @@ def page_table(k):
 def combine_table(results):
     cases = results.cases("crc32c/combine/")
     variants = list(dict.fromkeys(m.variant for c in cases for m in results.variants(c, "ns")))
-    rows = [[v] + [f"{results.get(c, v).low:.3g}" if results.get(c, v) else "-" for c in cases] for v in variants]
+    rows = [[v] + [number(results.get(c, v).low if results.get(c, v) else 0) for c in cases] for v in variants]
     return ("table", "Combining two CRCs: ns by length of the second part (bytes)",
             ["function"] + [c.rsplit("/", 1)[1] for c in cases], rows, False)
 

@@ -87,6 +87,7 @@ def build(results, folder, plots):
 
 
 def footer(results):
+    """Notes of the part: settings, versions, what else it wants to say."""
     words = [f"{key}: {value}." for key, value in results.notes if key not in HIDDEN_NOTES]
     return (f"To repeat: `{results.note('command')}` ({results.note('seconds', '?')} s). Raw data: `{results.part}.csv`. "
             + " ".join(words))
@@ -109,6 +110,8 @@ def against(base, m):
     if m is base:
         return "1"
     if m.median == 0 or base.median == 0:
+        return "-"
+    if not 0.001 < m.median / base.median < 1000:
         return "-"
     if m.rounds > 1 and measure.is_noise(base, m):
         return f"{m.median / base.median:.2f}, noise"

@@ -1,22 +1,185 @@
 """report_servers.py: the report's parts that measure whole servers."""
+import re
+
 import measure
 
 
+def plot_metric(section, folder, plots, results, name, metric, title, own, cases=None, caption=""):
+    """Bars of one metric, a group a case."""
+    groups = {}
+    for case in cases if cases is not None else results.cases():
+        values = {m.variant: (m.median, m.low, m.high) for m in results.variants(case, metric)}
+        if values and any(v[0] > 0 for v in values.values()):
+            groups[case] = values
+    if not plots or not groups:
+        return
+    unit = next(m.unit for c in groups for m in results.variants(c, metric))
+    plots.bars(folder, name, title, groups, own, f"{metric}, {unit}")
+    section.blocks.append(("plot", name, caption or "Median of the runs; whiskers: their range."))
+
+
+def change(results, case, base, other, metric="elapsed"):
+    """'1.23 times' with noise called noise, or '-'."""
+    a, b = results.get(case, base, metric), results.get(case, other, metric)
+    if not a or not b or a.median == 0 or b.median == 0:
+        return "-"
+    gain = measure.speedup(a, b)
+    if measure.is_noise(a, b):
+        return f"{gain:.2f} times, within noise"
+    return f"{gain:.2f} times as fast" if gain >= 1 else f"{1 / gain:.2f} times slower"
+
+
+def ratio_words(results, case, base, other, metric):
+    """other / base of a quantity, noise called noise."""
+    a, b = results.get(case, base, metric), results.get(case, other, metric)
+    if not a or not b:
+        return "-"
+    shown = f"{a.median:.4g} and {b.median:.4g} {a.unit}"
+    if a.median == 0 or b.median == 0 or not 0.01 < b.median / a.median < 100:
+        return shown
+    return f"{shown}: {b.median / a.median:.2f} times" + (", within noise" if measure.is_noise(a, b) else "")
+
+
+def megabytes(case):
+    found = re.search(r"of (\d+) MB", case)
+    return int(found.group(1)) if found else 0
+
+
+# --- pages -----------------------------------------------------------------
+
 def part_pages(results, section, folder, plots):
-    pass
+    own = [v for v in dict.fromkeys(m.variant for m in results.found.values()) if v.startswith("verify_relation")]
+    metric = "elapsed" if any(m.metric == "elapsed" for m in results.found.values()) else "rate"
+    plot_metric(section, folder, plots, results, "pages-servers", metric, "Verifying a table, and what else reads it", own)
+    ours = [m for m in results.found.values() if m.variant in own and m.metric == metric]
+    offline = [m for m in results.found.values() if m.variant.startswith("pg_checksums") and m.metric == metric]
+    pairs = [(a, b) for a in offline for b in ours if a.case == b.case]
+    section.blocks.insert(0, ("table", "Published and measured", ("what", "published", "here"), [
+        ("vectorised page checksum in a synthetic pg_checksums benchmark (the PostgreSQL 18 talk)", "about 2 times",
+         "; ".join(f"{b.variant}, {b.case}: {measure.speedup(a, b):.2f} times pg_checksums" for a, b in pairs[:3]) or "-")], False))
+    if pairs:
+        a, b = pairs[0]
+        gain = measure.speedup(a, b)
+        how = "in the same time (within noise)" if measure.is_noise(a, b) else \
+            f"{gain:.1f} times as fast" if gain >= 1 else f"{1 / gain:.1f} times slower"
+        section.sentence = (f"A table that is in use is verified {how} compared with pg_checksums, which needs the server stopped "
+                            f"({b.case}: {b.median:.3g} {b.unit} against {a.median:.3g}).")
+
+
+# --- WAL -------------------------------------------------------------------
+
+def wal_pairs(results, metric):
+    rows = []
+    for case in results.cases():
+        there = {m.variant: m for m in results.variants(case, metric)}
+        tool = next((m for v, m in there.items() if v.startswith("pg_waldump")), None)
+        rows += [(case, v, tool, m) for v, m in there.items() if tool and m is not tool]
+    return rows
 
 
 def part_wal(results, section, folder, plots):
-    pass
+    metric = next((x for x in ("user", "cpu", "elapsed", "rate") if any(m.metric == x for m in results.found.values())), "elapsed")
+    own = [v for v in dict.fromkeys(m.variant for m in results.found.values()) if not v.startswith("pg_wal")]
+    plot_metric(section, folder, plots, results, "wal-servers", metric, "Verifying WAL, kernel by kernel", own)
+    pairs = wal_pairs(results, metric)
+    published = [("pg_xlogdump --stats over 11 GB of WAL (2014), user time: the old CRC", "29.8 s", "not available in any current server"),
+                 ("the same, slicing-by-4", "13.5 s", "not built"), ("the same, slicing-by-8", "7.9 s", "-"), ("the same, the SSE4.2 instruction", "3.3 s", "-")]
+    for case in results.cases():
+        by = {m.variant: m for m in results.variants(case, metric)}
+        for row, kernel in ((2, "slicing8"), (3, "sse42")):
+            m = next((x for v, x in by.items() if kernel in v), None)
+            if m and published[row][2] == "-":
+                published[row] = (*published[row][:2], f"{m.median:.3g} {m.unit} ({case})")
+    section.blocks.insert(0, ("table", "Published and measured", ("what", "published", "here"), published, False))
+    if pairs:
+        case, variant, tool, m = max(pairs, key=lambda p: measure.speedup(p[2], p[3]))
+        section.sentence = (f"Every record of an archive is checked {measure.speedup(tool, m):.1f} times as fast as pg_waldump reads it "
+                            f"({case}, {variant}), past damage instead of up to it.")
+
+
+# --- server ----------------------------------------------------------------
+
+PUBLISHED_BACKUPS = ((15, 10.4, 9.2), (75, 51.4, 44.2), (150, 99.5, 85.2), (256, 173.0, 152.6))
 
 
 def part_server(results, section, folder, plots):
-    pass
+    backups = sorted((c for c in results.cases("backup to blackhole") if megabytes(c) and results.get(c, "off", "elapsed")), key=megabytes)
+    plain = [c for c in backups if "without" not in c]
+    rows = [(f"pg_basebackup of {gb} GB, SSE4.2 against AVX-512 (4th generation Xeon)", f"{a} and {b} s: {a / b:.2f} times as fast", "-")
+            for gb, a, b in PUBLISHED_BACKUPS]
+    for i, case in enumerate(backups):
+        shown = f"{case}: {results.get(case, 'off', 'elapsed').median:.3g} and {results.get(case, 'on', 'elapsed').median:.3g} s: " + change(results, case, "off", "on")
+        if i < len(rows):
+            rows[i] = (*rows[i][:2], shown)
+        else:
+            rows.append(("", "", shown))
+    section.blocks.insert(0, ("table", "Published and measured (sizes differ: compare the ratios)", ("what", "published", "here"), rows, False))
+    plot_metric(section, folder, plots, results, "server-elapsed", "elapsed", "accelerate_server off and on: time", ["on"],
+                caption="Less is better. Median of the runs; whiskers: their range.")
+    plot_metric(section, folder, plots, results, "server-rate", "rate", "accelerate_server off and on: transactions a second", ["on"],
+                caption="More is better. Median of the runs; whiskers: their range.")
+    if plain:
+        largest = plain[-1]
+        without = next((c for c in backups if "without" in c and megabytes(c) == megabytes(largest)), None)
+        section.sentence = f"With accelerate_server on, a base backup of {megabytes(largest)} MB is {change(results, largest, 'off', 'on')}"
+        section.sentence += f" ({change(results, without, 'off', 'on')} without page verification)." if without else "."
+        others = [c for c in results.cases() if c.startswith(("updates", "COPY", "pgbench", "prepared", "crash"))]
+        quiet = [c for c in others for metric in ("elapsed", "rate", "redo")
+                 if (a := results.get(c, "off", metric)) and (b := results.get(c, "on", metric)) and measure.is_noise(a, b)]
+        if quiet:
+            section.sentence += f" Within noise: {', '.join(dict.fromkeys(quiet))}."
+
+
+# --- checksums -------------------------------------------------------------
+
+FILE_CASE = "checksum of a 1 GB file"
+STUDY = (("OLTP at a fixed rate", "cpu", "no difference"), ("OLTP at a fixed rate", "wal", "50 to 100 % more with checksums"),
+         ("second SELECT", "elapsed", "the same"), ("first SELECT (hint bits)", "elapsed", "twice the time with checksums"),
+         ("first SELECT (hint bits)", "wal", "hint bits are logged"), ("insert larger than shared_buffers", "elapsed", "the same"))
 
 
 def part_checksums(results, section, folder, plots):
-    pass
+    rows = [(f"{case}: {metric}, off and on", words, ratio_words(results, case, "off", "on", metric)) for case, metric, words in STUDY]
+    rates = results.variants(FILE_CASE, "rate")
+    rows.insert(0, ("checksum of a file: rate of cksum over 1 GB", "a CPU does far more than a disk",
+                    "; ".join(f"{m.variant} {m.median:,.0f} MB/s" for m in rates) or "-"))
+    section.blocks.append(("table", "The study of 2019 (PostgreSQL 10) and here", ("case", "published", "here"), rows, False))
+    own = [m.variant for m in rates if m.variant.startswith("crc32c_file")]
+    plot_metric(section, folder, plots, results, "checksums-file", "rate", "Checksum of a 1 GB file in the page cache", own, [FILE_CASE])
+    statements = [c for c in results.cases() if c not in (FILE_CASE, "OLTP at a fixed rate")]
+    plot_metric(section, folder, plots, results, "checksums-elapsed", "elapsed", "Data checksums off and on: time", ["on"], statements)
+    plot_metric(section, folder, plots, results, "checksums-wal", "wal", "Data checksums off and on: WAL written", ["on"],
+                [c for c in results.cases() if c != FILE_CASE])
+    first = ratio_words(results, "first SELECT (hint bits)", "off", "on", "elapsed")
+    second, insert, oltp = (results.get(c, "off", m) and measure.is_noise(results.get(c, "off", m), results.get(c, "on", m))
+                            for c, m in (("second SELECT", "elapsed"), ("insert larger than shared_buffers", "elapsed"), ("OLTP at a fixed rate", "cpu")))
+    words = [w for w, same in (("the second SELECT", second), ("a big insert", insert), ("the CPU of an OLTP load", oltp)) if same]
+    section.sentence = ("Data checksums cost the first SELECT after a load (hint bits are logged: " + first + ")"
+                        + (f"; {', '.join(words)} differ{'s' if len(words) == 1 else ''} by no more than noise." if words else "."))
+
+
+# --- dump ------------------------------------------------------------------
+
+SEEN_BEFORE = {"gzip:6": "1, size 1", "gzip:1": "2.5, size 1.03", "zstd": "3.0, size 0.90", "zstd:1": "4.2, size 0.85",
+               "lz4": "4.9, size 1.74", "none": "3.7, size 4.31"}
 
 
 def part_dump(results, section, folder, plots):
-    pass
+    rows, best = [], (0, None, None)
+    for case in results.cases("pg_dump "):
+        gzip, gzip_size = results.get(case, "gzip:6", "rate"), results.get(case, "gzip:6", "size")
+        for m in results.variants(case, "rate"):
+            size = results.get(case, m.variant, "size")
+            if not gzip or not size:
+                continue
+            relative, relative_size = m.median / gzip.median, size.median / gzip_size.median
+            noise = ", noise" if m is not gzip and measure.is_noise(gzip, m) else ""
+            rows.append((case, m.variant, f"{m.median:.1f}", f"{relative:.2f}{noise}", f"{size.median:.1f}", f"{relative_size:.2f}", SEEN_BEFORE.get(m.variant, "-")))
+            if relative_size <= 1.25 and relative > best[0]:
+                best = (relative, m.variant, relative_size)
+    section.blocks.append(("table", "Throughput and size, normalised to gzip at level 6",
+                           ("case", "method", "MB/s", "to gzip:6", "size, MB", "size to gzip:6", "seen on a Xeon before"), rows, False))
+    plot_metric(section, folder, plots, results, "dump-rate", "rate", "pg_dump -Fd: MB of database a second", ["none"])
+    if best[1]:
+        section.sentence = (f"A dump with {best[1]} is {best[0]:.1f} times as fast as with pg_dump's default, at {best[2]:.2f} times the size; "
+                            "the CRC-32C of every dump file is kept in `dump-crc32c.csv`, so a changed dump shows later.")
