@@ -254,9 +254,12 @@ segments_end_in_directory(const ForkScan *fork)
 	return Min(end, MaxBlockNumber / RELSEG_SIZE + 1);
 }
 
+/* A fork that does not exist is the caller's to judge. */
 static bool
 suspicious(const SegmentMap *map)
 {
+	if (!segment_map_exists(map))
+		return false;
 	for (BlockNumber i = 0; i < map->count; i++)
 		if (segment_map_status(map, i) != PAGE_OK)
 			return true;
