@@ -64,7 +64,7 @@ sub owners_become
 			diag("SKIPPED: $title: $unreadable");
 			skip $unreadable, 1;
 		}
-		for (1 .. 600)
+		for (1 .. 200)
 		{
 			$processes = ServerCrc::processes($node);
 			@wrong = ();
