@@ -1,0 +1,344 @@
+#!/bin/sh
+# server.sh [--pg-config PATH] [--size SMALL|MEDIUM|LARGE|BYTES] [--out DIR]
+#
+# The server's own CRC-32C by its own function (off) and by our kernel (on), on
+# one cluster, switched by reload, interleaved: pg_basebackup of a database that
+# grows to the size given, into the server's blackhole and into a directory, with
+# and without page verification; updates that write full-page images; COPY of
+# wide rows; prepared transactions; pgbench; crash recovery of the same WAL.  Then
+# the share of CPU that the CRC takes.  A gain within the spreads is called noise.
+#
+#	BACKUPS_A_YEAR=n	the schedule behind "saved a year" (default 365)
+#	ONLY=backup|work|recovery|share	one group of cases
+set -eu
+# shellcheck source=bench/lib.sh
+. "$(dirname "$0")/lib.sh"
+bench_begin server "$@"
+bench_need $((6 * size_bytes + 1000000000)) $((size_bytes + 600000000))
+
+backups_a_year=${BACKUPS_A_YEAR:-365}
+runs=5 seconds=1
+[ "$size_bytes" -lt 1000000000 ] || seconds=20
+only=${ONLY:-backup work recovery share}
+quarter_mb=$((size_bytes / 4 / 1048576))
+[ "$quarter_mb" -gt 0 ] || bench_fail "size $size is too small: 4 MB at least"
+work_mb=$quarter_mb
+
+bench_stage
+settings="shared_buffers = 256MB
+max_wal_size = 64GB
+checkpoint_timeout = 1h
+autovacuum = off
+fsync = off
+max_prepared_transactions = 10"
+bench_note settings "$(echo "$settings" | tr '\n' ',' | sed 's/,/, /g')preloaded crc32c_accel; fsync off so that CPU, not the disk, is compared"
+bench_note schedule "$backups_a_year backups a year"
+bench_cluster main --data-checksums "$settings
+shared_preload_libraries = 'crc32c_accel'"
+bench_start main
+bench_sql "CREATE EXTENSION crc32c_accel"
+
+# Off or on, and certainly so before anything is timed.
+switch()
+{
+	bench_conf main "crc32c_accel.accelerate_server = $1"
+	as_user "$bindir/pg_ctl" -D "$(bench_data main)" reload >/dev/null
+	for _ in $(bench_runs 50); do
+		[ "$(bench_sql "SELECT accelerated = '$1' FROM crc32c_server()")" != t ] || return 0
+		sleep 0.05
+	done
+	return 1
+}
+
+order()	# alternates who goes first
+{
+	[ $((run % 2)) = 1 ] && echo off on || echo on off
+}
+
+if ! switch on; then
+	bench_missing "all" on "$(bench_sql "SELECT reason FROM crc32c_server()")"
+	exit 0
+fi
+kernels=$(bench_sql "SELECT server_kernel || ' (off) against ' || active_kernel || ' (on)' FROM crc32c_server()")
+bench_note kernels "$kernels"
+bench_log "$kernels"
+
+# Rows that fill a page in fours: wide, nothing to compress, nothing to TOAST.
+grow()	# TABLE MB
+{
+	bench_sql "CREATE TABLE $1 (id int, n int, filler text) WITH (fillfactor = 98);
+		ALTER TABLE $1 ALTER filler SET STORAGE PLAIN;
+		INSERT INTO $1 SELECT i, 0, f.filler FROM generate_series(1, $2 * 512) AS i,
+			LATERAL (SELECT string_agg(md5((i * 60 + j)::text), '') AS filler FROM generate_series(1, 60) AS j) AS f;
+		CHECKPOINT"
+}
+
+# --- backups ---------------------------------------------------------------
+
+backup_verified()	# VARIANT: the stock tools accept it, and find the damage
+{
+	rm -rf "$scratch/backup"
+	bench_client "$bindir/pg_basebackup" -D "$scratch/backup" -X fetch --checkpoint=fast --no-sync
+	bench_client "$bindir/pg_verifybackup" -q "$scratch/backup" ||
+		bench_fail "accelerate $1: pg_verifybackup rejects the backup"
+	sed -i 's/[0-9a-f]\{8\}" }/00000000" }/' "$scratch/backup/backup_manifest"
+	! bench_client "$bindir/pg_verifybackup" -q "$scratch/backup" >/dev/null 2>&1 ||
+		bench_fail "pg_verifybackup does not verify"
+	rm -rf "$scratch/backup"
+}
+
+backup()	# CASE VARIANT OPTIONS...
+{
+	case=$1 variant=$2
+	shift 2
+	before=$(bench_cluster_cpu main)
+	bench_timed bench_client "$bindir/pg_basebackup" --checkpoint=fast -X none --no-sync "$@" >"$scratch/backup.log" 2>&1 || {
+		cat "$scratch/backup.log" >&2
+		bench_fail "pg_basebackup failed"
+	}
+	bench_row "$case" "$variant" elapsed s "$run" "$elapsed"
+	bench_row "$case" "$variant" "server CPU" s "$run" \
+		"$(echo "$before $(bench_cluster_cpu main)" | awk '{printf "%.2f", $2 - $1}')"
+	rm -rf "$scratch/backup"
+}
+
+backups_of()	# MB
+{
+	bench_log "pg_basebackup of $1 MB"
+	find "$(bench_data main)/base" -type f -exec cat {} + >/dev/null	# warm
+	run=0
+	for variant in off on; do
+		switch $variant
+		bench_client "$bindir/pg_basebackup" --checkpoint=fast -X none --target=blackhole >/dev/null 2>&1
+	done
+	for run in $(bench_runs $runs); do
+		for variant in $(order); do
+			switch "$variant"
+			backup "backup to blackhole of $1 MB" "$variant" --target=blackhole
+			backup "backup to blackhole of $1 MB without page verification" "$variant" --target=blackhole --no-verify-checksums
+			[ "$run" -le 3 ] || continue
+			backup "backup to directory of $1 MB" "$variant" -D "$scratch/backup"
+			backup "backup to directory of $1 MB without page verification" "$variant" -D "$scratch/backup" --no-verify-checksums
+		done
+	done
+}
+
+database_mb()
+{
+	bench_sql "SELECT sum(pg_database_size(oid))::bigint / 1048576 FROM pg_database"
+}
+
+run_backups()
+{
+	grow small "$quarter_mb"
+	for variant in off on; do
+		switch $variant
+		backup_verified $variant
+	done
+	backups_of "$(database_mb)"
+	grow middle "$quarter_mb"
+	grow large $((2 * quarter_mb))
+	backups_of "$(database_mb)"
+	bench_sql "DROP TABLE small, middle, large; CHECKPOINT"
+}
+
+# --- work that writes WAL --------------------------------------------------
+
+full_page_updates()	# one row a page, each page's first change since the checkpoint
+{
+	bench_timed bench_sql "UPDATE pages SET n = n + 1"
+}
+
+wide_copy()
+{
+	bench_timed bench_sql "COPY wide FROM '$scratch/wide.copy'"
+}
+
+pgbench_tps()	# CLIENTS SCRIPT-OPTIONS...
+{
+	clients=$1
+	shift
+	tps=$(bench_client "$bindir/pgbench" -n -c "$clients" -T "$seconds" "$@" 2>"$scratch/pgbench.log" |
+		sed -n 's/^tps = \([0-9.]*\).*/\1/p' | tail -1)
+	[ -n "$tps" ] || {
+		cat "$scratch/pgbench.log" >&2
+		bench_fail "pgbench failed"
+	}
+}
+
+prepare_work()
+{
+	bench_sql "CREATE TABLE pages (n int, filler text) WITH (fillfactor = 50);
+		ALTER TABLE pages ALTER filler SET STORAGE PLAIN;
+		INSERT INTO pages SELECT 0, repeat('x', 3500) FROM generate_series(1, $work_mb * 128);
+		CREATE TABLE wide (id int, n int, filler text);
+		ALTER TABLE wide ALTER filler SET STORAGE PLAIN;
+		CREATE TABLE prepared (n int)"
+	grow source "$work_mb"
+	bench_sql "COPY source TO '$scratch/wide.copy'; DROP TABLE source"
+	cat >"$scratch/prepared.sql" <<'EOP'
+\set gid random(1, 2000000000)
+BEGIN;
+INSERT INTO prepared VALUES (:gid);
+PREPARE TRANSACTION 'g:client_id/:gid';
+COMMIT PREPARED 'g:client_id/:gid';
+EOP
+	chmod a+r "$scratch/prepared.sql"
+	bench_client "$bindir/pgbench" -i -q -s 2 >/dev/null 2>&1
+}
+
+# Every record of the WAL that was timed is read back by the stock tool.
+check_wal()	# START
+{
+	end=$(bench_sql "SELECT pg_current_wal_flush_lsn()")
+	as_user "$bindir/pg_waldump" -q -p "$(bench_data main)/pg_wal" -s "$1" -e "$end" 2>"$scratch/waldump.log" || {
+		cat "$scratch/waldump.log" >&2
+		bench_fail "pg_waldump rejects the WAL"
+	}
+}
+
+work_once()	# VARIANT
+{
+	switch "$1"
+	bench_sql "CHECKPOINT"
+	start=$(bench_sql "SELECT pg_current_wal_insert_lsn()")
+	full_page_updates
+	[ "$run" = 0 ] || bench_row "updates with full-page images of $work_mb MB" "$1" elapsed s "$run" "$elapsed"
+	bench_sql "VACUUM pages"
+	wide_copy
+	[ "$run" = 0 ] || bench_row "COPY of wide rows of $work_mb MB" "$1" elapsed s "$run" "$elapsed"
+	[ "$run" != 0 ] || check_wal "$start"
+	bench_sql "TRUNCATE wide"
+	[ "$run" != 0 ] || return 0
+	[ "$run" -le 3 ] || return 0
+	pgbench_tps 1 -f "$scratch/prepared.sql"
+	bench_row "prepared transactions" "$1" rate tps "$run" "$tps"
+	pgbench_tps 2
+	bench_row "pgbench" "$1" rate tps "$run" "$tps"
+}
+
+run_work()
+{
+	bench_log "updates, COPY, prepared transactions, pgbench"
+	for run in 0 $(bench_runs $runs); do
+		for variant in $(order); do
+			work_once "$variant"
+		done
+	done
+}
+
+# --- crash recovery --------------------------------------------------------
+
+# The same crashed cluster each time, from a copy; redo's own time, from the log.
+recover()	# VARIANT
+{
+	rm -rf "$scratch/again.data"
+	cp -a "$scratch/main.data" "$scratch/again.data"
+	bench_conf again "crc32c_accel.accelerate_server = $1"
+	: >"$scratch/again.log"
+	bench_start again
+	redo=$(sed -n 's/.*redo done at .* elapsed: \([0-9.]*\) s.*/\1/p' "$scratch/again.log")
+	rows=$(bench_sql "SELECT count(*) FROM wide")
+	[ "$(bench_sql "SELECT accelerated = '$1' FROM crc32c_server()")" = t ] || bench_fail "recovery was not $1"
+	bench_stop again immediate
+	[ -n "$redo" ] || bench_fail "recovery did not happen"
+	[ "$rows" = $((work_mb * 512)) ] || bench_fail "recovery lost rows"
+}
+
+run_recovery()
+{
+	bench_log "crash recovery"
+	bench_sql "CHECKPOINT"
+	full_page_updates
+	wide_copy
+	bench_client "$bindir/pgbench" -n -c 2 -t $((work_mb * 50)) >/dev/null 2>&1
+	bench_stop main immediate
+	mkdir -p "$scratch/again.sock"
+	[ "$(id -u)" != 0 ] || chown "$bench_user" "$scratch/again.sock"
+	sed -i "s|$scratch/main.sock|$scratch/again.sock|" "$(bench_data main)/postgresql.conf"
+	for run in $(bench_runs 3); do
+		for variant in $(order); do
+			recover "$variant"
+			bench_row "crash recovery" "$variant" redo s "$run" "$redo"
+		done
+	done
+	sed -i "s|$scratch/again.sock|$scratch/main.sock|" "$(bench_data main)/postgresql.conf"
+	bench_start main
+	bench_sql "TRUNCATE wide"
+}
+
+# --- the CRC's share of the server's CPU -----------------------------------
+
+event=cpu-clock
+[ "$(id -u)" = 0 ] || event=cpu-clock:u	# what an ordinary user may sample
+
+share()	# CASE VARIANT CMD...: the samples in our library and in the server's functions
+{
+	case=$1 variant=$2
+	shift 2
+	rm -f "$scratch/perf.data"
+	pids=$(bench_pids main | tr '\n' ' ' | sed 's/ *$//;s/  */,/g')
+	perf record -q -e $event -F 999 -o "$scratch/perf.data" -p "$pids" >"$scratch/perf.log" 2>&1 &
+	perf=$!
+	for _ in $(bench_runs 100); do	# until it samples
+		[ ! -s "$scratch/perf.data" ] || break
+		sleep 0.05
+	done
+	sleep 0.2
+	for _ in $(bench_runs "$times"); do
+		"$@" >/dev/null 2>&1
+	done
+	kill -s INT $perf 2>/dev/null || :
+	wait $perf || :
+	percent=$(perf report -i "$scratch/perf.data" --stdio --no-children --sort dso,symbol 2>/dev/null |
+		awk '/^ +[0-9.]+%/ {n++; if (/crc32c_accel\.so|pg_comp_crc32c/) s += $1} END {if (n) printf "%.1f", s}')
+	if [ -n "$percent" ]; then
+		bench_row "$case" "$variant" "share of CPU" % 1 "$percent"
+	else
+		bench_missing "$case" "$variant" "perf took no samples: $(head -1 "$scratch/perf.log")"
+	fi
+}
+
+run_share()
+{
+	bench_log "the CRC's share of CPU"
+	if ! perf record -q -e $event -o "$scratch/perf.data" true >"$scratch/perf.log" 2>&1; then
+		bench_missing "CRC's share of CPU" all "perf is not installed or may not sample here: $(tail -1 "$scratch/perf.log")"
+		return 0
+	fi
+	grow sampled $((2 * quarter_mb))
+	for variant in off on; do
+		switch $variant
+		times=4
+		share "backup to blackhole" "$variant" bench_client "$bindir/pg_basebackup" --checkpoint=fast -X none --target=blackhole
+		share "backup to blackhole without page verification" "$variant" \
+			bench_client "$bindir/pg_basebackup" --checkpoint=fast -X none --target=blackhole --no-verify-checksums
+		times=1
+		bench_sql "CHECKPOINT"
+		share "updates with full-page images" "$variant" full_page_updates
+		bench_sql "VACUUM pages"
+		share "COPY of wide rows" "$variant" wide_copy
+		share "prepared transactions" "$variant" pgbench_tps 1 -f "$scratch/prepared.sql"
+		share "pgbench" "$variant" pgbench_tps 2
+	done
+}
+
+wanted()
+{
+	case " $only " in
+		*" $1 "*) return 0 ;;
+	esac
+	return 1
+}
+
+if wanted backup; then run_backups; fi
+if wanted work || wanted recovery || wanted share; then prepare_work; fi
+if wanted work; then run_work; fi
+if wanted recovery; then run_recovery; fi
+if wanted share; then run_share; fi
+bench_stop main
+if command -v python3 >/dev/null; then
+	python3 "$top/bench/server_gains.py" "$bench_csv" "$backups_a_year"
+else
+	bench_log "no python3: gains and what they save are not computed"
+fi
