@@ -147,6 +147,7 @@ for part in $parts; do
 		fuzz) script_job fuzz host "fuzz targets" test/fuzz/run.sh $long ;;
 		matrix)
 			for script in "$top"/test/matrix/*.sh; do
+				[ "${script##*/}" != lib.sh ] || continue
 				script_job matrix host "$(basename "$script" .sh)" \
 					"test/matrix/$(basename "$script")" $long
 			done

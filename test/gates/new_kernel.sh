@@ -21,10 +21,10 @@ awk -v out="$scratch/block" '/^### / {inside = /Adding a kernel/} !inside {next}
 	/^```c$/ {n++; file = out n; next} /^```$/ {file = ""; next}
 	file != "" {print > file}' "$top/README.md"
 name=$(sed -n 's/^ \* kernel_\(.*\)\.c$/\1/p' "$scratch/block1" | head -1)
-[ -n "$name" ] && grep -q "^KERNEL(crc32c, x86_64, $name," "$scratch/block2" || {
+if ! grep -q "^KERNEL(crc32c, x86_64, ${name:-?}," "$scratch/block2"; then
 	echo "new_kernel: the README's example is not as this gate reads it"
 	exit 1
-}
+fi
 mv "$scratch/block1" "$scratch/src/kernel/kernel_$name.c"
 awk -v row="$scratch/block2" '/^KERNEL\(crc32c, any, slicing8/ {
 	while ((getline line < row) > 0) print line} {print}' \

@@ -42,6 +42,7 @@ need_root()	# architecture
 		as_root rm -rf "$root.new"
 		return 1
 	}
+	# shellcheck disable=SC2016	# expanded inside
 	as_root sh -c 'mkdir -p "$1/proc" "$1/dev" "$1/tmp" && chmod 1777 "$1/tmp" &&
 		echo "tester:x:4711:4711::/tmp:/bin/sh" >"$1/etc/passwd" &&
 		echo "tester:x:4711:" >"$1/etc/group" && rm -rf "$2" && mv "$1" "$2"' sh "$root.new" "$root"

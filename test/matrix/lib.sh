@@ -27,6 +27,7 @@ matrix_judge()
 	problem=
 	[ "$3" = 0 ] || problem="the server ended with $3"
 	! grep -q 'ERROR: ' "$2" || problem="${problem:+$problem; }$(grep -m 1 -o 'ERROR: .*' "$2")"
+	# shellcheck disable=SC2254	# a pattern
 	case $kernel in
 		$4) ;;
 		*) problem="${problem:+$problem; }selected \"$kernel\", expected $4" ;;
@@ -34,9 +35,8 @@ matrix_judge()
 	for check in answers combines agree; do
 		[ "$(value $check "$2")" = true ] || problem="${problem:+$problem; }$check: not true"
 	done
-	for check in damage; do
-		[ "$(value $check "$2")" = 1 ] || problem="${problem:+$problem; }$check: $(value $check "$2") findings, not 1"
-	done
+	[ "$(value damage "$2")" = 1 ] ||
+		problem="${problem:+$problem; }damage: $(value damage "$2") findings, not 1"
 	for check in failures bad wal_errors; do
 		[ "$(value $check "$2")" = 0 ] || problem="${problem:+$problem; }$check: $(value $check "$2")"
 	done
