@@ -1,0 +1,80 @@
+--
+-- Bad input: a clear error, with its SQLSTATE.
+--
+\set QUIET 1
+SET client_min_messages = warning;
+CREATE EXTENSION pgtap;
+CREATE EXTENSION crc32c_accel;
+CREATE TABLE t AS SELECT 1 AS x;
+CREATE VIEW v AS SELECT 1 AS x;
+CREATE FUNCTION code(sql text) RETURNS text LANGUAGE plpgsql SET search_path = public AS $$
+BEGIN
+	EXECUTE sql;
+	RETURN 'no error';
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLSTATE;
+END
+$$;
+CREATE TEMP TABLE bad (n serial, what text, sql text, expected text[]);
+INSERT INTO bad (what, sql, expected) VALUES
+	('CRC below the range', $$SELECT crc32c_extend(-1, 'a')$$, '{22003}'),
+	('CRC above the range', $$SELECT crc32c_extend(4294967296, 'a')$$, '{22003}'),
+	('CRC out of range', $$SELECT crc32_extend(-1, 'a')$$, '{22003}'),
+	('CRC out of range', $$SELECT crc32c_bytes(4294967296)$$, '{22003}'),
+	('CRC out of range', $$SELECT crc32c_combine(1, -1, 4)$$, '{22003}'),
+	('negative length', $$SELECT crc32c_combine(1, 1, -4)$$, '{22003,22023}'),
+	('negative length', $$SELECT crc32_combine(1, 1, -4)$$, '{22003,22023}'),
+	('unknown kernel', $$SELECT crc32c_with_kernel('fastest', 'a')$$, '{22023}'),
+	('unknown kernel', $$SET crc32c_accel.kernel = 'fastest'$$, '{22023}'),
+	('unknown kernel', $$SET crc32c_accel.page_kernel = 'fastest'$$, '{22023}'),
+	('kernel of another architecture', format($$SELECT crc32c_with_kernel(%L, 'a')$$,
+		(SELECT min(kernel) FROM checksum_kernels() WHERE algorithm = 'crc32c' AND NOT compiled)), '{0A000}'),
+	('kernel of another architecture', format($$SET crc32c_accel.kernel = %L$$,
+		(SELECT min(kernel) FROM checksum_kernels() WHERE algorithm = 'crc32c' AND NOT compiled)), '{0A000}'),
+	('CRC out of range', $$SELECT crc32c_with_kernel('slicing8', 'a', -1)$$, '{22003}'),
+	('missing file', $$SELECT crc32c_file('no_such_file')$$, '{58P01}'),
+	('a directory', $$SELECT crc32c_file('base')$$, '{42809}'),
+	('negative offset', $$SELECT crc32c_file('PG_VERSION', -1)$$, '{22003,22023}'),
+	('negative length', $$SELECT crc32c_file('PG_VERSION', 0, -1)$$, '{22003,22023}'),
+	('no such large object', $$SELECT crc32c_lo(4711)$$, '{42704}'),
+	('page too short', $$SELECT verify_page('\x00', 0)$$, '{22023}'),
+	('page too long', $$SELECT verify_page(decode(repeat('00', 8193), 'hex'), 0)$$, '{22023}'),
+	('negative block', $$SELECT verify_page(decode(repeat('00', 8192), 'hex'), -1)$$, '{22003,22023}'),
+	('block above the range', $$SELECT verify_page(decode(repeat('00', 8192), 'hex'), 4294967296)$$, '{22003,22023}'),
+	('wrong fork', $$SELECT * FROM verify_relation_checksums('t', 'mains')$$, '{22023}'),
+	('wrong fork', $$SELECT * FROM verify_relation_summary('t', '')$$, '{22023}'),
+	('negative block', $$SELECT * FROM verify_relation_checksums('t', 'main', -1)$$, '{22003,22023}'),
+	('reversed range', $$SELECT * FROM verify_relation_checksums('t', 'main', 2, 1)$$, '{22003,22023}'),
+	('block above the range', $$SELECT * FROM verify_relation_summary('t', 'main', 4294967296)$$, '{22003,22023}'),
+	('a view', $$SELECT * FROM verify_relation_checksums('v')$$, '{42809,22023}'),
+	('a view', $$SELECT * FROM verify_relation_summary('v')$$, '{42809,22023}'),
+	('a view', $$SELECT * FROM relation_segments('v')$$, '{42809,22023}'),
+	('no such relation', $$SELECT * FROM verify_relation_checksums('nothing')$$, '{42P01}'),
+	('no such relation, by number', $$SELECT * FROM verify_relation_checksums(4294967295::oid)$$, '{42P01,XX000,42704}'),
+	('negative workers', $$SELECT * FROM verify_relation_checksums('t', workers => -1)$$, '{22023}'),
+	('negative rate', $$SELECT * FROM verify_relation_checksums('t', max_rate => -1)$$, '{22023}'),
+	('no block', $$SELECT read_disk_page('t', 'main', -1)$$, '{22003,22023}'),
+	('block behind the end', $$SELECT read_disk_page('t', 'main', 1000)$$, '{22003,22023}'),
+	('wrong fork', $$SELECT read_disk_page('t', 'x', 0)$$, '{22023}'),
+	('malformed segment name', $$SELECT * FROM verify_wal_segment('x')$$, '{22023}'),
+	('malformed segment name', $$SELECT * FROM verify_wal_segment('../PG_VERSION')$$, '{22023}'),
+	('malformed segment name', $$SELECT * FROM wal_findings('00000001000000000000000')$$, '{22023}'),
+	('missing segment', $$SELECT * FROM verify_wal_segment('0000000100000FFF000000AA')$$, '{58P01}'),
+	('no directory', $$SELECT * FROM verify_wal_directory('no_such_directory')$$, '{58P01}'),
+	('a file for a directory', $$SELECT * FROM verify_wal_directory('PG_VERSION')$$, '{58P01,42809,22023}'),
+	('reversed range', $$SELECT * FROM verify_wal_range('0/2000000', '0/1000000')$$, '{22023}'),
+	('negative limit', $$SELECT * FROM wal_findings(pg_walfile_name(pg_current_wal_lsn()), max_findings => -1)$$, '{22023}'),
+	('negative count', $$SELECT drive_crc32c(-1, 8)$$, '{22023}'),
+	('negative size', $$SELECT drive_crc32c(1, -8)$$, '{22023}'),
+	('negative size', $$SELECT * FROM crc32c_bench('{-1}')$$, '{22023}'),
+	('unknown kernel', $$SELECT * FROM crc32c_bench(kernels => '{fastest}')$$, '{22023}'),
+	('unknown kernel', $$SELECT * FROM page_checksum_bench(kernels => '{fastest}')$$, '{22023}'),
+	('negative time', $$SELECT * FROM crc32c_bench(min_time => '-1 s')$$, '{22023}'),
+	('no pages', $$SELECT * FROM page_checksum_bench(pages => 0)$$, '{22023}'),
+	('dimensions', $$SELECT * FROM crc32c_bench('{{1,2},{3,4}}')$$, '{22023,2202E}');
+
+SELECT plan((SELECT count(*)::int FROM bad) + 1);
+SELECT is(code(sql) = ANY (expected), true, what || ': ' || sql || ' gives ' || code(sql)) FROM bad ORDER BY n;
+SELECT is_empty($$ SELECT sql, code(sql) FROM bad WHERE code(sql) IN ('XX000', 'no error') $$,
+	'no internal error, no silence');
+SELECT * FROM finish();
