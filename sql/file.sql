@@ -42,7 +42,7 @@ SELECT crc32c_file('base');
 SELECT crc32c_file('base', missing_ok => true);
 SELECT crc32c_file('/dev/zero');
 SELECT crc32c_file(repeat('x', 300)) IS NULL;
-COPY (SELECT 1) TO PROGRAM 'mkfifo accel_fifo.tmp; ln -s accel_loop.tmp accel_loop.tmp; ln -s /etc/passwd accel_out.tmp; ln -s PG_VERSION accel_in.tmp';
+COPY (SELECT 1) TO PROGRAM 'cat >/dev/null; mkfifo accel_fifo.tmp; ln -s accel_loop.tmp accel_loop.tmp; ln -s /etc/passwd accel_out.tmp; ln -s PG_VERSION accel_in.tmp';
 SELECT crc32c_file('accel_fifo.tmp');
 SELECT crc32c_file('accel_loop.tmp', missing_ok => true);
 SELECT crc32c_file('accel_in.tmp') = crc32c_file('PG_VERSION') AS link;
@@ -75,7 +75,7 @@ SET ROLE regress_accel_file;
 SELECT crc32c_file('/etc/passwd') IS NOT NULL AS outside,
 	crc32c_file('accel_out.tmp') = crc32c_file('/etc/passwd') AS link;
 RESET ROLE;
-COPY (SELECT 1) TO PROGRAM 'rm accel_*.tmp';
+COPY (SELECT 1) TO PROGRAM 'cat >/dev/null; rm accel_*.tmp';
 
 -- large objects: empty, small, larger than the buffer, with a hole
 BEGIN;
