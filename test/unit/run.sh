@@ -8,15 +8,8 @@
 # programs of this and other architectures under qemu-user, reduced.  --long
 # is the same: it is complete already.
 #
-# A test is a file test_*.c.  Its first line says what to compile it with:
-#   /* needs: kernel verify server native lib:z */
-#   kernel    src/kernel/*.c
-#   verify    src/verify/*.c, compiled as front-end code
-#   server    the headers of a PostgreSQL server (PG_CONFIG), else skipped
-#   pgport    libpgcommon and libpgport of that server
-#   native    not under emulators
-#   export    the program exports its symbols, as a server does
-#   lib:NAME  links -lNAME
+# A test is a file test_*.c.  Its first line says what to compile it with, in
+# the words of needs.sh.
 # PG_CONFIG, JOBS (2) and BUILD_DIR can be set.  What cannot run is printed as
 # SKIP; the exit status is 0 when everything that ran passed.
 set -u
@@ -37,12 +30,9 @@ done
 
 warnings="-Wall -Wextra -Werror -Wdeclaration-after-statement -Wvla"
 pg_config=${PG_CONFIG:-pg_config}
-server_headers=$($pg_config --includedir-server 2>/dev/null) || server_headers=
+# shellcheck source=test/unit/needs.sh
+. "$here/needs.sh"
 tests=$(cd "$here" && ls test_*.c)
-
-needs() { # test word: true when the first line of the test has the word
-	sed -n 1p "$here/$1" | grep -qw "needs:.*$2"
-}
 
 # build_config NAME COMPILER FLAGS: objects once, then every test; prints
 # nothing but errors and skips.
@@ -63,26 +53,15 @@ build_config() {
 }
 
 build_test() { # of build_config, whose variables it uses
-	extra=$objects
-	if needs "$1" native && [ "$emulated" ]; then return 0; fi
-	if needs "$1" server || needs "$1" verify || needs "$1" pgport; then
-		if [ "$emulated" ]; then return 0; fi
-		if [ ! -f "$server_headers/postgres_fe.h" ]; then
-			echo "SKIP $1: no server headers, set PG_CONFIG"
-			return 0
-		fi
-		extra="-DFRONTEND -isystem $server_headers $extra"
+	source=$here/$1
+	if [ "$emulated" ] && { needs "$source" native || needs_server "$source"; }
+	then
+		return 0
 	fi
-	if needs "$1" verify; then extra="$extra $(echo "$root"/src/verify/*.c)"; fi
-	if needs "$1" pgport; then
-		extra="$extra -L$($pg_config --pkglibdir) -L$($pg_config --libdir) -lpgcommon -lpgport -lm"
-	fi
-	if needs "$1" export; then extra="$extra -rdynamic"; fi
-	libraries=$(sed -n 1p "$here/$1" | grep -o 'lib:[a-z0-9_]*' |
-		sed 's/lib:/-l/' | tr '\n' ' ')
-	# shellcheck disable=SC2086
-	$cc $flags $warnings -I"$root/src" -I"$here" "$here/$1" $extra $libraries \
-		-o "$dir/${1%.c}"
+	needs_met "$source" || return 0
+	# shellcheck disable=SC2046,SC2086
+	$cc $flags $warnings -I"$root/src" -I"$here" "$source" $objects \
+		$(needed "$source") -o "$dir/${1%.c}"
 }
 
 # run_config NAME RUNNER...: every program of a build; a line each, or the

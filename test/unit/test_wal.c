@@ -1,4 +1,4 @@
-/* needs: kernel verify */
+/* needs: kernel wal */
 /*
  * test_wal.c
  *	  The WAL walker against log that is made here: intact, damaged, ended.

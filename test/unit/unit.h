@@ -139,6 +139,7 @@ unit_crash(int signo)
 	_exit(2);
 }
 
+__attribute__((unused))
 static void
 unit_begin(const char *name, int argc, char **argv)
 {
@@ -162,6 +163,7 @@ unit_begin(const char *name, int argc, char **argv)
 	signal(SIGILL, unit_crash);
 }
 
+__attribute__((unused))
 static int
 unit_finish(void)
 {

@@ -1,0 +1,49 @@
+# needs.sh: what a stand-alone program of the tests is compiled with.  Sourced
+# by unit/run.sh and fuzz/run.sh, which set root and pg_config.
+#
+# The first line of the program's source says it, in these words:
+#
+#   /* needs: kernel verify server native lib:z */
+#   kernel    src/kernel/*.c (always)
+#   wal       the part of src/verify that includes no header of a server
+#   verify    src/verify/*.c, compiled as front-end code
+#   server    the headers of a PostgreSQL server (PG_CONFIG), else skipped
+#   pgport    libpgcommon and libpgport of that server
+#   native    not under emulators
+#   export    the program exports its symbols, as a server does
+#   lib:NAME  links -lNAME
+# shellcheck shell=sh disable=SC2154
+
+server_headers=$("$pg_config" --includedir-server 2>/dev/null) || server_headers=
+
+needs() { # SOURCE WORD
+	sed -n 1p "$1" | grep -q "needs:.*[ ]$2[ ]"
+}
+
+needs_server() { # SOURCE
+	needs "$1" server || needs "$1" verify || needs "$1" pgport
+}
+
+# needs_met SOURCE: whether it can be compiled here; if not, says why.
+needs_met() {
+	needs_server "$1" || return 0
+	[ -f "$server_headers/postgres_fe.h" ] && return 0
+	echo "SKIP $(basename "$1"): no server headers, set PG_CONFIG"
+	return 1
+}
+
+# needed SOURCE: the compiler's arguments but those for src/kernel.
+needed() {
+	if needs_server "$1"; then echo "-DFRONTEND -isystem $server_headers"; fi
+	if needs "$1" verify; then
+		echo "$root"/src/verify/*.c
+	elif needs "$1" wal; then
+		echo "$root"/src/verify/wal*.c "$root/src/verify/finding.c"
+	fi
+	if needs "$1" pgport; then
+		echo "-L$("$pg_config" --pkglibdir) -L$("$pg_config" --libdir)"
+		echo "-lpgcommon -lpgport -lm"
+	fi
+	if needs "$1" export; then echo -rdynamic; fi
+	sed -n 1p "$1" | grep -o 'lib:[a-z0-9_]*' | sed 's/lib:/-l/'
+}
