@@ -126,6 +126,7 @@ def generic_tables(results):
         for metric in metrics:
             measured = results.variants(case, metric)
             for m in measured:
-                rows.append((case, metric, m.variant, figure(m), span(m), m.rounds, against(measured[0], m)))
+                base = next(b for b in measured if b.unit == m.unit)
+                rows.append((case, metric, m.variant, figure(m), span(m), m.rounds, against(base, m)))
     return [("table", "All measurements (ratio: to the first variant of the case)",
              ("case", "metric", "variant", "median", "range", "runs", "ratio"), rows, len(rows) > 24)]
