@@ -119,8 +119,10 @@ def part_server(results, section, folder, plots):
     if plain:
         largest = plain[-1]
         without = next((c for c in backups if "without" in c and megabytes(c) == megabytes(largest)), None)
-        section.sentence = f"With accelerate_server on, a base backup of {megabytes(largest)} MB is {change(results, largest, 'off', 'on')}"
-        section.sentence += f" ({change(results, without, 'off', 'on')} without page verification)." if without else "."
+        off, on = (results.get(largest, v, "elapsed").median for v in ("off", "on"))
+        section.sentence = (f"A base backup of {megabytes(largest)} MB takes {off:.2g} s, with accelerate_server on {on:.2g} s: "
+                            + change(results, largest, "off", "on"))
+        section.sentence += f" (without page verification {change(results, without, 'off', 'on')})." if without else "."
         others = [c for c in results.cases() if c.startswith(("updates", "COPY", "pgbench", "prepared", "crash"))]
         quiet = [c for c in others for metric in ("elapsed", "rate", "redo")
                  if (a := results.get(c, "off", metric)) and (b := results.get(c, "on", metric)) and measure.is_noise(a, b)]
