@@ -9,7 +9,9 @@
  *	  VLOAD, VLOAD_ALIGNED, VXOR, VXOR3, VCLMUL, VTO128, VBROADCAST
  *	  VPOWERS(p)		VBYTES / 8 table entries widened to quadwords
  *	  VLOAD_BEGIN(p, n), VLOAD_END(p, n)	the first n bytes of the VBYTES at p,
- *						the last n; the other bytes are zero
+ *						the last n; the other bytes, zero in the result, are read
+ *	  whole_offsets[w][i]	where the i-th of w whole vectors starts, the last
+ *						one in place of those that do not exist
  *
  * and for each inclusion
  *
@@ -38,13 +40,12 @@ static INLINE V
 FN(add_whole) (V sum, const unsigned char *end, size_t whole, int most)
 {
 	const uint64_t *powers = CRC(straight_powers) + 32 - whole * (VBYTES / 8);
+	const int16_t *offsets = whole_offsets[whole];
 	const unsigned char *p = end - whole * VBYTES;
-	const unsigned char *last = end - VBYTES;
 
 #define ADD_WHOLE(i) \
 	if ((i) < most) \
-		sum = FN(add_product) (sum, VLOAD(p + (i) * VBYTES < last ? \
-										  p + (i) * VBYTES : last), \
+		sum = FN(add_product) (sum, VLOAD(p + offsets[i]), \
 							   VLOAD_ALIGNED(powers + (i) * (VBYTES / 8)))
 	ADD_WHOLE(0);
 	ADD_WHOLE(1);
@@ -88,6 +89,8 @@ FN(add_tail) (V sum, const unsigned char *p, size_t n)
 }
 
 #define BLOCK (4 * VBYTES)
+#define SHIFT_FAR(reg, n) \
+	shift_far(reg, CRC(powers), CRC(block_powers), n)
 
 /* One block: the four sums move by a block and take up the next data. */
 #define FOLD_BLOCK(p) \
@@ -97,6 +100,8 @@ FN(add_tail) (V sum, const unsigned char *p, size_t n)
 		a2 = FN(add_product) (VLOAD((p) + 2 * VBYTES), a2, k); \
 		a3 = FN(add_product) (VLOAD((p) + 3 * VBYTES), a3, k); \
 	} while (0)
+
+#ifndef WITHOUT_BULK
 
 /* n > (SHORT_WHOLE + 1) * VBYTES */
 static TARGET __attribute__((noinline)) uint32_t
@@ -124,7 +129,7 @@ FN(bulk) (uint32_t reg, const unsigned char *p, size_t n)
 	}
 	else
 	{
-		w = shift_far(reg, CRC(powers), CRC(block_powers), n);
+		w = SHIFT_FAR(reg, n);
 		a0 = VLOAD(p);
 	}
 	a1 = VLOAD(p + VBYTES);
@@ -157,5 +162,84 @@ FN(bulk) (uint32_t reg, const unsigned char *p, size_t n)
 	return REDUCE(_mm_xor_si128(VTO128(sum), w), _mm_setzero_si128());
 }
 
+#endif							/* WITHOUT_BULK */
+
+/*
+ * The four sums at the end of their data, as 128 bits of which the register is
+ * the remainder.
+ */
+#define FINISH_BLOCK() \
+	(sum = VMULTIPLY(a0, VLOAD_ALIGNED(last_block)), \
+	 sum = FN(add_product) (sum, a1, VLOAD_ALIGNED(last_block + VBYTES / 8)), \
+	 sum = FN(add_product) (sum, a2, VLOAD_ALIGNED(last_block + 2 * (VBYTES / 8))), \
+	 sum = FN(add_product) (sum, a3, VLOAD_ALIGNED(last_block + 3 * (VBYTES / 8))), \
+	 VTO128(sum))
+
+#ifdef FUSED_WORDS
+
+#define FUSED_BLOCK (BLOCK + 3 * 8 * FUSED_WORDS)
+#define CHAIN_WORD(i) \
+	if ((i) < FUSED_WORDS) \
+	{ \
+		a = _mm_crc32_u64(a, load_native64(q + (i) * 8)); \
+		b = _mm_crc32_u64(b, load_native64(q + third + (i) * 8)); \
+		c = _mm_crc32_u64(c, load_native64(q + 2 * third + (i) * 8)); \
+	}
+
+/*
+ * CRC-32C of a long stretch, two units of the CPU at work: products over its
+ * first part, three chains of crc32 instructions over the rest.  Advances *p
+ * and *n; fewer than FUSED_BLOCK + BLOCK bytes stay.
+ */
+static TARGET __attribute__((noinline)) uint32_t
+FN(fused) (uint32_t reg, const unsigned char **start, size_t *n)
+{
+	const uint64_t *last_block = CRC(straight_powers) + 32 - BLOCK / 8;
+	V			k = VBROADCAST(CRC_CONST(BLOCK_HIGH), CRC_CONST(BLOCK_LOW));
+	const unsigned char *p = *start;
+
+	while (*n >= FUSED_BLOCK + BLOCK)
+	{
+		size_t		rounds = (*n - BLOCK) / FUSED_BLOCK < FUSED_MOST ?
+			(*n - BLOCK) / FUSED_BLOCK : FUSED_MOST;
+		size_t		third = rounds * 8 * FUSED_WORDS;
+		const unsigned char *q = p + (rounds + 1) * BLOCK;
+		const unsigned char *end = q;
+		uint64_t	a = 0,
+					b = 0,
+					c = 0;
+		V			a0 = VXOR(VLOAD(p),
+							  VFROM128(_mm_cvtsi32_si128((int) reg))),
+					a1 = VLOAD(p + VBYTES),
+					a2 = VLOAD(p + 2 * VBYTES),
+					a3 = VLOAD(p + 3 * VBYTES),
+					sum;
+
+		for (p += BLOCK; p < end; p += BLOCK, q += 8 * FUSED_WORDS)
+		{
+			FOLD_BLOCK(p);
+			CHAIN_WORD(0);
+			CHAIN_WORD(1);
+			CHAIN_WORD(2);
+			CHAIN_WORD(3);
+			CHAIN_WORD(4);
+		}
+		reg = reduce_crc32c(FINISH_BLOCK(), _mm_setzero_si128());
+		reg = (uint32_t) c ^ reduce_crc32c(
+			_mm_xor_si128(SHIFT_FAR(reg, 3 * third),
+						  _mm_xor_si128(SHIFT_FAR((uint32_t) a, 2 * third),
+										SHIFT_FAR((uint32_t) b, third))),
+			_mm_setzero_si128());
+		p = q + 2 * third;
+		*n -= BLOCK + rounds * FUSED_BLOCK;
+	}
+	*start = p;
+	return reg;
+}
+#undef CHAIN_WORD
+#endif
+
 #undef BLOCK
 #undef FOLD_BLOCK
+#undef SHIFT_FAR
+#undef FINISH_BLOCK

@@ -18,9 +18,9 @@
 #define VLOAD(p) _mm256_loadu_si256((const __m256i *) (p))
 #define VLOAD_ALIGNED(p) _mm256_load_si256((const __m256i *) (p))
 #define VLOAD_BEGIN(p, n) \
-	_mm256_and_si256(VLOAD(p), VLOAD(kernel_bytes_mask + 64 - (n)))
+	_mm256_and_si256(VLOAD(p), VLOAD(kernel_bytes_mask + 128 - (n)))
 #define VLOAD_END(p, n) \
-	_mm256_and_si256(VLOAD(p), VLOAD(kernel_bytes_mask + (n)))
+	_mm256_and_si256(VLOAD(p), VLOAD(kernel_bytes_mask + 32 + (n)))
 #define VPOWERS(p) \
 	_mm256_cvtepu32_epi64(_mm_loadu_si128((const __m128i *) (p)))
 #define VXOR(a, b) _mm256_xor_si256(a, b)
@@ -38,13 +38,28 @@
 #define BLOCK_HIGH X991
 #define BLOCK_LOW X1055
 
+static const int16_t whole_offsets[SHORT_WHOLE + 1][SHORT_WHOLE] = {
+	{-32, -32, -32, -32, -32, -32},
+	{0, 0, 0, 0, 0, 0},
+	{0, 32, 32, 32, 32, 32},
+	{0, 32, 64, 64, 64, 64},
+	{0, 32, 64, 96, 96, 96},
+	{0, 32, 64, 96, 128, 128},
+	{0, 32, 64, 96, 128, 160}
+};
+
 #define CRC(x) crc32c_##x
 #define CRC_CONST_(x) CRC32C_##x
 #define CRC_CONST(x) CRC_CONST_(x)
 #define FN(x) crc32c_avx2_##x
 #define FEW(reg, p, n) crc32c_instructions(reg, p, n)
 #define REDUCE(w, s) reduce_crc32c(w, s)
+#define FUSED_WORDS 4
+#define FUSED_MOST 512
+#define FUSED_FROM 1024
+#define INSTRUCTIONS_MOST 64
 #include "fold_x86.inc.h"
+#undef FUSED_WORDS
 #undef CRC
 #undef CRC_CONST_
 #undef FN
@@ -63,7 +78,9 @@ crc32c_avx2(uint32_t reg, const void *data, size_t len)
 {
 	const unsigned char *p = data;
 
-	if (len <= VBYTES)
+	if (len >= FUSED_FROM)
+		reg = crc32c_avx2_fused(reg, &p, &len);
+	if (len <= INSTRUCTIONS_MOST)
 		return crc32c_instructions(reg, p, len);
 	if (len <= (SHORT_WHOLE + 1) * VBYTES)
 		return crc32c_avx2_short(reg, p, len);

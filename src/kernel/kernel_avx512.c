@@ -21,9 +21,9 @@
 #define VLOAD(p) _mm512_loadu_si512((const void *) (p))
 #define VLOAD_ALIGNED(p) _mm512_load_si512((const void *) (p))
 #define VLOAD_BEGIN(p, n) \
-	_mm512_maskz_loadu_epi8(_bzhi_u64(~UINT64_C(0), (unsigned) (n)), p)
+	_mm512_and_si512(VLOAD(p), VLOAD(kernel_bytes_mask + 128 - (n)))
 #define VLOAD_END(p, n) \
-	_mm512_maskz_loadu_epi8(~_bzhi_u64(~UINT64_C(0), (unsigned) (64 - (n))), p)
+	_mm512_and_si512(VLOAD(p), VLOAD(kernel_bytes_mask + (n)))
 #define VPOWERS(p) \
 	_mm512_cvtepu32_epi64(_mm256_loadu_si256((const __m256i *) (p)))
 #define VXOR(a, b) _mm512_xor_si512(a, b)
@@ -40,6 +40,14 @@
 #define PREFETCH_AHEAD 8192
 #define BLOCK_HIGH X2015
 #define BLOCK_LOW X2079
+
+static const int16_t whole_offsets[SHORT_WHOLE + 1][SHORT_WHOLE] = {
+	{-64, -64, -64, -64},
+	{0, 0, 0, 0},
+	{0, 64, 64, 64},
+	{0, 64, 128, 128},
+	{0, 64, 128, 192}
+};
 
 static INLINE __m128i
 to128(__m512i v)
@@ -65,12 +73,14 @@ sum_few(const unsigned char *p, size_t n, const uint32_t powers[8][72],
 
 	if (((uintptr_t) p & 4095) <= 4096 - VBYTES)
 	{
-		data = VLOAD_BEGIN(p, n);
+		data = _mm512_maskz_loadu_epi8(_bzhi_u64(~UINT64_C(0), (unsigned) n), p);
 		k = VPOWERS(powers_at(powers, n) + 1);
 	}
 	else
 	{
-		data = VLOAD_END(p + n - VBYTES, n);
+		data = _mm512_maskz_loadu_epi8(~_bzhi_u64(~UINT64_C(0),
+												  (unsigned) (VBYTES - n)),
+									   p + n - VBYTES);
 		k = VLOAD_ALIGNED(straight_powers + 24);
 	}
 	return to128(VMULTIPLY(data, k));

@@ -18,9 +18,9 @@
 #define VLOAD(p) _mm_loadu_si128((const __m128i *) (p))
 #define VLOAD_ALIGNED(p) _mm_load_si128((const __m128i *) (p))
 #define VLOAD_BEGIN(p, n) \
-	_mm_and_si128(VLOAD(p), VLOAD(kernel_bytes_mask + 64 - (n)))
+	_mm_and_si128(VLOAD(p), VLOAD(kernel_bytes_mask + 128 - (n)))
 #define VLOAD_END(p, n) \
-	_mm_and_si128(VLOAD(p), VLOAD(kernel_bytes_mask + 16 + (n)))
+	_mm_and_si128(VLOAD(p), VLOAD(kernel_bytes_mask + 48 + (n)))
 #define VPOWERS(p) \
 	_mm_cvtepu32_epi64(_mm_loadl_epi64((const __m128i *) (p)))
 #define VXOR(a, b) _mm_xor_si128(a, b)
@@ -37,13 +37,31 @@
 #define BLOCK_HIGH X479
 #define BLOCK_LOW X543
 
+static const int16_t whole_offsets[SHORT_WHOLE + 1][SHORT_WHOLE] = {
+	{-16, -16, -16, -16, -16, -16, -16},
+	{0, 0, 0, 0, 0, 0, 0},
+	{0, 16, 16, 16, 16, 16, 16},
+	{0, 16, 32, 32, 32, 32, 32},
+	{0, 16, 32, 48, 48, 48, 48},
+	{0, 16, 32, 48, 64, 64, 64},
+	{0, 16, 32, 48, 64, 80, 80},
+	{0, 16, 32, 48, 64, 80, 96}
+};
+
 #define CRC(x) crc32c_##x
 #define CRC_CONST_(x) CRC32C_##x
 #define CRC_CONST(x) CRC_CONST_(x)
 #define FN(x) crc32c_pclmul_##x
 #define FEW(reg, p, n) crc32c_instructions(reg, p, n)
 #define REDUCE(w, s) reduce_crc32c(w, s)
+#define WITHOUT_BULK
+#define FUSED_WORDS 4
+#define FUSED_MOST 512
+#define FUSED_FROM 1280
+#define INSTRUCTIONS_MOST 64
 #include "fold_x86.inc.h"
+#undef FUSED_WORDS
+#undef WITHOUT_BULK
 #undef CRC
 #undef CRC_CONST_
 #undef FN
@@ -62,11 +80,13 @@ crc32c_pclmul(uint32_t reg, const void *data, size_t len)
 {
 	const unsigned char *p = data;
 
-	if (len <= 48)
+	if (len >= FUSED_FROM)
+		reg = crc32c_pclmul_fused(reg, &p, &len);
+	if (len <= INSTRUCTIONS_MOST)
 		return crc32c_instructions(reg, p, len);
 	if (len <= (SHORT_WHOLE + 1) * VBYTES)
 		return crc32c_pclmul_short(reg, p, len);
-	return crc32c_pclmul_bulk(reg, p, len);
+	return crc32c_sse42_x3(reg, p, len);
 }
 
 TARGET uint32_t

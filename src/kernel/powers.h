@@ -40,8 +40,8 @@ combine_exponent(uint64_t n, int order_bits)
 	return (uint32_t) n;
 }
 
-/* 32 bytes 0x00, 32 bytes 0xFF, 32 bytes 0x00: slide a load to make a mask. */
-extern const unsigned char kernel_bytes_mask[96];
+/* 64 bytes 0x00, 64 bytes 0xFF, 64 bytes 0x00: slide a load to make a mask. */
+extern const unsigned char kernel_bytes_mask[192];
 
 #pragma GCC visibility pop
 
