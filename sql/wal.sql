@@ -27,6 +27,9 @@ FROM verify_wal_directory();
 SELECT count(*), min(status), sum(errors) AS errors
 FROM verify_wal_range((SELECT start_lsn FROM verify_wal_segment(:'segment')), (SELECT end_lsn FROM verify_wal_segment(:'segment')));
 SELECT count(*) FROM wal_findings(:'segment');
+-- parallel workers give the same rows in the same order
+SELECT (SELECT array_agg(w::text) FROM verify_wal_directory(last_segment => :'segment') w) =
+	(SELECT array_agg(w::text) FROM verify_wal_directory(last_segment => :'segment', workers => 2) w) AS same;
 
 -- as bytes: intact, then one damage after the other
 CREATE TEMP TABLE wal_bytes AS SELECT pg_read_binary_file('pg_wal/' || :'segment') AS data;

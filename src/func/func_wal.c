@@ -5,14 +5,12 @@
 #include "compat.h"
 
 #include "access/xlogdefs.h"
-#include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/memutils.h"
 #include "utils/pg_lsn.h"
 #include "utils/tuplestore.h"
 
 #include "func/func.h"
-#include "scan/wal_scan.h"
+#include "scan/wal_parallel.h"
 
 #define RESULT_COLUMNS	17
 #define FINDING_COLUMNS 4
@@ -25,9 +23,6 @@ typedef struct Findings
 	int			room;
 	WalFinding *items;
 } Findings;
-
-static void put_entries(FunctionCallInfo fcinfo, WalScan *scan,
-						const WalList *list);
 
 static char *
 text_or_null(FunctionCallInfo fcinfo, int argno)
@@ -87,8 +82,9 @@ result_record(FunctionCallInfo fcinfo, const WalSegmentResult *result)
 }
 
 static void
-put_result(ReturnSetInfo *rsinfo, const WalSegmentResult *result)
+put_result(void *arg, const WalSegmentResult *result)
 {
+	ReturnSetInfo *rsinfo = arg;
 	Datum		values[RESULT_COLUMNS];
 	bool		nulls[RESULT_COLUMNS];
 
@@ -162,7 +158,7 @@ SQL_FUNCTION(accel_verify_wal_range)
 	}
 	wal_scan_begin(&scan, text_or_null(fcinfo, 3));
 	wal_scan_range(&scan, start, end, (TimeLineID) timeline, &list);
-	put_entries(fcinfo, &scan, &list);
+	wal_scan_entries(&scan, &list, 0, put_result, fcinfo->resultinfo);
 	return (Datum) 0;
 }
 
@@ -181,30 +177,8 @@ SQL_FUNCTION(accel_verify_wal_directory)
 	wal_scan_begin(&scan, text_or_null(fcinfo, 0));
 	wal_scan_list(&scan, text_or_null(fcinfo, 1), text_or_null(fcinfo, 2),
 				  &list);
-	put_entries(fcinfo, &scan, &list);
+	wal_scan_entries(&scan, &list, workers, put_result, fcinfo->resultinfo);
 	return (Datum) 0;
-}
-
-static void
-put_entries(FunctionCallInfo fcinfo, WalScan *scan, const WalList *list)
-{
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	MemoryContext per_segment = AllocSetContextCreate(CurrentMemoryContext,
-													  "crc32c_accel segment",
-													  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext outer = MemoryContextSwitchTo(per_segment);
-
-	for (Size i = 0; i < list->count; i++)
-	{
-		WalSegmentResult result;
-
-		CHECK_FOR_INTERRUPTS();
-		wal_scan_entry(scan, &list->entries[i], &result);
-		put_result(rsinfo, &result);
-		MemoryContextReset(per_segment);
-	}
-	MemoryContextSwitchTo(outer);
-	MemoryContextDelete(per_segment);
 }
 
 static void

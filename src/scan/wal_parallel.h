@@ -1,0 +1,30 @@
+/*
+ * wal_parallel.h
+ *	  The segments of a list judged, by parallel workers or here.
+ */
+#ifndef WAL_PARALLEL_H
+#define WAL_PARALLEL_H
+
+#include "storage/dsm.h"
+#include "storage/shm_toc.h"
+
+#include "scan/wal_scan.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Called in the memory context of a segment, which is reset then. */
+typedef void (*WalResultFn) (void *arg, const WalSegmentResult *result);
+
+/*
+ * Judges the entries of a list in order; with up to workers parallel workers.
+ * Few segments, no free worker, or parallel mode already: judged here.
+ */
+extern void wal_scan_entries(WalScan *scan, const WalList *list, int workers,
+							 WalResultFn result, void *arg);
+
+/* A worker's part; its entry point is accel_wal_worker_main(). */
+extern void wal_parallel_work(dsm_segment *segment, shm_toc *toc);
+
+#pragma GCC visibility pop
+
+#endif							/* WAL_PARALLEL_H */
