@@ -58,7 +58,7 @@ stage_extension()
 	stage=$scratch/stage
 	mkdir "$scratch/tree"
 	(cd "$top" && tar cf - --exclude='*.o' --exclude='*.bc' --exclude='*.so' \
-		Makefile crc32c_accel.control sql src expected test) |
+		Makefile README.md crc32c_accel.control sql src expected test) |
 		(cd "$scratch/tree" && tar xf -)
 	cd "$scratch/tree"
 	# shellcheck disable=SC2086	# BUILD holds several arguments
