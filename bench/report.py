@@ -50,7 +50,12 @@ def read_pairs(path):
 def load_part(folder, part):
     notes = read_pairs(os.path.join(folder, part + ".notes"))
     path = os.path.join(folder, part + ".csv")
-    found, missing = measure.read(path) if os.path.exists(path) else ({}, [])
+    found, missing = {}, []
+    try:
+        if os.path.exists(path):
+            found, missing = measure.read(path)
+    except ValueError as error:
+        notes.append(("failed", f"its results cannot be read: {error}"))
     return report_parts.Results(part, found, missing, notes)
 
 

@@ -76,7 +76,7 @@ def build(results, folder, plots):
         return section
     if failed:
         section.blocks.append(("text", f"This part ended early: {failed}."))
-    EXTRAS.get(results.part, lambda *_: None)(results, section, folder, plots)
+    add_extras(results, section, folder, plots)
     section.sentence = section.sentence or "See the tables."
     if results.part != "kernels":
         section.blocks += generic_tables(results)
@@ -84,6 +84,16 @@ def build(results, folder, plots):
         section.blocks.append(("table", "What could not run here", ("case", "variant", "why"), results.missing, False))
     section.footer = footer(results)
     return section
+
+
+def add_extras(results, section, folder, plots):
+    """A part that ended early lacks cases: then the generic tables must do."""
+    try:
+        EXTRAS.get(results.part, lambda *_: None)(results, section, folder, plots)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        if not results.note("failed"):
+            raise
+        section.sentence = "Not all of its cases were measured."
 
 
 def footer(results):

@@ -111,7 +111,7 @@ moment()
 machine >"$out/machine.new"
 if [ -z "$parts" ] || ! cmp -s "$out/machine.new" "$out/machine.txt"; then
 	for part in $all_parts; do
-		rm -f "$out/$part.csv" "$out/$part.notes" "$out/$part".txt
+		rm -f "$out/$part.csv" "$out/$part.notes" "$out/$part.txt" "$out/$part"-*.csv
 	done
 	rm -f "$out"/*.svg "$out"/plot-*.csv
 fi
