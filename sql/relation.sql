@@ -33,7 +33,7 @@ FROM relation_segments('heap') WHERE fork = 'main';
 
 -- What belongs to a table comes on request.
 SELECT relation, count(*) > 0 FROM verify_relation_summary('heap', include_indexes => true)
-GROUP BY 1 ORDER BY 1::text;
+GROUP BY relation ORDER BY relation::text COLLATE "C";
 SELECT relation = (SELECT reltoastrelid FROM pg_class WHERE relname = 'toasted') AS is_toast
 FROM verify_relation_summary('toasted', 'main', include_toast => true);
 SELECT count(*) FROM verify_relation_summary('toasted', 'main', include_toast => true, include_indexes => true);

@@ -62,4 +62,9 @@
 								fork), size)
 #endif
 
+/* 18 wants to be told, outside critical sections, before failures come. */
+#if PG_VERSION_NUM < 180000
+#define pgstat_prepare_report_checksum_failure(database) ((void) (database))
+#endif
+
 #endif							/* ACCEL_COMPAT_H */

@@ -6,6 +6,7 @@
 #define ACCEL_FUNC_H
 
 #include "kernel/checksum.h"
+#include "scan/relation_scan.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -19,6 +20,18 @@ extern uint32 accel_crc_argument(int64 crc);
 extern const ChecksumKernel *accel_kernel_of(ChecksumAlgorithm algorithm,
 											 text *name);
 extern const ChecksumKernel *accel_kernel_argument(text *name);
+
+/*
+ * func_page.c: the arguments fork, first_block, last_block from argument n on
+ * (NULL: the default stays), else SQLSTATE 22023.
+ */
+extern void accel_scan_options(FunctionCallInfo fcinfo, int n,
+							   RelationScanOptions *options);
+
+/* func_page.c: the columns of verify_relation_checksums. */
+#define ACCEL_FINDING_COLUMNS	12
+extern void accel_finding_values(const PageFinding *finding, Datum *values,
+								 bool *nulls);
 
 #pragma GCC visibility pop
 

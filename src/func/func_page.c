@@ -13,14 +13,17 @@
 #include "utils/tuplestore.h"
 
 #include "kernel/checksum.h"
+#include "func/func.h"
+#include "scan/progress.h"
 #include "scan/relation_scan.h"
+#include "scan/scan_run.h"
 #include "verify/page.h"
 
 /* The arguments of verify_relation_checksums and verify_relation_summary. */
 typedef struct ScanArguments
 {
 	Oid			relid;
-	ScanOptions options;
+	RelationScanOptions options;
 	int32		workers;
 	int32		max_rate;		/* kB/s, 0: no limit */
 } ScanArguments;
@@ -28,7 +31,7 @@ typedef struct ScanArguments
 /* Rows of findings or of summaries. */
 typedef struct RowSink
 {
-	ScanSink	sink;
+	ScanRun		run;			/* first: the scan's sink */
 	ReturnSetInfo *rsinfo;
 	bool		warned;			/* of checksums being off */
 } RowSink;
@@ -37,6 +40,7 @@ static void scan_arguments(FunctionCallInfo fcinfo, ScanArguments *arguments);
 static BlockNumber block_argument(int64 blkno);
 static ForkNumber fork_argument(text *name);
 static void put_finding(ScanSink *sink, const PageFinding *finding);
+static void count_finding(ScanSink *sink, const PageFinding *finding);
 static void put_summary(ScanSink *sink, const ForkSummary *summary);
 static void warn_checksums_off(ScanSink *sink, const ForkSummary *summary);
 static void put_segment(void *arg, const SegmentInfo *segment);
@@ -73,28 +77,33 @@ SQL_FUNCTION(accel_verify_page)
 
 SQL_FUNCTION(accel_verify_relation_checksums)
 {
-	RowSink		rows = {{0}};
+	RowSink		rows = {{{0}}};
 	ScanArguments arguments;
 
 	scan_arguments(fcinfo, &arguments);
 	InitMaterializedSRF(fcinfo, 0);
 	rows.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	rows.sink.finding = put_finding;
-	rows.sink.fork_end = warn_checksums_off;
-	scan_relation(arguments.relid, &arguments.options, &rows.sink);
+	scan_run_init(&rows.run, arguments.workers, arguments.max_rate);
+	rows.run.sink.finding = put_finding;
+	rows.run.sink.fork_end = warn_checksums_off;
+	scan_relation(arguments.relid, &arguments.options, &rows.run.sink);
+	progress_end();
 	return (Datum) 0;
 }
 
 SQL_FUNCTION(accel_verify_relation_summary)
 {
-	RowSink		rows = {{0}};
+	RowSink		rows = {{{0}}};
 	ScanArguments arguments;
 
 	scan_arguments(fcinfo, &arguments);
 	InitMaterializedSRF(fcinfo, 0);
 	rows.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	rows.sink.fork_end = put_summary;
-	scan_relation(arguments.relid, &arguments.options, &rows.sink);
+	scan_run_init(&rows.run, arguments.workers, arguments.max_rate);
+	rows.run.sink.finding = count_finding;
+	rows.run.sink.fork_end = put_summary;
+	scan_relation(arguments.relid, &arguments.options, &rows.run.sink);
+	progress_end();
 	return (Datum) 0;
 }
 
@@ -145,44 +154,38 @@ fork_argument(text *name)
 	return forkname_to_number(text_to_cstring(name));
 }
 
-static int32
-count_argument(FunctionCallInfo fcinfo, int n, const char *name)
+void
+accel_scan_options(FunctionCallInfo fcinfo, int n, RelationScanOptions *options)
 {
-	int32		value = PG_ARGISNULL(n) ? 0 : PG_GETARG_INT32(n);
-
-	if (value < 0)
+	if (!PG_ARGISNULL(n))
+		options->fork = fork_argument(PG_GETARG_TEXT_PP(n));
+	if (!PG_ARGISNULL(n + 1))
+		options->first = block_argument(PG_GETARG_INT64(n + 1));
+	if (!PG_ARGISNULL(n + 2))
+		options->end = block_argument(PG_GETARG_INT64(n + 2)) + 1;
+	if (options->first >= options->end)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("\"%s\" must not be negative: %d", name, value)));
-	return value;
+				 errmsg("first block %u lies behind last block %u",
+						options->first, options->end - 1)));
 }
 
 static void
 scan_arguments(FunctionCallInfo fcinfo, ScanArguments *arguments)
 {
-	ScanOptions options = SCAN_OPTIONS_ALL;
+	RelationScanOptions options = SCAN_OPTIONS_ALL;
 
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("relation must not be null")));
 	arguments->relid = PG_GETARG_OID(0);
-	if (!PG_ARGISNULL(1))
-		options.fork = fork_argument(PG_GETARG_TEXT_PP(1));
-	if (!PG_ARGISNULL(2))
-		options.first = block_argument(PG_GETARG_INT64(2));
-	if (!PG_ARGISNULL(3))
-		options.end = block_argument(PG_GETARG_INT64(3)) + 1;
-	if (options.first >= options.end)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("first block " INT64_FORMAT " lies behind last block " INT64_FORMAT,
-						PG_GETARG_INT64(2), PG_GETARG_INT64(3))));
+	accel_scan_options(fcinfo, 1, &options);
 	options.include_toast = !PG_ARGISNULL(4) && PG_GETARG_BOOL(4);
 	options.include_indexes = !PG_ARGISNULL(5) && PG_GETARG_BOOL(5);
 	arguments->options = options;
-	arguments->workers = count_argument(fcinfo, 6, "workers");
-	arguments->max_rate = count_argument(fcinfo, 7, "max_rate");
+	arguments->workers = PG_ARGISNULL(6) ? 0 : PG_GETARG_INT32(6);
+	arguments->max_rate = PG_ARGISNULL(7) ? 0 : PG_GETARG_INT32(7);
 }
 
 /* ---------------------------------------------------------------- *
@@ -196,13 +199,10 @@ fork_name(ForkNumber fork, bool *null)
 	return *null ? (Datum) 0 : CStringGetTextDatum(forkNames[fork]);
 }
 
-static void
-put_finding(ScanSink *sink, const PageFinding *finding)
+void
+accel_finding_values(const PageFinding *finding, Datum *values, bool *nulls)
 {
-	ReturnSetInfo *rsinfo = ((RowSink *) sink)->rsinfo;
 	const char *buffer_state = block_buffer_state_name(finding->buffer_state);
-	Datum		values[12] = {0};
-	bool		nulls[12] = {0};
 
 	values[0] = ObjectIdGetDatum(finding->relid);
 	values[1] = fork_name(finding->fork, &nulls[1]);
@@ -224,7 +224,24 @@ put_finding(ScanSink *sink, const PageFinding *finding)
 	if (buffer_state)
 		values[10] = CStringGetTextDatum(buffer_state);
 	values[11] = CStringGetTextDatum(finding->message);
+}
+
+static void
+put_finding(ScanSink *sink, const PageFinding *finding)
+{
+	ReturnSetInfo *rsinfo = ((RowSink *) sink)->rsinfo;
+	Datum		values[ACCEL_FINDING_COLUMNS] = {0};
+	bool		nulls[ACCEL_FINDING_COLUMNS] = {0};
+
+	progress_finding();
+	accel_finding_values(finding, values, nulls);
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+static void
+count_finding(ScanSink *sink, const PageFinding *finding)
+{
+	progress_finding();
 }
 
 static Datum

@@ -15,10 +15,12 @@
 #include "compat.h"
 
 #include "access/bufmask.h"
+#include "access/htup_details.h"
 #include "access/rmgr.h"
 #include "access/xlog_internal.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
+#include "commands/sequence.h"
 #include "storage/bufpage.h"
 #include "utils/rel.h"
 
@@ -42,6 +44,7 @@ static const struct
 };
 
 static RmgrId relation_rmgr(Relation rel);
+static void mask_sequence(char *page, BlockNumber blkno);
 static void mask_lsn_and_checksum(char *page, BlockNumber blkno);
 
 void
@@ -58,7 +61,9 @@ page_mask_init(PageMask *mask, Relation rel, ForkNumber fork)
 	{
 		RmgrId		rmgr = relation_rmgr(rel);
 
-		if (rmgr != RM_XLOG_ID)
+		if (rmgr == RM_SEQ_ID)
+			mask->mask = mask_sequence;
+		else if (rmgr != RM_XLOG_ID)
 			mask->mask = GetRmgr(rmgr).rm_mask;
 	}
 }
@@ -77,6 +82,26 @@ relation_rmgr(Relation rel)
 		if (rel->rd_rel->relam == am_rmgrs[i].am)
 			return am_rmgrs[i].rmgr;
 	return rel->rd_rel->relkind == RELKIND_INDEX ? RM_GENERIC_ID : RM_XLOG_ID;
+}
+
+/*
+ * nextval() writes a value to the WAL that lies 32 fetches ahead and none of
+ * the fetches up to it: the values themselves differ on a standby, too.
+ */
+static void
+mask_sequence(char *page, BlockNumber blkno)
+{
+	PageHeader	header = (PageHeader) page;
+
+	GetRmgr(RM_SEQ_ID).rm_mask(page, blkno);
+	if (header->pd_lower > SizeOfPageHeaderData)
+	{
+		ItemIdData	item = header->pd_linp[0];
+		HeapTupleHeader tuple = (HeapTupleHeader) (page + item.lp_off);
+
+		memset((char *) tuple + tuple->t_hoff, 0,
+			   sizeof(FormData_pg_sequence_data));
+	}
 }
 
 /*

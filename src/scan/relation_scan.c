@@ -52,23 +52,23 @@ typedef struct RangeScan
 	int			short_reads;	/* in a row, at the same block */
 } RangeScan;
 
-static void scan_one(Oid relid, const ScanOptions *options, ScanSink *sink,
+static void scan_one(Oid relid, const RelationScanOptions *options, ScanSink *sink,
 					 bool required, List **queue);
-static void queue_dependents(Relation rel, const ScanOptions *options,
+static void queue_dependents(Relation rel, const RelationScanOptions *options,
 							 List **queue);
-static void scan_forks(Relation rel, const ScanOptions *options,
+static void scan_forks(Relation rel, const RelationScanOptions *options,
 					   ScanSink *sink);
 static const char *why_not_verifiable(const ForkScan *fork);
 static void report_unverifiable(Oid relid, ForkNumber fork, const char *why,
 								ScanSink *sink);
-static void scan_fork(const ForkScan *fork, const ScanOptions *options,
+static void scan_fork(const ForkScan *fork, const RelationScanOptions *options,
 					  ScanSink *sink);
 static void scan_map(const ForkScan *fork, const SegmentMap *map,
-					 const ScanOptions *options, ScanSink *sink);
+					 const RelationScanOptions *options, ScanSink *sink);
 static Extent clip(BlockNumber first, BlockNumber end,
-				   const ScanOptions *options);
+				   const RelationScanOptions *options);
 static void scan_extents(const ForkScan *fork, const SegmentMap *map,
-						 const ScanOptions *options, ScanSink *sink,
+						 const RelationScanOptions *options, ScanSink *sink,
 						 ForkSummary *summary);
 static void report_segment(const ForkScan *fork, const SegmentMap *map,
 						   BlockNumber segment, ScanSink *sink,
@@ -92,7 +92,7 @@ static void report_block(RangeScan *scan, BlockNumber blkno,
  * ---------------------------------------------------------------- */
 
 void
-scan_relation(Oid relid, const ScanOptions *options, ScanSink *sink)
+scan_relation(Oid relid, const RelationScanOptions *options, ScanSink *sink)
 {
 	List	   *queue = list_make1_oid(relid);
 
@@ -142,7 +142,7 @@ require_storage(Relation rel)
 }
 
 static void
-scan_one(Oid relid, const ScanOptions *options, ScanSink *sink,
+scan_one(Oid relid, const RelationScanOptions *options, ScanSink *sink,
 		 bool required, List **queue)
 {
 	Relation	rel = open_relation(relid, required, AccessShareLock);
@@ -168,7 +168,7 @@ scan_one(Oid relid, const ScanOptions *options, ScanSink *sink,
  * a table or an index), or its TOAST table and then its indexes.
  */
 static void
-queue_dependents(Relation rel, const ScanOptions *options, List **queue)
+queue_dependents(Relation rel, const RelationScanOptions *options, List **queue)
 {
 	List	   *dependents = NIL;
 
@@ -201,7 +201,7 @@ describe_fork(ForkScan *scan, Relation rel, ForkNumber fork)
 }
 
 static void
-scan_forks(Relation rel, const ScanOptions *options, ScanSink *sink)
+scan_forks(Relation rel, const RelationScanOptions *options, ScanSink *sink)
 {
 	ForkScan	scan;
 
@@ -258,7 +258,7 @@ fork_required(const ForkScan *fork)
 }
 
 static void
-scan_fork(const ForkScan *fork, const ScanOptions *options, ScanSink *sink)
+scan_fork(const ForkScan *fork, const RelationScanOptions *options, ScanSink *sink)
 {
 	const char *why = why_not_verifiable(fork);
 	SegmentMap	map;
@@ -281,7 +281,7 @@ scan_fork(const ForkScan *fork, const ScanOptions *options, ScanSink *sink)
 
 static void
 scan_map(const ForkScan *fork, const SegmentMap *map,
-		 const ScanOptions *options, ScanSink *sink)
+		 const RelationScanOptions *options, ScanSink *sink)
 {
 	ForkSummary summary;
 	instr_time	start;
@@ -312,7 +312,7 @@ scan_map(const ForkScan *fork, const SegmentMap *map,
 
 /* The part of [first, end) that was asked for. */
 static Extent
-clip(BlockNumber first, BlockNumber end, const ScanOptions *options)
+clip(BlockNumber first, BlockNumber end, const RelationScanOptions *options)
 {
 	Extent		extent;
 
@@ -329,7 +329,7 @@ clip(BlockNumber first, BlockNumber end, const ScanOptions *options)
  */
 static void
 scan_extents(const ForkScan *fork, const SegmentMap *map,
-			 const ScanOptions *options, ScanSink *sink,
+			 const RelationScanOptions *options, ScanSink *sink,
 			 ForkSummary *summary)
 {
 	BlockNumber first = 0;
@@ -531,7 +531,7 @@ count_healthy(RangeScan *scan, BlockNumber blkno, const char *page,
 		scan->summary->verified++;
 	else
 		scan->summary->unverifiable++;
-	if (status == PAGE_OK && scan->sink->page)
+	if (scan->sink->page)
 		scan->sink->page(scan->sink, blkno, page);
 }
 

@@ -20,14 +20,14 @@
 /* Blocks read at once: stays in a core's own cache. */
 #define SCAN_PIECE_BLOCKS	16
 
-typedef struct ScanOptions
+typedef struct RelationScanOptions
 {
 	ForkNumber	fork;			/* InvalidForkNumber: all */
 	BlockNumber first;			/* range [first, end) of every fork; end */
 	BlockNumber end;			/* InvalidBlockNumber: all that follow */
 	bool		include_toast;	/* TOAST tables of tables */
 	bool		include_indexes;	/* indexes of tables (and TOAST tables) */
-} ScanOptions;
+} RelationScanOptions;
 
 #define SCAN_OPTIONS_ALL \
 	{InvalidForkNumber, 0, InvalidBlockNumber, false, false}
@@ -49,7 +49,7 @@ typedef struct ForkScan
  * found by recursion that was dropped meanwhile is skipped.  Takes
  * AccessShareLock on one relation after the other and releases it.
  */
-extern void scan_relation(Oid relid, const ScanOptions *options,
+extern void scan_relation(Oid relid, const RelationScanOptions *options,
 						  ScanSink *sink);
 
 /*

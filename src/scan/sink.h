@@ -98,7 +98,7 @@ struct ScanSink
 	void		(*batch) (ScanSink *sink, const ForkSummary *sofar,
 						  int64 blocks, int64 bytes);
 
-	/* every healthy (ok) page in block order: image aligned to 8 bytes */
+	/* every page that is ok or new, in block order: aligned to 8 bytes */
 	void		(*page) (ScanSink *sink, BlockNumber blkno, const char *page);
 
 	/* a fork ends */

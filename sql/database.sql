@@ -1,0 +1,82 @@
+--
+-- Digests of pages, and the whole database
+--
+SET client_min_messages = error;	-- initdb made no data checksums before 18
+CREATE EXTENSION crc32c_accel;
+\set VERBOSITY sqlstate
+
+CREATE TABLE digested AS SELECT i, repeat('x', 100) AS t FROM generate_series(1, 1000) i;
+CREATE INDEX digested_btree ON digested (i);
+CREATE INDEX digested_hash ON digested USING hash (i);
+CREATE INDEX digested_brin ON digested USING brin (i);
+CREATE INDEX digested_gin ON digested USING gin (to_tsvector('simple', t));
+CREATE INDEX digested_gist ON digested USING gist (point(i, i));
+CREATE INDEX digested_spgist ON digested USING spgist (point(i, i));
+CREATE SEQUENCE digested_seq;
+VACUUM digested;
+CHECKPOINT;
+
+-- the digest of a block is that of its image on disk
+SELECT bool_and(crc32c = crc32c_accel(read_disk_page('digested', 'main', blkno))) AS same,
+	bool_and(lsn = (verify_page(read_disk_page('digested', 'main', blkno), blkno)).lsn) AS lsn,
+	array_agg(blkno) = array_agg(n - 1) AS in_order,
+	count(*) = pg_relation_size('digested') / 8192 AS every_block
+FROM relation_page_crcs('digested') WITH ORDINALITY AS r(blkno, lsn, crc32c, n);
+SELECT array_agg(blkno) FROM relation_page_crcs('digested', 'main', 2, 4);
+SELECT count(*) FROM relation_page_crcs('digested', 'vm');
+SELECT count(*) FROM relation_page_crcs('digested', 'main', 100000, 200000);
+
+-- masked: hint bits do not matter, rows do; every access method has its mask
+SELECT crc32c_agg(crc32c::text::bytea ORDER BY blkno) AS digest FROM relation_page_crcs('digested', masked => true) \gset before_
+SELECT count(*) FROM digested;
+CHECKPOINT;
+SELECT crc32c_agg(crc32c::text::bytea ORDER BY blkno) = :before_digest AS same FROM relation_page_crcs('digested', masked => true);
+UPDATE digested SET t = 'y' WHERE i = 1;
+CHECKPOINT;
+SELECT crc32c_agg(crc32c::text::bytea ORDER BY blkno) = :before_digest AS same FROM relation_page_crcs('digested', masked => true);
+SELECT relname, count(*) = pg_relation_size(c.oid) / 8192 AS every_block, count(*) = count(crc32c) AS digests
+FROM pg_class c, relation_page_crcs(c.oid, masked => true) r
+WHERE relname LIKE 'digested%' GROUP BY c.oid, relname ORDER BY relname COLLATE "C";
+SELECT count(crc32c) FROM relation_page_crcs('digested', 'vm', masked => true);
+
+-- bad input
+SELECT relation_page_crcs(NULL);
+SELECT relation_page_crcs('digested', 'toast');
+SELECT relation_page_crcs('digested', 'main', -1);
+SELECT relation_page_crcs('digested', 'main', 2, 1);
+SELECT relation_page_crcs('digested', 'fsm', masked => true);
+SELECT relation_page_crcs('pg_views');
+SELECT relation_page_crcs(0);
+CREATE TABLE digested_parted (i int) PARTITION BY LIST (i);
+SELECT relation_page_crcs('digested_parted');
+
+-- the whole database
+BEGIN;
+CALL verify_database_checksums();
+ROLLBACK;
+CALL verify_database_checksums(workers => -1);
+CALL verify_database_checksums(max_rate => -1);
+SELECT count(*) FROM checksum_runs;
+CALL verify_database_checksums(include_catalogs => false);
+SELECT state, relations = (SELECT count(*) FROM pg_class WHERE oid >= 16384 AND relkind IN ('r', 'i', 'S', 't', 'm')) AS relations,
+	blocks > 0 AS blocks, bytes = blocks * 8192 AS bytes, findings FROM checksum_runs;
+SELECT count(*) FROM checksum_relations WHERE relid = 'digested'::regclass;
+SELECT count(*) FROM checksum_findings;
+
+-- a procedure that is called by another one commits all the same
+CREATE PROCEDURE digested_call() LANGUAGE plpgsql AS $$
+BEGIN
+	CALL verify_database_checksums(include_catalogs => false, skip_verified_since => '-infinity');
+	CALL verify_database_checksums(include_catalogs => false);
+END $$;
+CALL digested_call();
+SELECT state, relations > 0 AS relations FROM checksum_runs ORDER BY run;
+
+-- progress needs preloading
+SELECT * FROM checksum_progress;
+
+\set VERBOSITY default
+DROP PROCEDURE digested_call();
+DROP TABLE digested, digested_parted;
+DROP SEQUENCE digested_seq;
+DROP EXTENSION crc32c_accel;

@@ -1,0 +1,148 @@
+/*
+ * func_digest.c
+ *	  SQL functions around the digests of a relation's pages, and progress.
+ */
+#include "compat.h"
+
+#include "access/relation.h"
+#include "catalog/pg_class.h"
+#include "storage/bufpage.h"
+#include "utils/builtins.h"
+#include "utils/pg_lsn.h"
+#include "utils/rel.h"
+#include "utils/timestamp.h"
+#include "utils/tuplestore.h"
+
+#include "func/func.h"
+#include "kernel/checksum.h"
+#include "scan/page_mask.h"
+#include "scan/progress.h"
+#include "scan/relation_scan.h"
+
+typedef struct DigestSink
+{
+	ScanSink	sink;
+	ReturnSetInfo *rsinfo;
+	bool		masked;
+	PageMask	mask;			/* if masked */
+} DigestSink;
+
+static void put_page(ScanSink *sink, BlockNumber blkno, const char *page);
+static void put_broken(ScanSink *sink, const PageFinding *finding);
+static void put_digest(DigestSink *digests, int64 blkno, const XLogRecPtr *lsn,
+					   const char *page);
+
+SQL_FUNCTION(accel_relation_page_crcs)
+{
+	DigestSink	digests = {{0}};
+	RelationScanOptions options = SCAN_OPTIONS_ALL;
+	Relation	rel;
+
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("relation must not be null")));
+	accel_scan_options(fcinfo, 1, &options);
+	if (options.fork == InvalidForkNumber)
+		options.fork = MAIN_FORKNUM;
+	digests.masked = !PG_ARGISNULL(4) && PG_GETARG_BOOL(4);
+	rel = try_relation_open(PG_GETARG_OID(0), AccessShareLock);
+	if (rel == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist",
+						PG_GETARG_OID(0))));
+	if (!RELKIND_HAS_STORAGE(rel->rd_rel->relkind))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("relation \"%s\" does not have storage",
+						RelationGetRelationName(rel)),
+				 errdetail_relkind_not_supported(rel->rd_rel->relkind)));
+	if (digests.masked)
+		page_mask_init(&digests.mask, rel, options.fork);
+	InitMaterializedSRF(fcinfo, 0);
+	digests.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	digests.sink.page = put_page;
+	digests.sink.finding = put_broken;
+	scan_relation(PG_GETARG_OID(0), &options, &digests.sink);
+	relation_close(rel, AccessShareLock);
+	return (Datum) 0;
+}
+
+static void
+put_page(ScanSink *sink, BlockNumber blkno, const char *page)
+{
+	DigestSink *digests = (DigestSink *) sink;
+	XLogRecPtr	lsn = PageXLogRecPtrGet(((PageHeader) page)->pd_lsn);
+
+	if (digests->masked && !PageIsNew((Page) page))
+		page = page_mask_apply(&digests->mask, page, blkno);
+	put_digest(digests, blkno, &lsn, page);
+}
+
+/* A block that is there but cannot be trusted: no digest, and no silence. */
+static void
+put_broken(ScanSink *sink, const PageFinding *finding)
+{
+	ereport(WARNING,
+			(errcode(finding->status == PAGE_NOT_VERIFIABLE ?
+					 ERRCODE_WARNING : ERRCODE_DATA_CORRUPTED),
+			 errmsg("no digest of block " INT64_FORMAT ": %s", finding->blkno,
+					page_status_name(finding->status)),
+			 errdetail_internal("%s.", finding->message)));
+	if (finding->blkno >= 0 && finding->status != PAGE_SHORT_SEGMENT &&
+		finding->status != PAGE_MISSING_SEGMENT &&
+		finding->status != PAGE_PARTIAL_BLOCK)
+		put_digest((DigestSink *) sink, finding->blkno, NULL, NULL);
+}
+
+static void
+put_digest(DigestSink *digests, int64 blkno, const XLogRecPtr *lsn,
+		   const char *page)
+{
+	Datum		values[3] = {Int64GetDatum(blkno)};
+	bool		nulls[3] = {false, lsn == NULL, page == NULL};
+
+	if (lsn != NULL)
+		values[1] = LSNGetDatum(*lsn);
+	if (page != NULL)
+		values[2] = Int64GetDatum(checksum_crc32c(CHECKSUM_CRC_INIT, page,
+												  BLCKSZ) ^
+								  CHECKSUM_CRC_INIT);
+	tuplestore_putvalues(digests->rsinfo->setResult, digests->rsinfo->setDesc,
+						 values, nulls);
+}
+
+SQL_FUNCTION(accel_checksum_progress)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	int			slots = progress_slots();
+	ProgressRow row;
+
+	if (slots < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("progress needs crc32c_accel in shared_preload_libraries")));
+	InitMaterializedSRF(fcinfo, 0);
+	for (int i = 0; i < slots; i++)
+	{
+		Datum		values[8];
+		bool		nulls[8] = {false};
+
+		if (!progress_read(i, &row))
+			continue;
+		values[0] = Int32GetDatum(row.pid);
+		values[1] = ObjectIdGetDatum(row.datid);
+		values[2] = ObjectIdGetDatum(row.relid);
+		nulls[2] = nulls[3] = !OidIsValid(row.relid);
+		values[3] = nulls[3] ? (Datum) 0 :
+			CStringGetTextDatum(forkNames[row.fork]);
+		values[4] = Int64GetDatum(row.blocks_total);
+		values[5] = Int64GetDatum(row.blocks_done);
+		values[6] = Int64GetDatum(row.findings);
+		values[7] = TimestampTzGetDatum(row.started);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values,
+							 nulls);
+	}
+	return (Datum) 0;
+}

@@ -1,0 +1,37 @@
+/*
+ * parallel_scan.h
+ *	  One fork shared by parallel workers, block ranges in order.
+ */
+#ifndef ACCEL_PARALLEL_SCAN_H
+#define ACCEL_PARALLEL_SCAN_H
+
+#include "storage/dsm.h"
+#include "storage/shm_toc.h"
+
+#include "scan/relation_scan.h"
+#include "scan/throttle.h"
+
+#pragma GCC visibility push(hidden)
+
+/* The most workers that one scan may ask for. */
+#define PARALLEL_SCAN_MAX_WORKERS	1024
+
+/* Checks a number of workers: ERROR 22023. */
+extern int	parallel_scan_workers(int workers);
+
+/*
+ * Does the work of sink->range with up to workers parallel workers, which
+ * share the throttle with each other.  Few blocks, no free worker, or
+ * being a worker oneself: scanned here.  The caller holds the relation's lock.
+ */
+extern void parallel_scan_range(ScanSink *sink, const ForkScan *fork,
+								BlockNumber first, BlockNumber end,
+								int workers, Throttle *throttle,
+								ForkSummary *summary);
+
+/* A worker's part; its entry point is accel_verify_worker_main(). */
+extern void parallel_scan_work(dsm_segment *segment, shm_toc *toc);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_PARALLEL_SCAN_H */

@@ -1,0 +1,291 @@
+# verify_database_checksums: a whole database, one relation a transaction.
+use strict;
+use warnings;
+use Accel;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+my $node = Accel::new_node('main', allows_streaming => 1, conf => <<'CONF');
+shared_preload_libraries = 'crc32c_accel'
+autovacuum = off
+max_prepared_transactions = 2
+CONF
+$node->start;
+$node->safe_psql('postgres', <<'SQL');
+CREATE SCHEMA ext;
+CREATE EXTENSION crc32c_accel SCHEMA ext;
+CREATE TABLE healthy AS SELECT i, repeat('x', 500) t FROM generate_series(1, 20000) i;
+CREATE INDEX healthy_i ON healthy (i);
+CREATE TABLE broken AS SELECT i, repeat('x', 500) t FROM generate_series(1, 2000) i;
+CREATE INDEX broken_i ON broken (i);
+CREATE TABLE toasted (t text);
+ALTER TABLE toasted ALTER t SET STORAGE EXTERNAL;
+INSERT INTO toasted SELECT repeat('x', 5000) FROM generate_series(1, 10);
+CREATE SEQUENCE s;
+CREATE UNLOGGED TABLE unlogged (i int);
+CREATE MATERIALIZED VIEW m AS SELECT 1 AS i;
+CREATE TABLE parted (i int) PARTITION BY RANGE (i);
+CREATE TABLE part1 PARTITION OF parted FOR VALUES FROM (0) TO (10);
+CREATE VIEW v AS SELECT 1 AS i;
+CHECKPOINT;
+SQL
+
+sub query
+{
+	return $node->safe_psql('postgres', $_[0]);
+}
+
+# Runs a statement that must work; returns what psql said on stderr.
+sub call
+{
+	my ($statement, $where) = @_;
+	my ($stdout, $stderr);
+	my $status = ($where // $node)->psql('postgres', $statement,
+		stdout => \$stdout, stderr => \$stderr);
+
+	is($status, 0, "$statement works") or diag $stderr;
+	return $stderr;
+}
+
+sub path_of
+{
+	my ($relation) = @_;
+	return $node->data_dir . '/' . query("SELECT pg_relation_filepath('$relation')");
+}
+
+sub flip_byte
+{
+	my ($path, $offset) = @_;
+	open my $file, '+<:raw', $path or die "$path: $!";
+	seek $file, $offset, 0;
+	read $file, my $byte, 1;
+	seek $file, $offset, 0;
+	print $file chr(ord($byte) ^ 1);
+	close $file or die $!;
+	return;
+}
+
+my $with_storage = <<'SQL';
+SELECT count(*) FROM pg_class WHERE relkind IN ('r', 'i', 'S', 't', 'm') AND relpersistence <> 't'
+SQL
+
+# a healthy database
+is(call('CALL ext.verify_database_checksums()'), '', 'a healthy database: no word');
+is(query('SELECT state, findings, finished >= started, blocks > 1500, bytes >= blocks * 8192 FROM ext.checksum_runs'),
+	'completed|0|t|t|t', 'the run is recorded');
+is(query('SELECT relations FROM ext.checksum_runs'), query($with_storage),
+	'every relation with storage');
+is(query('SELECT count(*) FROM ext.checksum_relations JOIN pg_class ON oid = relid'),
+	query($with_storage), 'each of them is recorded');
+is(query("SELECT blocks FROM ext.checksum_relations WHERE relid = 'healthy_i'::regclass"),
+	query("SELECT pg_relation_size('healthy_i') / 8192"), 'with its blocks');
+
+# catalogs left out
+call('CALL ext.verify_database_checksums(include_catalogs => false)');
+is(query('SELECT min(relid) >= 16384 FROM ext.checksum_relations WHERE run = 2'),
+	't', 'without catalogs');
+is(query("SELECT relations FROM ext.checksum_runs WHERE run = 2"),
+	query("$with_storage AND oid >= 16384"), 'and nothing else is missing');
+
+# damage
+my ($table, $index) = (path_of('broken'), path_of('broken_i'));
+my $size = -s $table;
+$node->stop;
+flip_byte($table, 3 * 8192 + 5000);
+flip_byte($table, 7 * 8192 + 5000);
+flip_byte($index, 8192 + 5000);
+$node->start;
+my $warnings = call('CALL ext.verify_database_checksums()');
+is(scalar(() = $warnings =~ /WARNING/g), 3, 'a WARNING a finding');
+like($warnings, qr/block 7 of main fork of relation "broken" \(OID \d+\): checksum_mismatch/,
+	'that says what and where');
+is(query("SELECT relation, fork, blkno, status, path, file_offset FROM ext.checksum_findings WHERE run = 3 ORDER BY 1, 3"),
+	join("\n",
+		'broken|main|3|checksum_mismatch|' . substr($table, length($node->data_dir) + 1) . '|24576',
+		'broken|main|7|checksum_mismatch|' . substr($table, length($node->data_dir) + 1) . '|57344',
+		'broken_i|main|1|checksum_mismatch|' . substr($index, length($node->data_dir) + 1) . '|8192'),
+	'the findings are recorded');
+is(query('SELECT findings, state FROM ext.checksum_runs WHERE run = 3'),
+	'3|completed', 'and counted');
+is(query("SELECT findings FROM ext.checksum_relations WHERE run = 3 AND relid = 'broken'::regclass"),
+	'2', 'by relation');
+is(query("SELECT count(*) FROM ext.verify_relation_checksums('broken') v JOIN ext.checksum_findings f
+	ON f.run = 3 AND f.relation = v.relation AND (f.blkno, f.stored_checksum, f.computed_checksum, f.lsn, f.message)
+	= (v.blkno, v.stored_checksum, v.computed_checksum, v.lsn, v.message)"),
+	'2', 'as verify_relation_checksums gives them');
+
+# the server's own counters, on request
+my $counter = 'SELECT sum(checksum_failures) FROM pg_stat_database';
+is(query($counter), '0', 'the server has counted nothing');
+call('CALL ext.verify_database_checksums(include_catalogs => false, report_failures => true)');
+$node->poll_query_until('postgres', "SELECT ($counter) = 3")
+  or fail('the counters never came');
+is(query("SELECT checksum_failures FROM pg_stat_database WHERE datname = 'postgres'"),
+	'3', 'report_failures feeds the counters of this database');
+
+# workers: the same findings, the same totals
+call('CALL ext.verify_database_checksums(workers => 2)');
+is(query('SELECT count(*) FROM (SELECT relation, fork, blkno, status, path, message FROM ext.checksum_findings WHERE run = 3
+	EXCEPT SELECT relation, fork, blkno, status, path, message FROM ext.checksum_findings WHERE run = 5) e'),
+	'0', 'workers find the same');
+is(query('SELECT findings FROM ext.checksum_runs WHERE run = 5'), '3', 'and no more');
+
+# inside a transaction
+my ($out, $err);
+$node->psql('postgres', "\\set VERBOSITY verbose\nBEGIN; CALL ext.verify_database_checksums();", stderr => \$err);
+like($err, qr/ERROR:  2D000/, 'not inside a transaction block');
+$node->psql('postgres', "\\set VERBOSITY verbose\nCALL ext.verify_database_checksums(workers => -1)", stderr => \$err);
+like($err, qr/ERROR:  22023/, 'workers out of range');
+$node->psql('postgres', "\\set VERBOSITY verbose\nCALL ext.verify_database_checksums(max_rate => -1)", stderr => \$err);
+like($err, qr/ERROR:  22023/, 'max_rate out of range');
+
+# search_path decides nothing: impostors of tables and operators before ours
+query(<<'SQL');
+CREATE SCHEMA evil;
+CREATE TABLE evil.checksum_runs (run int);
+CREATE TABLE evil.pg_class (oid oid);
+CREATE FUNCTION evil.eq(oid, oid) RETURNS boolean LANGUAGE plpgsql AS $$BEGIN RAISE 'evil'; END$$;
+CREATE OPERATOR evil.= (LEFTARG = oid, RIGHTARG = oid, FUNCTION = evil.eq);
+CREATE FUNCTION evil.eq8(bigint, bigint) RETURNS boolean LANGUAGE plpgsql AS $$BEGIN RAISE 'evil'; END$$;
+CREATE OPERATOR evil.= (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = evil.eq8);
+SQL
+unlike(call("SET search_path = evil, pg_catalog;
+	CALL ext.verify_database_checksums(include_catalogs => false, skip_verified_since => '-infinity')"),
+	qr/evil/, 'a hostile search_path');
+query('DROP SCHEMA evil CASCADE; ALTER EXTENSION crc32c_accel SET SCHEMA public');
+call("CALL verify_database_checksums(include_catalogs => false, skip_verified_since => '-infinity')");
+is(query("SELECT state FROM checksum_runs ORDER BY run DESC LIMIT 1"),
+	'completed', 'the extension is relocatable');
+query('ALTER EXTENSION crc32c_accel SET SCHEMA ext');
+
+# a role with no more than the grant
+query('CREATE ROLE scanner LOGIN IN ROLE pg_stat_scan_tables; GRANT USAGE ON SCHEMA ext TO scanner');
+$warnings = call('SET ROLE scanner; CALL ext.verify_database_checksums(include_catalogs => false)');
+is(scalar(() = $warnings =~ /WARNING/g), 3, 'a member of pg_stat_scan_tables runs it');
+$node->psql('postgres', "\\set VERBOSITY verbose\nCREATE ROLE nobody; GRANT USAGE ON SCHEMA ext TO nobody; SET ROLE nobody; CALL ext.verify_database_checksums()", stderr => \$err);
+like($err, qr/ERROR:  42501/, 'others do not');
+
+# A slow run in the background: waits for the relation called $relation, does
+# something, and hands over psql's words.
+sub slow_run
+{
+	my ($arguments, $relation, $meanwhile) = @_;
+	my ($stdin, $stdout, $stderr) = ('', '', '');
+	my $background = IPC::Run::start(
+		[ 'psql', '-XAtq', '-d', $node->connstr('postgres'),
+			'-c', "CALL ext.verify_database_checksums($arguments)" ],
+		'>', \$stdout, '2>', \$stderr);
+
+	local $PostgreSQL::Test::Utils::timeout_default = 30;
+	$node->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM ext.checksum_progress
+		WHERE relid = '$relation'::regclass AND blocks_done > 0)")
+	  or fail("never saw $relation at work");
+	$meanwhile->();
+	$background->finish;
+	return $stderr;
+}
+
+my $pid_query = 'SELECT pid FROM ext.checksum_progress WHERE relid IS NOT NULL';
+my $cancel = sub { query("SELECT pg_cancel_backend(pid) FROM ($pid_query) p") };
+
+# no snapshot while a relation is scanned; progress; cancel and resume
+my $run = query('SELECT max(run) + 1 FROM ext.checksum_runs');
+$err = slow_run('include_catalogs => false, max_rate => 4000', 'healthy', sub {
+	is(query("SELECT backend_xmin IS NULL AND backend_xid IS NULL, state FROM pg_stat_activity WHERE pid = ($pid_query)"),
+		't|active', 'no snapshot is held');
+	is(query("SELECT datid = (SELECT oid FROM pg_database WHERE datname = 'postgres'), forkname, blocks_total,
+		blocks_done BETWEEN 1 AND blocks_total, findings, started < now() FROM ext.checksum_progress"),
+		't|main|' . query("SELECT pg_relation_size('healthy') / 8192") . '|t|0|t', 'progress');
+	is(query("SELECT count(*) FROM pg_locks WHERE pid = ($pid_query) AND locktype = 'relation' AND relation <> 'healthy'::regclass"),
+		'0', 'no other relation is locked');
+	# what vacuum may remove has moved on beyond the start of the run
+	is(query("SELECT state, finished IS NULL FROM ext.checksum_runs WHERE run = $run"),
+		'running|t', 'the run is at work');
+	$cancel->();
+});
+like($err, qr/canceling statement due to user request/, 'a cancel');
+is(query('SELECT count(*) FROM ext.checksum_progress'), '0', 'leaves no progress');
+is(query("SELECT state, finished IS NOT NULL FROM ext.checksum_runs WHERE run = $run"),
+	'cancelled|t', 'is recorded');
+is(query("SELECT count(*) FROM ext.checksum_relations WHERE run = $run AND relid = 'healthy'::regclass"),
+	'0', 'the relation at work does not count as verified');
+my $started = query("SELECT started FROM ext.checksum_runs WHERE run = $run");
+call("CALL ext.verify_database_checksums(include_catalogs => false, skip_verified_since => '$started')");
+is(query("SELECT count(*), count(DISTINCT relid) FROM ext.checksum_relations WHERE run >= $run"),
+	join('|', (query("$with_storage AND oid >= 16384")) x 2),
+	'skip_verified_since goes on where it stopped');
+is(query("SELECT count(*) > 0 FROM ext.checksum_relations WHERE run = $run"), 't',
+	'having skipped some');
+
+# a relation dropped meanwhile, after it was listed
+query('CREATE TABLE dropped (i int)');
+$err = slow_run('include_catalogs => false, max_rate => 8000', 'healthy',
+	sub { query('DROP TABLE dropped') });
+is(scalar(() = $err =~ /WARNING/g), 3, 'a relation dropped meanwhile is no finding');
+unlike($err, qr/ERROR/, 'and no error');
+
+# a session that dies leaves a run that the next one tidies up
+$run = query('SELECT max(run) + 1 FROM ext.checksum_runs');
+slow_run('include_catalogs => false, max_rate => 4000', 'healthy',
+	sub { query("SELECT pg_terminate_backend(pid) FROM ($pid_query) p") });
+is(query('SELECT count(*) FROM ext.checksum_progress'), '0', 'a terminated run leaves no progress');
+call('CALL ext.verify_database_checksums(include_catalogs => false)');
+is(query("SELECT state FROM ext.checksum_runs WHERE run = $run"), 'interrupted',
+	'a run whose session died is told by the next one');
+
+# dump and restore
+query('CREATE TABLE gone (i int); INSERT INTO gone VALUES (1)');
+my $dump = PostgreSQL::Test::Utils::tempdir() . '/dump.sql';
+$node->command_ok([ 'pg_dump', '-f', $dump, '--exclude-table-data=broken', $node->connstr('postgres') ], 'pg_dump');
+query('CREATE DATABASE restored');
+$node->command_ok([ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $dump, $node->connstr('restored') ], 'restore');
+for my $of ('count(*) FROM ext.checksum_runs', 'count(*) FROM ext.checksum_relations',
+	"count(*) FROM ext.checksum_findings WHERE relation = 'broken'::regclass")
+{
+	is($node->safe_psql('restored', "SELECT $of"), query("SELECT $of"), "restored: $of");
+}
+cmp_ok(query("SELECT count(*) FROM ext.checksum_findings WHERE relation = 'broken'::regclass"), '>', 5, 'of many');
+$node->safe_psql('restored', 'CALL ext.verify_database_checksums(include_catalogs => false)');
+is($node->safe_psql('restored', 'SELECT max(run) FROM ext.checksum_runs'),
+	query('SELECT max(run) + 1 FROM ext.checksum_runs'), 'runs go on being numbered');
+query('DELETE FROM ext.checksum_runs');
+is(query('SELECT count(*) FROM ext.checksum_findings'), '0', 'a run deleted takes its findings along');
+
+# a standby: warnings alone
+$node->backup('b', backup_options => ['--no-verify-checksums']);
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($node, 'b', has_streaming => 1);
+$standby->start;
+$node->wait_for_catchup($standby);
+$warnings = call('CALL ext.verify_database_checksums(workers => 2)', $standby);
+is(scalar(() = $warnings =~ /WARNING.*checksum_mismatch/g), 3, 'a standby: a WARNING a finding');
+is($standby->safe_psql('postgres', 'SELECT count(*) FROM ext.checksum_runs'),
+	'0', 'and no record');
+$standby->psql('postgres', "\\set VERBOSITY verbose\nCALL ext.verify_database_checksums(skip_verified_since => now())", stderr => \$err);
+like($err, qr/ERROR:  55000/, 'no skipping of what the primary has verified');
+
+# masked digests are equal at equal LSN: hint bits set here only
+query('SELECT count(*) FROM healthy; CHECKPOINT');
+query('DELETE FROM healthy WHERE i % 3 = 0; UPDATE healthy SET i = -i WHERE i % 5 = 0; SELECT count(*) FROM healthy; VACUUM healthy');
+query("SELECT nextval('s') FROM generate_series(1, 5)");
+query('SELECT count(*) FROM healthy WHERE i > 0; CHECKPOINT');
+$node->wait_for_catchup($standby);
+$standby->safe_psql('postgres', 'CHECKPOINT');
+my %digests;
+for my $relation ('healthy', 'healthy_i', 's', 'toasted', 'm')
+{
+	for my $masked ('true', 'false')
+	{
+		my $q = "SELECT count(*), ext.crc32c_agg((blkno, crc32c)::text::bytea ORDER BY blkno), max(lsn)
+			FROM ext.relation_page_crcs('$relation', masked => $masked)";
+		my ($here, $there) = (query($q), $standby->safe_psql('postgres', $q));
+		is($there, $here, "masked digests of $relation") if $masked eq 'true';
+		$digests{$masked} .= $here eq $there ? 'same ' : 'other ';
+	}
+}
+like($digests{false}, qr/other/, 'unmasked ones differ');
+
+$standby->stop;
+$node->stop;
+done_testing();
