@@ -9,7 +9,7 @@
 # the share of CPU that the CRC takes.  A gain within the spreads is called noise.
 #
 #	BACKUPS_A_YEAR=n	the schedule behind "saved a year" (default 365)
-#	ONLY=backup|work|recovery|share	one group of cases
+#	ONLY="blackhole directory work recovery share"	some of these cases only
 set -eu
 # shellcheck source=bench/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -19,7 +19,7 @@ bench_need $((6 * size_bytes + 1000000000)) $((size_bytes + 600000000))
 backups_a_year=${BACKUPS_A_YEAR:-365}
 runs=5 seconds=1
 [ "$size_bytes" -lt 1000000000 ] || seconds=20
-only=${ONLY:-backup work recovery share}
+only=${ONLY:-blackhole directory work recovery share}
 quarter_mb=$((size_bytes / 4 / 1048576))
 [ "$quarter_mb" -gt 0 ] || bench_fail "size $size is too small: 4 MB at least"
 work_mb=$quarter_mb
@@ -37,6 +37,14 @@ bench_cluster main --data-checksums "$settings
 shared_preload_libraries = 'crc32c_accel'"
 bench_start main
 bench_sql "CREATE EXTENSION crc32c_accel"
+
+wanted()
+{
+	case " $only " in
+		*" $1 "*) return 0 ;;
+	esac
+	return 1
+}
 
 # Off or on, and certainly so before anything is timed.
 switch()
@@ -114,11 +122,14 @@ backups_of()	# MB
 	for run in $(bench_runs $runs); do
 		for variant in $(order); do
 			switch "$variant"
-			backup "backup to blackhole of $1 MB" "$variant" --target=blackhole
-			backup "backup to blackhole of $1 MB without page verification" "$variant" --target=blackhole --no-verify-checksums
-			[ "$run" -le 3 ] || continue
-			backup "backup to directory of $1 MB" "$variant" -D "$scratch/backup"
-			backup "backup to directory of $1 MB without page verification" "$variant" -D "$scratch/backup" --no-verify-checksums
+			if wanted blackhole; then
+				backup "backup to blackhole of $1 MB" "$variant" --target=blackhole
+				backup "backup to blackhole of $1 MB without page verification" "$variant" --target=blackhole --no-verify-checksums
+			fi
+			if wanted directory && [ "$run" -le 3 ]; then
+				backup "backup to directory of $1 MB" "$variant" -D "$scratch/backup"
+				backup "backup to directory of $1 MB without page verification" "$variant" -D "$scratch/backup" --no-verify-checksums
+			fi
 		done
 	done
 }
@@ -269,8 +280,8 @@ run_recovery()
 
 # --- the CRC's share of the server's CPU -----------------------------------
 
-event=cpu-clock
-[ "$(id -u)" = 0 ] || event=cpu-clock:u	# what an ordinary user may sample
+event="cpu-clock"
+[ "$(id -u)" = 0 ] || event="cpu-clock:u"	# what an ordinary user may sample
 
 share()	# CASE VARIANT CMD...: the samples in our library and in the server's functions
 {
@@ -323,15 +334,7 @@ run_share()
 	done
 }
 
-wanted()
-{
-	case " $only " in
-		*" $1 "*) return 0 ;;
-	esac
-	return 1
-}
-
-if wanted backup; then run_backups; fi
+if wanted blackhole || wanted directory; then run_backups; fi
 if wanted work || wanted recovery || wanted share; then prepare_work; fi
 if wanted work; then run_work; fi
 if wanted recovery; then run_recovery; fi

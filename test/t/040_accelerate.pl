@@ -53,9 +53,7 @@ sub owners_become
 {
 	my ($wanted, $title) = @_;
 	my ($processes, @wrong);
-	my $unreadable =
-	  ServerCrc::unreadable($node->safe_psql('postgres', 'SELECT pg_backend_pid()')
-		  && (keys %{ ServerCrc::processes($node) })[0]);
+	my $unreadable = ServerCrc::unreadable(ServerCrc::postmaster($node));
 
   SKIP:
 	{
@@ -264,6 +262,19 @@ ok( IPC::Run::run(
 $session->quit;
 $walsender->kill_kill;
 eval { $walsender->finish };
+
+# A kernel that this CPU lacks, by reload and from the start.
+my $foreign = $node->safe_psql('postgres',
+	q{SELECT kernel FROM checksum_kernels() WHERE algorithm = 'crc32c' AND NOT compiled LIMIT 1});
+$logged = -s $node->logfile;
+switch("crc32c_accel.kernel = $foreign");
+$node->wait_for_log(qr/kernel "$foreign" cannot run here/, $logged);
+is(server('accelerated, active_kernel'), "t|$kernel",
+	'a kernel for another CPU, by reload: refused, nothing changes');
+$node->restart;
+is(server('accelerated, active_kernel'), "t|$kernel",
+	'at a start: refused, the server chooses for itself');
+switch('crc32c_accel.kernel = auto');
 
 # Single-user mode preloads too.
 $node->stop;

@@ -81,13 +81,19 @@ sub owner
 	return 'other';
 }
 
+sub postmaster
+{
+	my ($node) = @_;
+	open(my $fh, '<', $node->data_dir . '/postmaster.pid') or return;
+	chomp(my $pid = <$fh>);
+	return $pid;
+}
+
 # The postmaster of a node and all its children: { pid => title }.
 sub processes
 {
 	my ($node) = @_;
-	open(my $fh, '<', $node->data_dir . '/postmaster.pid') or return {};
-	chomp(my $postmaster = <$fh>);
-	close($fh);
+	my $postmaster = postmaster($node) // return {};
 	my %titles = ($postmaster => 'postmaster');
 
 	for my $stat (glob('/proc/[0-9]*/stat'))
@@ -125,7 +131,7 @@ sub owners
 {
 	my ($node, $title) = @_;
 	my $processes = processes($node);
-	my $unreadable = unreadable((keys %$processes)[0]);
+	my $unreadable = unreadable(postmaster($node));
 	my %found;
 
 	return "unreadable: $unreadable" if defined $unreadable;
