@@ -17,6 +17,20 @@
 
 #include "scan/fork_reader.h"
 
+/*
+ * Read-ahead of cold data: the kernel's own window (128 kB as a rule) keeps no
+ * fast device busy.  READ_AHEAD bytes are asked for whenever half of those
+ * asked for before have been read.
+ */
+#define READ_AHEAD_BLOCKS	((2 * 1024 * 1024) / BLCKSZ)
+
+#ifdef USE_POSIX_FADVISE
+#define ADVISE(fd, offset, length, advice) \
+	((void) posix_fadvise(fd, offset, length, advice))
+#else
+#define ADVISE(fd, offset, length, advice)	((void) 0)
+#endif
+
 /* what O_DIRECT-minded storage managers want of a buffer */
 #define READ_ALIGN		4096
 
@@ -89,6 +103,20 @@ fork_reader_open(ForkReader *reader, BlockNumber blkno)
 	reader->segment = segment;
 	reader->advised = blkno;
 	return true;
+}
+
+void
+fork_reader_advise(ForkReader *reader, BlockNumber blkno, BlockNumber end)
+{
+	BlockNumber from = Max(reader->advised, blkno);
+	BlockNumber to = Min(end, blkno + READ_AHEAD_BLOCKS);
+
+	if (!reader->fork->md || from >= to ||
+		(from > blkno && from - blkno > READ_AHEAD_BLOCKS / 2))
+		return;
+	ADVISE(reader->fd, (off_t) (from % RELSEG_SIZE) * BLCKSZ,
+		   (off_t) (to - from) * BLCKSZ, POSIX_FADV_WILLNEED);
+	reader->advised = to;
 }
 
 uint32

@@ -36,6 +36,13 @@ extern void fork_reader_close(ForkReader *reader);
 extern bool fork_reader_open(ForkReader *reader, BlockNumber blkno);
 
 /*
+ * Asks for blocks from blkno on, below end (of the open segment), to be read
+ * ahead.
+ */
+extern void fork_reader_advise(ForkReader *reader, BlockNumber blkno,
+							   BlockNumber end);
+
+/*
  * Reads up to nblocks blocks of the open segment into dst and returns how
  * many came whole.  Fewer than asked for: reader->error, 0 at the end of the
  * file.  Never raises an error, never looks at interrupts: may be called

@@ -61,6 +61,7 @@ BEGIN
 		END;
 		COMMIT;
 		-- a few blocks that are written all the time: caught in the act
+		CONTINUE WHEN target < 16384;
 		INSERT INTO seen SELECT 'tiny'::regclass, 'tiny', s.fork, sum(s.blocks), sum(s.retried), min(s.message), max(s.status)
 		FROM generate_series(1, 40) g, LATERAL verify_relation_summary(CASE WHEN g > 0 THEN 'tiny'::regclass END) s
 		GROUP BY s.fork, s.status;
@@ -145,6 +146,19 @@ foreach my $load (@storm)
 	  or diag(${ $load->{err} });
 }
 is($failed, '', "the verifier went through");
+
+# Nothing caught in the act yet?  Go on until something is, for a while.
+my $caught = "SELECT sum(retried) > 0 FROM seen";
+my $patience = time + 60;
+while (time < $patience && $node->safe_psql('postgres', $caught) ne 't')
+{
+	my $script = "$dir/duel.sql";
+	my $load = IPC::Run::start(
+		[ 'pgbench', '-n', '-T', 5, '-f', $script, $node->connstr('postgres') ],
+		'<', \undef, '>', \my $out, '2>', \my $err);
+	$node->safe_psql('postgres', 'CALL verify_all()');
+	$load->finish;
+}
 
 my ($blocks, $retried, $bad) = split /\|/, $node->safe_psql('postgres', <<'SQL');
 SELECT coalesce(sum(blocks), 0), coalesce(sum(retried), 0),

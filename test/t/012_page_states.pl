@@ -1,0 +1,183 @@
+# States of a cluster and of relations: standby, data checksums off,
+# tablespaces, other sessions' temporary tables, indexes under construction;
+# what a verification leaves behind, and how it ends when it is told to.
+use strict;
+use warnings;
+use Accel;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use constant BLCKSZ => 8192;
+
+my $all = q{FROM pg_class c, verify_relation_checksums(c.oid) v
+	WHERE c.relkind IN ('r', 'i', 'S', 't', 'm')};
+
+sub flip_bit
+{
+	my ($node, $path, $offset, $bit) = @_;
+	open my $fh, '+<:raw', $node->data_dir . "/$path" or die "$path: $!";
+	sysseek $fh, $offset, 0;
+	sysread $fh, my $byte, 1;
+	sysseek $fh, $offset, 0;
+	syswrite $fh, chr(ord($byte) ^ (1 << $bit));
+	close $fh;
+	return;
+}
+
+sub main_path
+{
+	my ($node, $relation) = @_;
+	return $node->safe_psql('postgres', "SELECT pg_relation_filepath('$relation')");
+}
+
+my $primary = Accel::new_node('primary',
+	allows_streaming => 1,
+	conf => "shared_buffers = 8MB\nautovacuum = off\n");
+my $space = PostgreSQL::Test::Utils::tempdir_short();
+$primary->start;
+$primary->safe_psql('postgres', <<"SQL");
+CREATE EXTENSION crc32c_accel;
+CREATE EXTENSION pg_buffercache;
+CREATE TABLE t AS SELECT g, repeat('x', 200) AS b FROM generate_series(1, 50000) g;
+CREATE INDEX t_idx ON t (g);
+CREATE UNLOGGED TABLE u (g) AS SELECT generate_series(1, 5000);
+CREATE INDEX u_idx ON u (g);
+SQL
+
+# Standby.
+$primary->backup('backup');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'backup', has_streaming => 1);
+$standby->start;
+$primary->wait_for_catchup($standby);
+is($standby->safe_psql('postgres', "SELECT count(*) $all AND status <> 'not_verifiable'"),
+	'0', 'standby: no finding');
+is( $standby->safe_psql(
+		'postgres',
+		"SELECT fork, status FROM verify_relation_summary('u_idx') ORDER BY fork"),
+	"init|ok\nmain|not_verifiable",
+	'standby: of unlogged relations only the init fork');
+is( $primary->safe_psql(
+		'postgres',
+		"SELECT fork, status FROM verify_relation_summary('u_idx') ORDER BY fork"),
+	"init|ok\nmain|ok",
+	'primary: of unlogged relations both');
+is( $standby->safe_psql('postgres', "SELECT count(*) FROM relation_segments('u_idx') WHERE status <> 'ok'"),
+	'0', 'standby: a fork without a file is no missing segment');
+$primary->safe_psql('postgres', "UPDATE t SET b = repeat('y', 200) WHERE g % 7 = 0; CHECKPOINT");
+$primary->wait_for_catchup($standby);
+$standby->safe_psql('postgres', 'CHECKPOINT');
+is($standby->safe_psql('postgres', "SELECT count(*) $all AND status <> 'not_verifiable'"),
+	'0', 'standby after replay: no finding');
+flip_bit($standby, main_path($standby, 't'), 11 * BLCKSZ + 100, 3);
+like($standby->safe_psql('postgres', "SELECT relation, fork, blkno, status $all AND status <> 'not_verifiable'"),
+	qr/^t\|main\|11\|(checksum_mismatch|bad_on_disk_cached_ok)$/,
+	'standby: damage is found at its place');
+is($primary->safe_psql('postgres', "SELECT count(*) $all"),
+	'0', 'the primary has none of it');
+$standby->stop('immediate');
+
+# Tablespace.
+$primary->safe_psql('postgres', "CREATE TABLESPACE elsewhere LOCATION '$space'");
+$primary->safe_psql('postgres', "CREATE TABLE far TABLESPACE elsewhere AS SELECT g FROM generate_series(1, 10000) g");
+$primary->safe_psql('postgres', 'CHECKPOINT');
+my $far = main_path($primary, 'far');
+like($far, qr/^pg_tblspc/, 'a table in a tablespace');
+is($primary->safe_psql('postgres', "SELECT status FROM verify_relation_summary('far', 'main')"),
+	'ok', 'tablespace: healthy');
+$primary->restart;
+flip_bit($primary, $far, 3 * BLCKSZ + 5000, 0);
+is( $primary->safe_psql('postgres',
+		"SELECT path, file_offset, status FROM verify_relation_checksums('far')"),
+	"$far|24576|checksum_mismatch",
+	'tablespace: damage is found at its place');
+flip_bit($primary, $far, 3 * BLCKSZ + 5000, 0);
+
+# A temporary table of another session.
+my $session = $primary->background_psql('postgres');
+$session->query_safe('CREATE TEMPORARY TABLE mine AS SELECT g FROM generate_series(1, 1000) g');
+is( $primary->safe_psql(
+		'postgres',
+		"SELECT v.fork, v.status FROM pg_class c, verify_relation_checksums(c.oid) v WHERE c.relname = 'mine'"),
+	'main|not_verifiable',
+	"another session's temporary table");
+$session->quit;
+
+# An index whose concurrent build failed is in the state of one that is built.
+$primary->psql('postgres', 'CREATE UNIQUE INDEX CONCURRENTLY t_bad ON t ((1))');
+is( $primary->safe_psql('postgres', 'SELECT indisready, indisvalid FROM pg_index WHERE indexrelid = \'t_bad\'::regclass'),
+	'f|f', 'an index whose concurrent build failed');
+like( $primary->safe_psql('postgres', "SELECT fork, blkno, status, message FROM verify_relation_checksums('t_bad')"),
+	qr/^main\|\|not_verifiable\|the index is being built concurrently/,
+	'such an index is not verifiable');
+$primary->safe_psql('postgres', 'DROP INDEX t_bad');
+
+# Nothing goes through shared buffers.
+$primary->restart;
+my $buffers = "SELECT count(*) FROM pg_buffercache WHERE relfilenode IN
+	(pg_relation_filenode('t'), pg_relation_filenode('t_idx'))";
+$primary->safe_psql('postgres', "SELECT verify_relation_checksums('t', include_indexes => true)");
+is( $primary->safe_psql('postgres', $buffers), '0',
+	'a verification leaves nothing in shared buffers');
+
+# Cancel: a gigabyte of zeroes is enough to be told to stop.
+my $path = $primary->data_dir . '/' . main_path($primary, 't');
+my $size = -s $path;
+truncate $path, 131072 * BLCKSZ;
+my $error;
+$primary->psql('postgres', "SET statement_timeout = 5;
+	SELECT sum(v.blocks) FROM generate_series(1, 100) g, verify_relation_summary(CASE WHEN g > 0 THEN 't'::regclass END) v",
+	stderr => \$error);
+like($error, qr/canceling statement due to statement timeout/, 'statement_timeout ends a scan');
+truncate $path, $size;
+
+# Parity with pg_checksums: one flipped bit a time, all over a page.
+$primary->stop;
+my @disagree;
+my $seed = $ENV{ACCEL_SEED} // 20261120;
+srand $seed;
+note "seed $seed";
+my @bits = map { int rand(BLCKSZ * 8) } 1 .. 12;
+my @blocks = map { 20 + $_ } 0 .. $#bits;
+my $relative = substr($path, length($primary->data_dir) + 1);
+foreach my $i (0 .. $#bits)
+{
+	flip_bit($primary, $relative, $blocks[$i] * BLCKSZ + int($bits[$i] / 8), $bits[$i] % 8);
+}
+my ($stdout, $stderr) = run_command([ 'pg_checksums', '--check', '-D', $primary->data_dir ]);
+my $theirs = join ' ', sort { $a <=> $b } $stderr =~ /block (\d+)/g;
+$primary->start;
+my $ours = $primary->safe_psql('postgres',
+	"SELECT string_agg(blkno::text, ' ' ORDER BY blkno) FROM verify_relation_checksums('t', 'main') WHERE status <> 'zero_header'");
+is($ours, $theirs, 'the same blocks as pg_checksums');
+is($ours, join(' ', @blocks), 'and all that were damaged');
+$primary->stop('immediate');
+
+# Data checksums off.
+my $off = Accel::new_node('off', checksums => 0, conf => "autovacuum = off\n");
+$off->start;
+$off->safe_psql('postgres', <<'SQL');
+CREATE EXTENSION crc32c_accel;
+CREATE TABLE t AS SELECT g, repeat('x', 200) AS b FROM generate_series(1, 5000) g;
+CHECKPOINT;
+SQL
+is( $off->safe_psql('postgres', "SELECT verified, unverifiable = blocks, bad, status, message FROM verify_relation_summary('t', 'main')"),
+	'0|t|0|not_verifiable|data checksums are disabled: only page headers and segments were verified',
+	'checksums off: not verifiable, and why');
+my ($rows, $warning);
+$off->psql('postgres', "SELECT * FROM verify_relation_checksums('t')", stdout => \$rows, stderr => \$warning);
+is($rows, '', 'checksums off: no finding in healthy headers');
+like($warning, qr/WARNING:  data checksums are disabled/, 'checksums off: said so');
+$path = main_path($off, 't');
+$off->restart;
+flip_bit($off, $path, 4 * BLCKSZ + 13, 7);	# pd_lower
+flip_bit($off, $path, 5 * BLCKSZ + 3, 6);	# LSN
+flip_bit($off, $path, 6 * BLCKSZ + 5000, 6);	# data: nothing can tell
+is( $off->safe_psql('postgres', "SELECT blkno, status, computed_checksum FROM verify_relation_checksums('t')"),
+	"4|bad_header|\n5|lsn_in_future|",
+	'checksums off: headers are judged all the same');
+is( $off->safe_psql('postgres', "SELECT bad, status FROM verify_relation_summary('t', 'main')"),
+	'2|bad_header', 'checksums off: the summary has the damage');
+$off->stop('immediate');
+
+done_testing();
