@@ -1,0 +1,109 @@
+/* needs: verify server max_len:8300 */
+/*
+ * fuzz_page.c
+ *	  libFuzzer target: the judge of pages (verify/page.c).
+ *
+ * An input is one byte of choices, a block number, a horizon and the page,
+ * padded with zeroes or cut.  When a choice says so its checksum is repaired
+ * first, else the checksum stops it at the door.  The verdict must agree with
+ * the rules written down a second time, and must not depend on the page's
+ * alignment.
+ */
+#include "postgres_fe.h"
+#include "access/xlogdefs.h"
+#include "storage/bufpage.h"
+#include "storage/checksum_impl.h"
+
+#undef printf
+#undef fprintf
+
+#include <stdlib.h>
+
+#include "kernel/checksum.h"
+#include "verify/page.h"
+
+#define HEADER	13
+
+int			LLVMFuzzerInitialize(int *argc, char ***argv);
+int			LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
+
+int
+LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void) argc;
+	(void) argv;
+	checksum_init();
+	return 0;
+}
+
+static bool
+all_zero(const char *page)
+{
+	for (int i = 0; i < BLCKSZ; i++)
+		if (page[i] != 0)
+			return false;
+	return true;
+}
+
+/* The rules again, written down a second time. */
+static PageStatus
+expected(char *page, BlockNumber blkno, const PageRules *rules)
+{
+	PageHeaderData h;
+	XLogRecPtr	lsn;
+
+	memcpy(&h, page, SizeOfPageHeaderData);
+	lsn = PageXLogRecPtrGet(h.pd_lsn);
+	if (all_zero(page))
+		return PAGE_NEW;
+	if (h.pd_upper == 0)
+		return PAGE_ZERO_HEADER;
+	if (rules->horizon != 0 && lsn > rules->horizon)
+		return PAGE_LSN_IN_FUTURE;
+	if (rules->checksums && pg_checksum_page(page, blkno) != h.pd_checksum)
+		return PAGE_CHECKSUM_MISMATCH;
+	if (h.pd_flags > PD_VALID_FLAG_BITS || h.pd_lower > h.pd_upper ||
+		h.pd_upper > h.pd_special || h.pd_special > BLCKSZ ||
+		h.pd_special % MAXIMUM_ALIGNOF != 0)
+		return PAGE_BAD_HEADER;
+	return PAGE_OK;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
+{
+	static union
+	{
+		char		data[BLCKSZ];
+		uint64		align;
+	}			page;
+	static char shifted[BLCKSZ + 8];
+	PageRules	rules = {true, InvalidXLogRecPtr};
+	PageVerdict verdict;
+	BlockNumber blkno;
+	uint8_t		choices;
+	int			shift;
+
+	if (size < HEADER)
+		return 0;
+	choices = input[0];
+	memcpy(&blkno, input + 1, sizeof(blkno));
+	memcpy(&rules.horizon, input + 5, sizeof(rules.horizon));
+	memset(page.data, 0, BLCKSZ);
+	memcpy(page.data, input + HEADER, Min(size - HEADER, BLCKSZ));
+	rules.checksums = (choices & 1) == 0;
+	if (choices & 2)
+		rules.horizon = InvalidXLogRecPtr;
+	if ((choices & 4) && ((PageHeader) page.data)->pd_upper != 0)
+		((PageHeader) page.data)->pd_checksum =
+			pg_checksum_page(page.data, blkno);
+	shift = choices >> 5;
+	memcpy(shifted + shift, page.data, BLCKSZ);
+
+	page_judge(shifted + shift, blkno, &rules, &verdict);
+	if (verdict.status != expected(page.data, blkno, &rules))
+		abort();
+	if (memcmp(shifted + shift, page.data, BLCKSZ) != 0)
+		abort();				/* a judge writes nothing */
+	return 0;
+}

@@ -1,0 +1,57 @@
+# Reads that fail are findings at their blocks, and the scan goes on.  Uses the
+# shim of 050_faults.pl.
+use strict;
+use warnings;
+use Accel;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $shim = PostgreSQL::Test::Utils::tempdir() . '/shim.so';
+my $headers = `pg_config --includedir-server`;
+chomp $headers;
+system_or_bail('cc', '-O1', '-shared', '-fPIC', '-Wl,-z,lazy', '-fno-builtin',
+	'-U_FORTIFY_SOURCE', "-I$headers", '-o', $shim, 'test/fault/shim.c', '-ldl');
+
+my $node = Accel::new_node('main', conf => "autovacuum = off\njit = off\n");
+{
+	local $ENV{LD_PRELOAD} = $shim;
+	$node->start;
+}
+$node->safe_psql('postgres', <<"SQL");
+CREATE EXTENSION crc32c_accel;
+CREATE FUNCTION fault_arm(cstring, cstring, int, bool, cstring) RETURNS void AS '$shim' LANGUAGE C;
+CREATE FUNCTION fault_fired() RETURNS int AS '$shim' LANGUAGE C;
+CREATE TABLE t AS SELECT g, repeat('x', 500) AS b FROM generate_series(1, 600) g;
+CHECKPOINT;
+SQL
+my $path = $node->safe_psql('postgres', "SELECT pg_relation_filepath('t')");
+my $blocks = $node->safe_psql('postgres', "SELECT blocks FROM relation_segments('t') WHERE fork = 'main'");
+cmp_ok($blocks, '>', 32, 'more than two pieces');
+
+# [title, fault, n-th read, for good, query, expected]
+my $summary = "SELECT verified, bad, bytes, status FROM verify_relation_summary('t', 'main')";
+my $all = "$blocks|0|" . $blocks * 8192 . '|ok';
+foreach my $case (
+	[ 'every read fails', 'eio', 1, 't', $summary, "0|$blocks|0|io_error" ],
+	[ 'every read fails from the second piece on', 'eio', 2, 't',
+		"SELECT count(*), min(blkno), max(blkno), count(DISTINCT blkno), string_agg(DISTINCT status, ','),
+			bool_and(path = '$path' AND file_offset = blkno * 8192 AND message ~ 'Input/output error')
+		FROM verify_relation_checksums('t')",
+		$blocks - 16 . '|16|' . ($blocks - 1) . '|' . ($blocks - 16) . '|io_error|t' ],
+	[ 'one read fails once', 'eio', 2, 'f', $summary, qr/^\Q$blocks\E\|0\|\d+\|ok$/ ],
+	[ 'one read is interrupted', 'eintr', 2, 'f', $summary, $all ],
+	[ 'one read comes back short', 'short', 2, 'f', $summary, $all ],
+	[ 'every read comes back short', 'short', 1, 't', $summary, $all ])
+{
+	my ($title, $fault, $nth, $for_good, $query, $want) = @$case;
+	my $got = $node->safe_psql('postgres',
+		"SELECT fault_arm('read', '$fault', $nth, '$for_good', '$path'); $query; SELECT fault_fired() > 0");
+	$got =~ s/^\n//;
+	my @lines = split /\n/, $got;
+	is($lines[-1], 't', "$title: it did");
+	ref $want ? like($lines[0], $want, $title) : is($lines[0], $want, $title);
+}
+is($node->safe_psql('postgres', "SELECT count(*) FROM verify_relation_checksums('t')"),
+	'0', 'all is well again');
+$node->stop;
+done_testing();
