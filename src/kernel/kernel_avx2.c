@@ -1,6 +1,10 @@
 /*
  * kernel_avx2.c
  *	  CRCs by carry-less products of 256-bit vectors.
+ *
+ * For CPUs with VPCLMULQDQ but without AVX-512.  There are no masked loads of
+ * bytes, so CRC-32C of few bytes takes the crc32 instruction and CRC-32 the
+ * 128-bit kernel.  Long CRC-32C runs crc32 instructions beside the products.
  */
 #include "kernel.h"
 

@@ -1,6 +1,9 @@
 /*
  * kernel_pclmul.c
  *	  CRCs by carry-less products of 128-bit vectors.
+ *
+ * CRC-32C needs them up to 128 bytes, then three chains of the crc32
+ * instruction are faster, and from FUSED_FROM on both side by side.
  */
 #include "kernel.h"
 

@@ -90,27 +90,51 @@ reduce_crc32(__m128i sum, __m128i joiner)
 	return barrett_crc32(_mm_xor_si128(r, _mm_clmulepi64_si128(sum, x95, 0x00)));
 }
 
-/* CRC-32C of len bytes in one chain of instructions. */
+/*
+ * CRC-32C of the k < 8 bytes in the high end of word, without a branch on k:
+ * in front of them stand zeros, which leave a register of zero alone, and what
+ * of the incoming register reaches beyond them is added behind.
+ */
+__attribute__((target("sse4.2"), always_inline))
+static inline uint64_t
+crc32c_tail(uint64_t crc, uint64_t word, size_t k)
+{
+	uint64_t	ones = UINT64_MAX << 1 << (63 - 8 * k);
+
+	return _mm_crc32_u64(0, (word & ones) ^ (crc << 1 << (63 - 8 * k))) ^
+		(crc >> (8 * k));
+}
+
+/*
+ * CRC-32C of few bytes, in one chain of instructions.  The header of a WAL
+ * record has 20 bytes: a tail of 4 is worth the branch.
+ */
 __attribute__((target("sse4.2"), always_inline))
 static inline uint32_t
 crc32c_instructions(uint32_t reg, const unsigned char *p, size_t len)
 {
+	const unsigned char *end = p + len;
 	uint64_t	crc = reg;
 
-	for (; len >= 8; len -= 8, p += 8)
-		crc = _mm_crc32_u64(crc, load_native64(p));
-	if (len & 4)
+	if (len >= 8)
 	{
-		crc = _mm_crc32_u32((uint32_t) crc, load_native32(p));
-		p += 4;
+		for (; len >= 8; len -= 8, p += 8)
+			crc = _mm_crc32_u64(crc, load_native64(p));
+		if (len == 4)
+			crc = _mm_crc32_u32((uint32_t) crc, load_native32(p));
+		else if (len > 0)
+			crc = crc32c_tail(crc, load_native64(end - 8), len);
 	}
-	if (len & 2)
+	else if (len >= 4)
 	{
-		crc = _mm_crc32_u16((uint32_t) crc, load_native16(p));
-		p += 2;
+		uint64_t	first = load_native32(p);
+		uint64_t	last = load_native32(end - 4);
+
+		crc = crc32c_tail(crc, last << 32 | first << (64 - 8 * len), len);
 	}
-	if (len & 1)
-		crc = _mm_crc32_u8((uint32_t) crc, *p);
+	else
+		for (; p < end; p++)
+			crc = _mm_crc32_u8((uint32_t) crc, *p);
 	return (uint32_t) crc;
 }
 
