@@ -48,6 +48,7 @@
 #	bench_start NAME, bench_stop NAME [MODE], bench_restart NAME, bench_reload NAME
 #	bench_use NAME			the cluster that PGHOST and so on point to
 #	bench_sql SQL			psql -XAtq, stops at the first error
+#	bench_statement SQL		runs a statement, sets elapsed as psql's \timing measures it
 #	bench_client CMD...		a client program as the unprivileged user, pinned apart
 #							from the server when the machine has four CPUs or more
 #	as_user CMD...			anything as the unprivileged user (servers refuse root)
@@ -67,6 +68,8 @@
 # whatever ends it: an interrupted run leaves nothing behind.
 
 # shellcheck shell=sh disable=SC2034	# variables are the interface
+LC_ALL=C
+export LC_ALL
 
 bench_log()
 {
@@ -364,6 +367,14 @@ bench_reload()
 bench_sql()
 {
 	bench_client "$bindir/psql" -XAtq -v ON_ERROR_STOP=1 -c "$1"
+}
+
+# The session's start does not count; what it prints is left out.
+bench_statement()
+{
+	elapsed=$(bench_client "$bindir/psql" -XAtq -v ON_ERROR_STOP=1 -c '\timing on' -c "$1" |
+		awk '/^Time: / {printf "%.6f", $2 / 1000}')
+	[ -n "$elapsed" ] || bench_fail "this failed: $1"
 }
 
 bench_wal_lsn()
