@@ -258,6 +258,7 @@ CREATE TABLE checksum_runs (
 	findings bigint NOT NULL,
 	state text NOT NULL);
 COMMENT ON TABLE checksum_runs IS 'runs of verify_database_checksums';
+COMMENT ON SEQUENCE checksum_runs_run_seq IS 'numbers of runs';
 COMMENT ON COLUMN checksum_runs.run IS 'number of the run';
 COMMENT ON COLUMN checksum_runs.started IS 'when it began; as skip_verified_since it makes a later run go on where this one stopped';
 COMMENT ON COLUMN checksum_runs.finished IS 'when it ended, however it ended';
@@ -356,7 +357,7 @@ LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 5;
 COMMENT ON FUNCTION accel_checksum_progress() IS
 'what is behind the view checksum_progress';
 REVOKE ALL ON FUNCTION accel_checksum_progress() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION accel_checksum_progress() TO pg_monitor, pg_stat_scan_tables;
+GRANT EXECUTE ON FUNCTION accel_checksum_progress() TO pg_stat_scan_tables;
 
 CREATE VIEW checksum_progress AS
 	SELECT p.pid, p.datid, p.relid, p.forkname, p.blocks_total, p.blocks_done,
@@ -373,7 +374,7 @@ COMMENT ON COLUMN checksum_progress.blocks_done IS 'blocks of this fork verified
 COMMENT ON COLUMN checksum_progress.findings IS 'findings of the whole run so far';
 COMMENT ON COLUMN checksum_progress.started IS 'when the run began';
 REVOKE ALL ON checksum_progress FROM PUBLIC;
-GRANT SELECT ON checksum_progress TO pg_monitor, pg_stat_scan_tables;
+GRANT SELECT ON checksum_progress TO pg_stat_scan_tables;
 
 --
 -- Files and large objects
