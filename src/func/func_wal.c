@@ -239,6 +239,10 @@ SQL_FUNCTION(accel_wal_findings)
 		Datum		values[FINDING_COLUMNS];
 		bool		nulls[FINDING_COLUMNS] = {false};
 
+		/* of bytes that are no log at all, one verdict is enough */
+		if (result.status == WAL_NOT_VERIFIABLE &&
+			finding->status != WAL_NOT_VERIFIABLE)
+			continue;
 		values[0] = LSNGetDatum(finding->lsn);
 		values[1] = Int64GetDatum((int64) finding->file_offset);
 		values[2] = CStringGetTextDatum(wal_status_name(finding->status));

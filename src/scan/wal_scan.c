@@ -416,6 +416,7 @@ judge_identity(SegmentScan *seg, const WalWalkOptions *options)
 		verdict(seg, WAL_UNUSED, "");
 	else if (seg->id.magic != 0 &&
 			 seg->id.address != options->segment_start &&
+			 seg->id.second_address != options->segment_start &&
 			 seg->id.address % seg->id.segment_size == 0)
 		judge_misplaced(seg, options);
 	else

@@ -174,7 +174,10 @@ typedef struct WalIdentity
 	bool		has_long_header;	/* the fields below come from it */
 	uint64_t	system;
 	bool		zero;			/* the first page is all zero */
-	WalLsn		address;		/* of the first page; 0: unknown */
+	WalLsn		address;		/* of the first page by its own word; 0:
+								 * unknown */
+	WalLsn		second_address; /* the same by the second page's word: in a
+								 * recycled file, an older one */
 	char		message[WAL_MESSAGE_SIZE];
 } WalIdentity;
 

@@ -201,13 +201,11 @@ wal_identify(WalIdentity *id, const uint8_t *data, size_t len,
 	find_magic(id, data, len);
 	if (id->has_long_header && !id->zero)
 		id->system = wal_load64(data + WAL_PAGE_SYSTEM);
-	if (two_pages(data, len, id->page_size))
+	if (wal_version_supported(wal_load16(data)))
 		id->address = wal_load64(data + WAL_PAGE_ADDR);
-	else if (second_page(data, len, id->page_size))
-		id->address = wal_load64(data + id->page_size + WAL_PAGE_ADDR) -
-			id->page_size;
-	else if (wal_version_supported(wal_load16(data)))
-		id->address = wal_load64(data + WAL_PAGE_ADDR);
+	if (second_page(data, len, id->page_size))
+		id->second_address =
+			wal_load64(data + id->page_size + WAL_PAGE_ADDR) - id->page_size;
 }
 
 /* ---- names ---- */

@@ -424,6 +424,7 @@ test_identities(void)
 {
 	WalIdentity id;
 	uint32_t	size = 1 << 20;
+	WalLsn		older = maker.page_size;
 
 	for (int page = 1; page < 6; page++)	/* switched too early? */
 		if (wal_load16(log_bytes + page * maker.page_size) == 0)
@@ -432,14 +433,22 @@ test_identities(void)
 	identify(&id);
 	check(id.status == WAL_OK && id.magic == maker.magic &&
 		  id.page_size == maker.page_size && id.segment_size == 1 << 20 &&
-		  id.system == MAKER_SYSTEM && id.address == maker.base,
+		  id.system == MAKER_SYSTEM && id.address == maker.base &&
+		  id.second_address == maker.base,
 		  "intact: page size %u, segment size %u", id.page_size,
 		  id.segment_size);
 	set16(0x1234, 0, 0);
 	identify(&id);
 	check(id.status == WAL_OK && id.magic == maker.magic &&
-		  id.page_size == maker.page_size && id.address == maker.base,
-		  "first magic broken");
+		  id.page_size == maker.page_size && id.address == 0 &&
+		  id.second_address == maker.base, "first magic broken");
+	memcpy(log_bytes, intact, sizeof(intact));
+	memcpy(log_bytes + maker.page_size + WAL_PAGE_ADDR, &older, 8);
+	identify(&id);
+	check(id.address == maker.base && id.second_address != maker.base,
+		  "only the first page of a recycled file is new");
+	memcpy(log_bytes, intact, sizeof(intact));
+	set16(0x1234, 0, 0);
 	set16(0x1234, 1, 0);
 	identify(&id);
 	check(id.status == WAL_OK && id.page_size == maker.page_size,

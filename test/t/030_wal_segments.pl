@@ -1,0 +1,215 @@
+# WAL of healthy clusters: archives, crashes, storms.  Nothing is reported, all
+# records are counted, and the log ends where pg_waldump says.
+use strict;
+use warnings;
+use Accel;
+use AccelWal;
+use File::Copy;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+# 030_wal_segments.pl runs its storm this long (seconds) and crashes so often
+my $storm = $ENV{ACCEL_WAL_STORM} // 8;
+my $crashes = $ENV{ACCEL_WAL_CRASHES} // 4;
+
+my $MB = 1024 * 1024;
+my $archive = PostgreSQL::Test::Utils::tempdir();
+my $node = Accel::new_node(
+	'small',
+	extra => ['--wal-segsize=1'],
+	conf => qq{
+wal_level = logical
+archive_mode = on
+archive_command = 'cp "%p" "$archive/%f"'
+max_wal_size = 64MB
+min_wal_size = 8MB
+wal_compression = on
+autovacuum = off
+max_prepared_transactions = 10
+});
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION crc32c_accel');
+
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+
+my $bad = q{status NOT IN ('ok', 'ok_switched', 'ok_end_of_wal', 'recycled', 'unused', 'partial', 'removed_during_scan') OR errors > 0};
+
+# --- an archive with everything in it ---------------------------------------
+
+sql(q{
+	CREATE TABLE t (id int PRIMARY KEY, filler text);
+	INSERT INTO t SELECT g, repeat(md5(g::text), 8) FROM generate_series(1, 5000) g;
+	CHECKPOINT;
+	UPDATE t SET filler = filler || 'x' WHERE id % 3 = 0;
+	SELECT pg_switch_wal();
+	-- records over several segments, and of every length
+	SELECT pg_logical_emit_message(false, 'test', repeat('y', 3500000));
+	SELECT count(pg_logical_emit_message(false, 'test', repeat('z', g))) FROM generate_series(1, 3000) g;
+	SET wal_compression = off;
+	CHECKPOINT;
+	UPDATE t SET filler = reverse(filler);
+	SELECT pg_switch_wal();
+	CREATE INDEX ON t (filler);
+	VACUUM FULL t;
+	SELECT pg_switch_wal();
+});
+my $last = sql('SELECT pg_walfile_name(pg_current_wal_lsn())');
+$node->poll_query_until('postgres',
+	"SELECT last_archived_wal >= '$last' OR pg_walfile_name(pg_switch_wal()) IS NULL FROM pg_stat_archiver")
+  or die 'not archived';
+sql('ALTER SYSTEM SET archive_command = \'false\'; SELECT pg_reload_conf()');
+sleep 0.5;
+
+my $all = "verify_wal_directory('$archive')";
+is(sql("SELECT count(*) FROM $all WHERE $bad"), 0, 'intact archive: nothing reported');
+is( sql("SELECT string_agg(DISTINCT status, ' ' ORDER BY status) FROM $all"),
+	'ok ok_switched',
+	'intact archive: complete segments');
+is( sql("SELECT count(*) FROM (SELECT *, row_number() OVER () n, count(*) OVER () c FROM $all) s
+	WHERE (head_bytes > 0 AND n > 1) OR (tail_bytes > 0 AND n < c) OR skipped_bytes > 0
+	OR bytes_verified + head_bytes + tail_bytes + zero_bytes <> $MB"),
+	0, 'intact archive: every byte accounted for');
+is(sql("SELECT count(*) FROM $all WHERE crc32c <> crc32c_file('$archive/' || segment)"),
+	0, 'digests are those of the files');
+is(sql("SELECT count(*) FROM $all WHERE server_version::int <> current_setting('server_version_num')::int / 10000"),
+	0, 'version');
+
+my ($first, $final, $records, $images) = split /\|/,
+  sql("SELECT min(segment), max(segment), sum(records), sum(fpi_bytes) FROM $all");
+my ($out, $err) = run_command([ 'pg_waldump', '--stats', '-p', $archive, $first, $final ]);
+my ($theirs, $their_images) = $out =~ /^Total\s+(\d+)\s+\d+ \[.*?\]\s+(\d+)/m;
+cmp_ok(abs($theirs - $records), '<=', 1, "$records records, as pg_waldump counts them");
+is($images, $their_images, 'bytes of full-page images, as pg_waldump counts them');
+
+is( sql("SELECT array_agg(w::text) FROM verify_wal_directory('$archive', workers => 3) w"),
+	sql("SELECT array_agg(w::text) FROM verify_wal_directory('$archive') w"),
+	'workers: the same rows in the same order');
+my ($from, $to) = split /\|/, sql("SELECT start_lsn, end_lsn FROM $all OFFSET 2 LIMIT 1");
+is(sql("SELECT count(*) || ' ' || min(start_lsn) FROM verify_wal_range('$from', '$to', 1, '$archive')"),
+	"1 $from", 'the range of one segment');
+is(sql("SELECT count(*) FROM verify_wal_range('$from', NULL, NULL, '$archive')"),
+	sql("SELECT count(*) - 2 FROM $all"), 'a range without an end');
+is(sql("SELECT count(*) FROM verify_wal_directory('$archive', (SELECT segment FROM $all OFFSET 1 LIMIT 1), (SELECT segment FROM $all OFFSET 4 LIMIT 1))"),
+	4, 'between two names');
+is(sql("SELECT count(*) FROM $all a, verify_wal_segment(a.segment, '$archive') s WHERE a::text <> s::text"),
+	0, 'one by one: the same rows');
+
+# --- this server's own pg_wal -----------------------------------------------
+
+my $flushed = sql('SELECT pg_current_wal_flush_lsn()');
+my $live_end = sql(q{SELECT max(end_lsn) FROM verify_wal_directory() WHERE status LIKE 'ok%'});
+is( sql("SELECT '$live_end'::pg_lsn BETWEEN '$flushed' AND pg_current_wal_insert_lsn()"),
+	't', "the log ends at the flush position ($live_end)");
+is(sql("SELECT count(*) FROM verify_wal_directory() WHERE $bad"), 0, 'pg_wal: nothing reported');
+
+# --- crashes: the end of WAL in the files that they leave -------------------
+
+sub check_end
+{
+	my ($folder, $what) = @_;
+	my ($start, $end, $n) = split /\|/,
+	  sql("SELECT (SELECT min(start_lsn) FROM verify_wal_directory('$folder') WHERE status LIKE 'ok%'), max(end_lsn), count(*)
+		FROM verify_wal_directory('$folder') WHERE status = 'ok_end_of_wal'");
+	my $dump = AccelWal::waldump_end($node, $folder, $start, 1, $MB);
+
+	is($n, 1, "$what: one end of WAL");
+	is(AccelWal::number($end), $dump,
+		"$what: it ends where pg_waldump stops");
+	is(sql("SELECT string_agg(w::text, E'\\n') FROM verify_wal_directory('$folder') w WHERE $bad"),
+		'', "$what: nothing reported");
+	return;
+}
+
+foreach my $i (1 .. $crashes)
+{
+	my $load = IPC::Run::start(
+		[
+			'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c',
+			"DO \$\$ BEGIN FOR i IN 1..100000 LOOP PERFORM pg_logical_emit_message(false, 'load', repeat('w', (random() * 3000)::int));
+			 UPDATE t SET filler = filler WHERE id = (random() * 5000)::int; COMMIT; END LOOP; END \$\$"
+		],
+		'>', \my $o, '2>', \my $e);
+	sleep(0.3 + rand(0.7));
+	$node->stop('immediate');
+	$load->finish;
+	my $copy = PostgreSQL::Test::Utils::tempdir();
+	AccelWal::copy_files($node->data_dir . '/pg_wal', $copy);
+	mkdir "$copy/archive_status";	# it is a pg_wal, not an archive
+	$node->start;
+	check_end($copy, "crash $i");
+	is(sql("SELECT count(*) FROM verify_wal_directory() WHERE $bad"), 0, "after crash $i: nothing reported");
+}
+
+# --- a record that a crash cuts off at the end of a segment ------------------
+
+sql(q{SELECT pg_switch_wal(); SELECT pg_logical_emit_message(false, 'x', 'x')});
+sql(qq{SELECT pg_logical_emit_message(false, 'fill', repeat('f', ($MB - 20000 - (pg_current_wal_insert_lsn() - '0/0') % $MB)::int))});
+my $before = sql('SELECT pg_walfile_name(pg_current_wal_insert_lsn())');
+sql(q{SELECT pg_logical_emit_message(false, 'over', repeat('o', 100000)); SELECT pg_switch_wal()});
+my $behind = sql("SELECT lpad(to_hex(('x' || right('$before', 8))::bit(32)::int + 1), 8, '0')");
+$behind = substr($before, 0, 16) . uc $behind;
+$node->stop('immediate');
+foreach my $file (glob($node->data_dir . '/pg_wal/' . substr($before, 0, 8) . '*'))
+{
+	unlink $file if $file =~ /([0-9A-F]{24})$/ && $1 ge $behind;
+}
+$node->start;
+sql(q{INSERT INTO t SELECT g, 'after' FROM generate_series(100001, 100100) g; SELECT pg_switch_wal()});
+is(sql("SELECT count(*) FROM verify_wal_directory() WHERE $bad"), 0, 'abandoned record: nothing reported');
+like(sql("SELECT status || ': ' || message FROM verify_wal_segment('$before')"),
+	qr/^ok: 1 record was cut off by a crash/, 'abandoned record: told');
+is(sql("SELECT status || errors FROM verify_wal_segment('$behind')"), 'ok_switched0',
+	'the segment that begins with the overwrite record');
+
+# --- a storm: log is written, recycled and removed while it is read ---------
+
+my $pgbench = IPC::Run::start(
+	[
+		'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c',
+		"DO \$\$ DECLARE t0 timestamptz := clock_timestamp(); i int := 0; BEGIN WHILE clock_timestamp() < t0 + interval '$storm s' LOOP
+		 i := i + 1; UPDATE t SET filler = reverse(filler) WHERE id BETWEEN i % 50 * 100 AND i % 50 * 100 + 99; COMMIT;
+		 IF i % 97 = 0 THEN PERFORM pg_switch_wal(); END IF; END LOOP; END \$\$"
+	],
+	'>', \my $so, '2>', \my $se);
+my $checkpoints = IPC::Run::start(
+	[ 'psql', '-XAtq', '-d', $node->connstr('postgres') ],
+	'<', \('SELECT pg_sleep(0.2); CHECKPOINT; ' x ($storm * 3)),
+	'>', \my $co, '2>', \my $ce);
+sql("ALTER SYSTEM SET archive_command = 'true'; SELECT pg_reload_conf()");
+my ($rounds, $segments, $findings) = (0, 0, '');
+my $t0 = time;
+while (time < $t0 + $storm)
+{
+	my $r = sql("SELECT count(*) || '|' || coalesce(string_agg(w::text, E'\\n') FILTER (WHERE $bad), '') FROM verify_wal_directory(workers => 0) w");
+	my ($n, $found) = split /\|/, $r, 2;
+	$rounds++;
+	$segments += $n;
+	$findings .= $found // '';
+	$found = sql("SELECT coalesce(string_agg(w::text, E'\\n') FILTER (WHERE $bad), '') FROM verify_wal_range(pg_current_wal_flush_lsn() - 2000000) w");
+	$findings .= $found;
+}
+$pgbench->finish;
+$checkpoints->kill_kill;
+is($findings, '', "storm: $rounds rounds over $segments segments, nothing reported");
+
+# --- removed while the folder is read ----------------------------------------
+
+my $many = PostgreSQL::Test::Utils::tempdir();
+my ($whole) = sort glob("$archive/0*");
+link $whole, sprintf("$many/00000001%08X%08X", $_ / 4096, $_ % 4096) foreach 1 .. 3000;
+my $reader = IPC::Run::start(
+	[
+		'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c',
+		"SELECT count(*) > 0 FROM verify_wal_directory('$many') WHERE status = 'removed_during_scan'"
+	],
+	'>', \my $ro, '2>', \my $re);
+$node->poll_query_until('postgres',
+	"SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE '%removed_during_scan%' AND pid <> pg_backend_pid()");
+sleep 0.05;
+unlink sprintf("$many/00000001%08X%08X", $_ / 4096, $_ % 4096) foreach 2900 .. 3000;
+$reader->finish;
+is($ro, "t\n", 'removed while the folder is read');
+
+$node->stop;
+done_testing();

@@ -1,0 +1,235 @@
+# WAL, damaged: each kind of the catalogue gives its status at its place, and
+# single flipped bits anywhere are reported wherever they mean something.
+use strict;
+use warnings;
+use Accel;
+use AccelWal;
+use File::Copy;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+# flips in all, and the seed that repeats them
+my $flips = $ENV{ACCEL_WAL_FLIPS} // 2000;
+my $seed = $ENV{ACCEL_WAL_SEED} // time;
+
+my $MB = 1024 * 1024;
+my $dir = PostgreSQL::Test::Utils::tempdir();
+my $node = Accel::new_node(
+	'main',
+	extra => ['--wal-segsize=1'],
+	conf => "wal_keep_size = 512MB\nautovacuum = off\nwal_compression = on\n");
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION crc32c_accel');
+
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+
+my $begin = sql('SELECT pg_switch_wal(); SELECT pg_logical_emit_message(true, \'a\', \'b\'); SELECT pg_walfile_name(pg_current_wal_lsn())');
+$begin =~ s/.*\n//s;
+sql(q{
+	CREATE TABLE t (id int PRIMARY KEY, filler text);
+	INSERT INTO t SELECT g, repeat(md5(g::text), 8) FROM generate_series(1, 6000) g;
+	CHECKPOINT;
+	UPDATE t SET filler = filler || 'x' WHERE id % 3 = 0;
+	SELECT pg_switch_wal();
+	SET wal_compression = off;
+	CHECKPOINT;
+	UPDATE t SET filler = reverse(filler);
+	SELECT pg_logical_emit_message(false, 'test', repeat('y', 2500000));
+	SELECT count(pg_logical_emit_message(false, 'test', repeat('z', g))) FROM generate_series(1, 1500) g;
+	SELECT pg_switch_wal();
+	SELECT count(pg_logical_emit_message(false, 'test', repeat('z', g))) FROM generate_series(1, 500) g;
+	SELECT pg_switch_wal()});
+my @names = split /\n/, sql("SELECT segment FROM verify_wal_directory() WHERE status IN ('ok', 'ok_switched') AND segment >= '$begin'");
+copy($node->data_dir . "/pg_wal/$_", "$dir/$_") foreach @names;
+is( sql("SELECT count(*) || ' ' || sum(errors) || ' ' || count(*) FILTER (WHERE status NOT IN ('ok', 'ok_switched')) FROM verify_wal_directory('$dir')"),
+	scalar(@names) . ' 0 0', 'intact');
+
+# Where things are: the second segment, a page within, a record within the page.
+my $name = $names[1];
+my $file = "$dir/$name";
+my $base = AccelWal::number(sql("SELECT start_lsn FROM verify_wal_segment('$name', '$dir')"));
+
+sub first_record
+{
+	my ($page) = @_;
+	my ($info, $rem) = unpack('x2 S x12 L', AccelWal::peek($file, $page, 20));
+	my $at = $page + ($page == 0 ? 40 : 24) + $rem;
+	return int(($at + 7) / 8) * 8;
+}
+# a page whose first record is followed by another one in the same page
+my ($page, $record, $next);
+for ($page = 8192; ; $page += 8192)
+{
+	$record = first_record($page);
+	next if $record > $page + 6000;
+	my $len = unpack('L', AccelWal::peek($file, $record, 4));
+	$next = $record + int(($len + 7) / 8) * 8;
+	# with padding behind it, and some body
+	last if $next < $page + 8000 && $len % 8 != 0 && $len > 40;
+}
+my $len = unpack('L', AccelWal::peek($file, $record, 4));
+
+sub flip
+{
+	my ($path, $offset, $bit) = @_;
+	AccelWal::poke($path, $offset, chr(ord(AccelWal::peek($path, $offset, 1)) ^ (1 << ($bit // 0))));
+	return;
+}
+
+# name, what to do, status, where the first finding is (offset; undef: any)
+my @catalogue = (
+	[ 'one bit in a record\'s header', sub { flip($file, $record + 4) }, 'corrupt', $record ],
+	[ 'one bit in a record\'s body', sub { flip($file, $record + 30) }, 'corrupt', $record ],
+	[ 'one bit in a record\'s CRC', sub { flip($file, $record + 20) }, 'corrupt', $record ],
+	[ 'one bit in a record\'s link', sub { flip($file, $record + 8, 3) }, 'corrupt', $record ],
+	[ 'one bit in a record\'s length', sub { flip($file, $record, 1) }, 'corrupt', $record ],
+	[ 'a huge length', sub { AccelWal::poke($file, $record, pack('L', 0xFFFFFFF0)) }, 'corrupt', $record ],
+	[ 'no such resource manager', sub { AccelWal::poke($file, $record + 17, chr(100)) }, 'corrupt', $record ],
+	[ 'one bit in the padding', sub { flip($file, $record + $len) }, 'corrupt', $record + $len ],
+	[ 'wrong magic', sub { flip($file, $page) }, 'corrupt', $page ],
+	[ 'wrong magic on the first page', sub { flip($file, 0, 5) }, 'corrupt', 0 ],
+	[ 'wrong flags', sub { flip($file, $page + 2, 6) }, 'corrupt', $page ],
+	[ 'wrong timeline', sub { flip($file, $page + 4) }, 'corrupt', $page ],
+	[ 'wrong page address', sub { flip($file, $page + 13) }, 'corrupt', $page ],
+	[ 'wrong segment size', sub { flip($file, 34, 1) }, 'corrupt', 0 ],
+	[ 'wrong block size', sub { flip($file, 37) }, 'corrupt', 0 ],
+	[ 'wrong system', sub { flip($file, 25) }, 'foreign_system', 24 ],
+	[ 'a page of zeros', sub { AccelWal::poke($file, $page, "\0" x 8192) }, 'corrupt', undef ],
+	[ 'zero tail', sub { AccelWal::poke($file, $next, "\0" x ($MB - $next)) }, 'corrupt', $next ],
+	[ 'garbage', sub { AccelWal::poke($file, $page, join('', map { chr(rand 256) } 1 .. 8192)) }, 'corrupt', undef ],
+	[ 'recycled tail', sub { AccelWal::poke($file, $MB / 2, AccelWal::peek("$dir/$names[0]", $MB / 2, $MB / 2)) }, 'corrupt', undef ],
+	[ 'another segment', sub { copy("$dir/$names[2]", $file) }, 'corrupt', 0 ],
+	[ 'truncated within a page', sub { truncate($file, $MB / 2 + 100) }, 'size_mismatch', $MB / 2 + 100 ],
+	[ 'truncated', sub { truncate($file, 16384) }, 'size_mismatch', 16384 ],
+	[ 'empty', sub { truncate($file, 0) }, 'size_mismatch', 0 ],
+	[ 'too long', sub { AccelWal::poke($file, $MB, 'x') }, 'size_mismatch', $MB ],
+	[ 'encrypted', sub { AccelWal::poke($file, 0, join('', map { chr(rand 256) } 1 .. $MB)) }, 'not_verifiable', 0 ],
+	[ 'of PostgreSQL 14', sub { AccelWal::poke($file, $_ * 8192, pack('S', 0xD10D)) foreach 0 .. 127 }, 'unsupported_version', 0 ],
+	[ 'of the future', sub { AccelWal::poke($file, $_ * 8192, pack('S', 0xD1FF)) foreach 0 .. 127 }, 'unsupported_version', 0 ],
+	[ 'of the other byte order', sub { AccelWal::poke($file, $_ * 8192, scalar reverse(AccelWal::peek($file, $_ * 8192, 2))) foreach 0 .. 127 }, 'unsupported_version', 0 ],
+);
+
+foreach my $row (@catalogue)
+{
+	my ($title, $mutilate, $status, $offset) = @$row;
+	copy($file, "$dir/saved");
+	$mutilate->();
+	my $found = sql("SELECT status || ' ' || errors || ' ' || coalesce(first_error_lsn - '0/0', 0) - $base FROM verify_wal_segment('$name', '$dir')");
+	my ($s, $errors, $at) = split / /, $found;
+	is($s, $status, "$title: $status");
+	is($at, $offset, "$title: at its place") if defined $offset;
+	is(sql("SELECT count(*) FROM wal_findings('$name', '$dir', 10000)"), $errors, "$title: $errors findings");
+	is(sql("SELECT count(*) FROM verify_wal_directory('$dir') WHERE status NOT LIKE 'ok%' AND segment NOT IN ('$names[0]', '$name', '$names[2]')"),
+		0, "$title: nothing elsewhere");
+	copy("$dir/saved", $file);
+	unlink "$dir/saved";
+}
+is(sql("SELECT count(*) FROM verify_wal_directory('$dir') WHERE status LIKE 'ok%'"), scalar(@names), 'healed');
+
+# one bit: exactly one finding, and the rest of the segment is verified
+flip($file, $record + 30);
+is( sql("SELECT errors || ' ' || skipped_bytes || ' ' || bytes_verified FROM verify_wal_segment('$name', '$dir')"),
+	'1 ' . ($next - $record) . ' ' . ($MB - ($next - $record)),
+	'one bit costs one record, the others are verified');
+flip($file, $record + 30);
+
+# another version's log, were it whole: only the magic differs
+foreach my $version ([ 15, 0xD110 ], [ 16, 0xD113 ], [ 17, 0xD116 ], [ 18, 0xD118 ])
+{
+	my $other = PostgreSQL::Test::Utils::tempdir();
+	copy($file, "$other/$name");
+	AccelWal::poke("$other/$name", $_ * 8192, pack('S', $version->[1])) foreach 0 .. 127;
+	is(sql("SELECT server_version || ' ' || errors || ' ' || (status LIKE 'ok%') FROM verify_wal_segment('$name', '$other')"),
+		"$version->[0] 0 true", "log of PostgreSQL $version->[0]");
+}
+
+# --- names and kinds of files -------------------------------------------------
+
+my $odd = PostgreSQL::Test::Utils::tempdir();
+copy("$dir/$names[$_]", "$odd/$names[$_]") foreach 0 .. $#names;
+rename "$odd/$names[1]", "$odd/$names[1].partial";
+unlink "$odd/$names[2]";
+rename "$odd/$names[3]", "$odd/$names[3].gz";
+unlink "$odd/$names[4]";
+mkdir "$odd/$names[4]";
+copy("$dir/$names[0]", "$odd/000000010000000000000FFF");
+open(my $noise, '>', "$odd/$names[0].00000028.backup"); close $noise;
+is( sql("SELECT string_agg(status, ' ') FROM (SELECT status FROM verify_wal_directory('$odd', last_segment => '$names[4]') LIMIT 5) s"),
+	'ok partial missing not_verifiable not_verifiable', 'partial, missing, compressed, a folder')
+  or diag(sql("SELECT segment, status FROM verify_wal_directory('$odd', last_segment => '$names[4]')"));
+is( sql("SELECT status FROM verify_wal_directory('$odd') WHERE segment LIKE '%FFF'"),
+	'corrupt', 'a segment under another name');
+cmp_ok(sql("SELECT count(*) FROM verify_wal_directory('$odd')"), '<', 1100, 'a long gap is cut short');
+my ($ret, $stdout, $stderr) = $node->psql('postgres', "SELECT verify_wal_segment('$names[4]', '$odd')");
+like($stderr, qr/is not a regular file/, 'a folder named as a segment');
+system('mkfifo', "$odd/$names[5]x");
+unlink "$odd/$names[5]";
+rename "$odd/$names[5]x", "$odd/$names[5]";
+($ret, $stdout, $stderr) = $node->psql('postgres', "SET statement_timeout = '5s'; SELECT verify_wal_segment('$names[5]', '$odd')");
+like($stderr, qr/is not a regular file/, 'a FIFO');
+
+# shuffled: every file under its neighbour's name
+my $shuffled = PostgreSQL::Test::Utils::tempdir();
+copy("$dir/$names[$_]", "$shuffled/" . $names[ ($_ + 1) % @names ]) foreach 0 .. $#names;
+is(sql("SELECT string_agg(DISTINCT status || errors, ' ') FROM verify_wal_directory('$shuffled')"),
+	'corrupt1', 'shuffled: one finding a file');
+
+# of another cluster
+my $stranger = Accel::new_node('stranger', extra => ['--wal-segsize=64']);
+$stranger->start;
+$stranger->safe_psql('postgres', 'CREATE EXTENSION crc32c_accel');
+is( $stranger->safe_psql('postgres', "SELECT string_agg(DISTINCT status || errors, ' ') FROM verify_wal_directory('$dir')"),
+	'foreign_system1', 'foreign: one finding a file, and the records are judged');
+$stranger->safe_psql('postgres', q{CREATE TABLE t AS SELECT g, repeat('x', 300) FROM generate_series(1, 20000) g; SELECT pg_switch_wal()});
+is( $stranger->safe_psql('postgres', "SELECT count(*) FILTER (WHERE status = 'ok_switched') > 0, sum(errors) FROM verify_wal_directory()"),
+	't|0', 'segments of 64 MB');
+is( sql("SELECT count(*) FILTER (WHERE status = 'foreign_system') > 0, max(errors) FROM verify_wal_directory('" . $stranger->data_dir . "/pg_wal')"),
+	't|1', 'segments of 64 MB read by a server with 1 MB');
+$stranger->stop;
+
+# --- single flipped bits --------------------------------------------------------
+
+# A flip in the first segment's head or the last one's end has no neighbour that
+# would show it: these two stay out.  Each flip is undone together with the next.
+note("seed $seed");
+my $inner = join(', ', map { "'$_'" } @names[ 1 .. $#names - 1 ]);
+my $report = sql(qq{
+	SET client_min_messages = error;
+	CREATE TABLE flips (segment text, at int, bit int, status text, errors int);
+	CREATE TABLE bytes AS SELECT s AS segment, pg_read_binary_file('$dir/' || s) AS data FROM unnest(ARRAY[$inner]) s;
+	DO \$\$
+	DECLARE
+		names text[] := ARRAY[$inner];
+		undo text := 'true';
+		seg text; at int; bit int; old int; v record;
+	BEGIN
+		PERFORM setseed($seed % 100000 / 100000.0);
+		FOR i IN 1..$flips LOOP
+			seg := names[1 + floor(random() * array_length(names, 1))];
+			-- every tenth in a page header, which are rare
+			at := floor(random() * $MB);
+			IF i % 10 = 0 THEN at := at / 8192 * 8192 + at % 24; END IF;
+			bit := floor(random() * 8);
+			SELECT get_byte(data, at) INTO old FROM bytes WHERE segment = seg;
+			EXECUTE format('COPY (SELECT 1 WHERE false) TO PROGRAM %L', undo || format('; printf ''\\%s'' | dd of=$dir/%s bs=1 seek=%s conv=notrunc status=none',
+				lpad((((old # (1 << bit)) >> 6) & 7)::text || (((old # (1 << bit)) >> 3) & 7)::text || ((old # (1 << bit)) & 7)::text, 3, '0'), seg, at));
+			undo := format('printf ''\\%s'' | dd of=$dir/%s bs=1 seek=%s conv=notrunc status=none',
+				((old >> 6) & 7)::text || ((old >> 3) & 7)::text || (old & 7)::text, seg, at);
+			SELECT * INTO v FROM verify_wal_segment(seg, '$dir');
+			INSERT INTO flips VALUES (seg, at, bit, v.status, v.errors);
+		END LOOP;
+		EXECUTE format('COPY (SELECT 1 WHERE false) TO PROGRAM %L', undo);
+	END \$\$;
+	SELECT count(*) FROM flips;
+});
+is($report, $flips, "$flips flips");
+my $removable = sql('SELECT count(*) FROM flips WHERE at % 8192 = 2 AND bit = 2');
+is( sql(q{SELECT string_agg(f::text, ' ') FROM flips f WHERE errors = 0 AND NOT (at % 8192 = 2 AND bit = 2)}),
+	'', "every flip is reported but those of the removable-backup flag ($removable)");
+is( sql(q{SELECT count(*) FROM flips WHERE errors > 0 AND status LIKE 'ok%' OR errors = 0 AND status NOT LIKE 'ok%'}),
+	0, 'status and findings agree');
+cmp_ok(sql('SELECT count(*) FROM flips WHERE errors > 1'), '<=', $flips / 100, 'nearly always one finding');
+is(sql("SELECT count(*) FROM verify_wal_directory('$dir') WHERE status LIKE 'ok%'"), scalar(@names), 'intact again');
+
+$node->stop;
+done_testing();

@@ -1,0 +1,132 @@
+# WAL of a standby, through promotion, and in an archive with two timelines.
+use strict;
+use warnings;
+use Accel;
+use AccelWal;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $MB = 1024 * 1024;
+my $archive = PostgreSQL::Test::Utils::tempdir();
+my $primary = Accel::new_node(
+	'primary',
+	allows_streaming => 1,
+	extra => ['--wal-segsize=1'],
+	conf => qq{
+wal_keep_size = 512MB
+autovacuum = off
+archive_mode = on
+archive_command = 'test ! -f "$archive/%f" && cp "%p" "$archive/%f"'
+});
+$primary->start;
+$primary->safe_psql('postgres', 'CREATE EXTENSION crc32c_accel; CREATE TABLE t (id int, filler text)');
+$primary->backup('base');
+
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'base', has_streaming => 1);
+Accel::configure($standby);
+$standby->start;
+
+my $bad = q{status NOT IN ('ok', 'ok_switched', 'ok_end_of_wal', 'recycled', 'unused', 'partial') OR errors > 0};
+
+sub nothing_reported
+{
+	my ($node, $call, $title) = @_;
+	is($node->safe_psql('postgres', "SELECT string_agg(w::text, E'\\n') FROM $call w WHERE $bad"),
+		'', $title);
+	return;
+}
+
+sub statuses
+{
+	my ($node, $call) = @_;
+	return $node->safe_psql('postgres',
+		"SELECT string_agg(substr(segment, 8, 1) || '/' || substr(segment, 23) || ' ' || status, ', ') FROM $call WHERE status NOT IN ('recycled', 'unused')");
+}
+
+$primary->safe_psql('postgres', q{
+	INSERT INTO t SELECT g, repeat('x', 200) FROM generate_series(1, 20000) g;
+	SELECT pg_switch_wal();
+	INSERT INTO t SELECT g, repeat('y', 200) FROM generate_series(1, 2000) g});
+$primary->wait_for_catchup($standby);
+
+# --- streaming ---------------------------------------------------------------
+
+nothing_reported($standby, 'verify_wal_directory()', 'standby: nothing reported');
+is( $standby->safe_psql('postgres',
+		q{SELECT end_lsn >= pg_last_wal_replay_lsn() - 1000 FROM verify_wal_directory() WHERE status = 'ok_end_of_wal'}),
+	't', 'standby: the log ends where it was replayed to');
+is( $standby->safe_psql('postgres',
+		"SELECT count(*) FROM verify_wal_range((SELECT min(start_lsn) FROM verify_wal_directory() WHERE status LIKE 'ok%'))"),
+	$standby->safe_psql('postgres', "SELECT count(*) FROM verify_wal_directory() WHERE status LIKE 'ok%'"),
+	'standby: a range up to the end');
+is( $standby->safe_psql('postgres', q{SELECT count(*) FROM verify_wal_directory() WHERE status = 'ok' AND skipped_bytes > 0}),
+	0, 'standby: nothing skipped');
+
+# received, but held back from replay
+$standby->safe_psql('postgres', 'SELECT pg_wal_replay_pause()');
+$primary->safe_psql('postgres', q{INSERT INTO t SELECT g, repeat('z', 200) FROM generate_series(1, 12000) g});
+$primary->wait_for_catchup($standby, 'write', $primary->lsn('flush'));
+nothing_reported($standby, 'verify_wal_directory()', 'replay paused: nothing reported');
+is( $standby->safe_psql('postgres',
+		q{SELECT max(end_lsn) >= pg_last_wal_receive_lsn() FROM verify_wal_directory() WHERE status LIKE 'ok%'}),
+	't', 'replay paused: judged up to what was received');
+$standby->safe_psql('postgres', 'SELECT pg_wal_replay_resume()');
+$primary->wait_for_catchup($standby);
+
+# --- promotion ---------------------------------------------------------------
+
+$standby->promote;
+$standby->safe_psql('postgres', q{INSERT INTO t SELECT g, 'new timeline' FROM generate_series(1, 3000) g});
+nothing_reported($standby, 'verify_wal_directory()', 'promoted: nothing reported');
+my $list = statuses($standby, 'verify_wal_directory()');
+like($list, qr{2/.. ok_end_of_wal$}, 'promoted: the log ends on the new timeline');
+like($list, qr{1/\w\w(?:\.partial partial| ok_end_of_wal|), 2/},
+	'promoted: the old timeline ends where it was left');
+is( $standby->safe_psql('postgres',
+		q{SELECT max(end_lsn) BETWEEN (SELECT pg_current_wal_flush_lsn()) - 10000 AND pg_current_wal_insert_lsn() FROM verify_wal_directory() WHERE timeline = 2 AND status LIKE 'ok%'}),
+	't', 'promoted: up to the flush position');
+my $copy = PostgreSQL::Test::Utils::tempdir();
+AccelWal::copy_files($standby->data_dir . '/pg_wal', $copy);
+mkdir "$copy/archive_status";
+nothing_reported($standby, "verify_wal_directory('$copy')", 'copy of the new pg_wal: nothing reported');
+my $start = $standby->safe_psql('postgres',
+	"SELECT min(start_lsn) FROM verify_wal_directory('$copy') WHERE timeline = 2 AND status LIKE 'ok%'");
+is( AccelWal::number($standby->safe_psql('postgres',
+			"SELECT max(end_lsn) FROM verify_wal_directory('$copy') WHERE timeline = 2 AND status LIKE 'ok%'")),
+	AccelWal::waldump_end($standby, $copy, $start, 2, $MB),
+	'copy of the new pg_wal: it ends where pg_waldump stops');
+
+# --- an archive with both ----------------------------------------------------
+
+$standby->safe_psql('postgres', 'SELECT pg_switch_wal(); CHECKPOINT');
+$standby->poll_query_until('postgres',
+	q{SELECT last_archived_wal LIKE '00000002%' FROM pg_stat_archiver WHERE last_archived_wal NOT LIKE '%history'});
+nothing_reported($standby, "verify_wal_directory('$archive')", 'archive of two timelines: nothing reported');
+my $archived = statuses($standby, "verify_wal_directory('$archive')");
+like($archived, qr{1/\w\w ok.*2/\w\w ok}, 'archive of two timelines: both there');
+my $switch = $standby->safe_psql('postgres',
+	"SELECT min(segment) FROM verify_wal_directory('$archive') WHERE timeline = 2");
+is($standby->safe_psql('postgres', "SELECT head_bytes FROM verify_wal_segment('$switch', '$archive')"),
+	0, 'the record over the border between timelines is checked');
+
+# the first page of the new timeline's first segment belongs to the old one
+AccelWal::poke("$archive/$switch", 4, pack('L', 2));
+is( $standby->safe_psql('postgres', "SELECT status || ' ' || file_offset FROM wal_findings('$switch', '$archive')"),
+	'corrupt 0', 'a timeline too new before the switch');
+AccelWal::poke("$archive/$switch", 4, pack('L', 1));
+like($standby->safe_psql('postgres', "SELECT status || errors FROM verify_wal_segment('$switch', '$archive')"),
+	qr/^ok(_switched)?0$/, 'and right again');
+
+# a gap
+my @ones = split /\n/, $standby->safe_psql('postgres', "SELECT segment FROM verify_wal_directory('$archive') WHERE timeline = 1 AND segment !~ 'partial'");
+unlink "$archive/$ones[2]";
+is( $standby->safe_psql('postgres', "SELECT segment || ' ' || status || ' ' || errors FROM verify_wal_directory('$archive') WHERE status = 'missing'"),
+	"$ones[2] missing 0", 'a gap');
+is( $standby->safe_psql('postgres', "SELECT head_bytes > 0 OR records > 0 FROM verify_wal_segment('$ones[3]', '$archive')"),
+	't', 'the segment behind a gap is judged');
+
+$standby->stop;
+$primary->stop;
+done_testing();

@@ -1,0 +1,82 @@
+# AccelWal.pm: what the TAP tests of WAL share.
+package AccelWal;
+
+use strict;
+use warnings;
+use File::Copy;
+use IPC::Run ();
+use PostgreSQL::Test::Utils;
+
+# LSN in text to a number and back.
+sub number
+{
+	my ($lsn) = @_;
+	my ($high, $low) = split m{/}, $lsn;
+	return hex($high) * 2**32 + hex($low);
+}
+
+# Where a record ends that starts at lsn and has len bytes: page headers lie
+# between, and the next record is aligned.
+sub record_end
+{
+	my ($lsn, $len, $segment_size) = @_;
+	while (1)
+	{
+		my $room = 8192 - $lsn % 8192;
+		return int(($lsn + $len + 7) / 8) * 8 if $len <= $room;
+		$len -= $room;
+		$lsn += $room;
+		$lsn += $lsn % $segment_size == 0 ? 40 : 24;
+	}
+}
+
+# Where the log in a folder ends for pg_waldump, which reads from lsn on: behind
+# the last record that it shows.
+sub waldump_end
+{
+	my ($node, $folder, $lsn, $timeline, $segment_size) = @_;
+	my ($out, $err);
+	IPC::Run::run([ $node->installed_command('pg_waldump'),
+			'-p', $folder, '-s', $lsn, '-t', $timeline ], '>', \$out, '2>', \$err);
+	$out =~ m{len \(rec/tot\):\s*\d+/\s*(\d+),.*lsn: ([0-9A-F]+/[0-9A-F]+), prev [^\n]*?desc: (\S+)[^\n]*\n\z}
+	  or die "pg_waldump shows nothing: $err";
+	my ($len, $at, $what) = ($1, number($2), $3);
+	return int($at / $segment_size + 1) * $segment_size if $what eq 'SWITCH';
+	return record_end($at, $len, $segment_size);
+}
+
+# Copies a folder's files (not its folders).
+sub copy_files
+{
+	my ($from, $to) = @_;
+	mkdir $to;
+	foreach my $file (glob("$from/*"))
+	{
+		copy($file, $to) if -f $file;
+	}
+	return;
+}
+
+# Writes bytes into a file at an offset.
+sub poke
+{
+	my ($path, $offset, $bytes) = @_;
+	open(my $file, '+<:raw', $path) or die "$path: $!";
+	seek($file, $offset, 0);
+	print $file $bytes;
+	close $file;
+	return;
+}
+
+sub peek
+{
+	my ($path, $offset, $len) = @_;
+	my $bytes;
+	open(my $file, '<:raw', $path) or die "$path: $!";
+	seek($file, $offset, 0);
+	read($file, $bytes, $len);
+	close $file;
+	return $bytes;
+}
+
+1;
