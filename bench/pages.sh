@@ -1,0 +1,117 @@
+#!/bin/sh
+# pages.sh [--pg-config PATH] [--size SMALL|MEDIUM|LARGE|BYTES] [--out DIR]
+#
+# Verifying a table, beside everything else that reads it: pg_checksums --check
+# (on a copy, for it needs the server stopped), a bare pread() loop, amcheck's
+# verify_heapam, pageinspect's page_checksum over get_raw_page, SELECT count(*).
+# Warm: from the page cache.  Cold: its pages dropped from there, beside dd.
+# --size is the table's.  Everything is found clean before it is timed, and
+# interleaved.
+set -eu
+# shellcheck source=bench/lib.sh
+. "$(dirname "$0")/lib.sh"
+bench_begin pages "$@"
+bench_need $((3 * size_bytes + 1000000000)) $((2 * size_bytes + 500000000))
+
+runs=7
+bench_stage
+cc -O2 -o "$scratch/read_loop" "$top/bench/read_loop.c" || bench_fail "no C compiler"
+bench_cluster main --data-checksums "shared_buffers = 64MB
+fsync = off
+max_wal_size = 200GB
+autovacuum = off
+max_parallel_workers_per_gather = 0"
+bench_start main
+bench_sql "CREATE EXTENSION crc32c_accel"
+bench_sql "CREATE EXTENSION pageinspect" || bench_log "no pageinspect"
+bench_sql "CREATE EXTENSION amcheck" || bench_log "no amcheck"
+bench_log "making a table of $size_bytes bytes"
+bench_sql "CREATE TABLE t AS SELECT g AS id, repeat(md5(g::text), 28) AS filler
+	FROM generate_series(1, $((size_bytes / 1024))) g"
+bench_sql "VACUUM t"
+bench_sql "CHECKPOINT"
+filenode=$(bench_sql "SELECT pg_relation_filenode('t')")
+paths=$(bench_sql "SELECT path FROM relation_segments('t') WHERE fork = 'main' AND bytes > 0")
+bytes=$(bench_sql "SELECT sum(bytes) FROM relation_segments('t') WHERE fork = 'main'")
+all_bytes=$(bench_sql "SELECT sum(bytes) FROM relation_segments('t')")
+files=
+for path in $paths; do files="$files $(bench_data main)/$path"; done
+bench_note table "$bytes bytes"
+bench_note page_kernel "$(bench_sql "SELECT kernel FROM checksum_kernels() WHERE algorithm = 'page' AND selected")"
+
+# pg_checksums needs a server that was shut down: a copy of one
+bench_stop main
+as_user cp -r "$(bench_data main)" "$scratch/copy.data"
+bench_start main
+
+[ "$(bench_sql "SELECT count(*) FROM verify_relation_checksums('t')")" = 0 ] || bench_fail "the table is not clean"
+as_user "$bindir/pg_checksums" --check -f "$filenode" -D "$scratch/copy.data" >/dev/null ||
+	bench_fail "pg_checksums finds something"
+
+# Seconds of one statement, as psql sees them, without the session's start.
+sql_seconds()	# SQL
+{
+	bench_client "$bindir/psql" -XAtq -v ON_ERROR_STOP=1 -c "LOAD 'crc32c_accel'" -c '\timing on' -c "$1" |
+		awk '$1 == "Time:" {s = $2 / 1000} END {printf "%.6f\n", s}'
+}
+
+row()	# CASE VARIANT RUN SECONDS BYTES
+{
+	bench_row "$1" "$2" elapsed s "$3" "$4"
+	bench_row "$1" "$2" rate GB/s "$3" "$(echo "$5 $4" | awk '{printf "%.3f", $1 / $2 / 1e9}')"
+}
+
+run_ours()	# CASE RUN WORKERS VARIANT
+{
+	row "$1" "$4" "$2" "$(sql_seconds "SELECT * FROM verify_relation_summary('t', 'main', workers => $3)")" "$bytes"
+}
+
+run_sql()	# CASE VARIANT RUN SQL
+{
+	row "$1" "$2" "$3" "$(sql_seconds "$4")" "$bytes"
+}
+
+has()	# FUNCTION
+{
+	[ "$(bench_sql "SELECT count(*) FROM pg_proc WHERE proname = '$1'")" -gt 0 ]
+}
+
+# shellcheck disable=SC2086	# a list of files
+cat $files >/dev/null
+for run in $(bench_runs $runs); do
+	run_ours warm "$run" 0 verify_relation_summary
+	# shellcheck disable=SC2086
+	row warm "pread loop" "$run" "$(bench_client "$scratch/read_loop" 131072 $files)" "$bytes"
+	bench_timed bench_client "$bindir/pg_checksums" --check -f "$filenode" -D "$scratch/copy.data" >/dev/null
+	row warm "pg_checksums --check" "$run" "$elapsed" "$all_bytes"
+	run_ours warm "$run" 2 "verify_relation_summary 2 workers"
+	run_sql warm "SELECT count(*)" "$run" "SELECT count(*) FROM t"
+	if has get_raw_page && [ "$run" -le 3 ]; then
+		run_sql warm "page_checksum(get_raw_page)" "$run" \
+			"SELECT count(page_checksum(get_raw_page('t', b::int), b::int)) FROM generate_series(0, $bytes / 8192 - 1) b"
+	fi
+	if has verify_heapam && [ "$run" -le 3 ]; then
+		run_sql warm verify_heapam "$run" "SELECT count(*) FROM verify_heapam('t')"
+	fi
+	bench_log "warm: run $run of $runs"
+done
+has get_raw_page || bench_missing warm "page_checksum(get_raw_page)" "no pageinspect here"
+has verify_heapam || bench_missing warm verify_heapam "no amcheck here"
+
+# shellcheck disable=SC2086
+for run in $(bench_runs 5); do
+	"$scratch/read_loop" drop $files >/dev/null
+	seconds=$(sh -c 'start=$(date +%s%N); for f; do dd if="$f" of=/dev/null bs=128k 2>/dev/null; done
+		echo $(($(date +%s%N) - start))' sh $files | awk '{printf "%.6f", $1 / 1e9}')
+	row cold "dd bs=128k" "$run" "$seconds" "$bytes"
+	"$scratch/read_loop" drop $files >/dev/null
+	run_ours cold "$run" 0 verify_relation_summary
+	bench_log "cold: run $run of 5"
+done
+bench_stop main
+
+awk -F, '$4 == "elapsed" {key = $2 "," $3; if (!(key in best) || $7 < best[key]) best[key] = $7}
+	$4 == "rate" {key = $2 "," $3; if ($7 > rate[key]) rate[key] = $7}
+	END {for (key in rate) {split(key, k, ","); base = rate[k[1] ",verify_relation_summary"]
+		printf "%s %-34s %8.3f s %7.3f GB/s   verify_relation_summary: %5.2f times\n", k[1], k[2], best[key], rate[key], base / rate[key]}}' \
+	"$bench_csv" | sort | while read -r line; do bench_log "$line"; done
