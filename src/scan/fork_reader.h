@@ -21,7 +21,6 @@ typedef struct ForkReader
 	char	   *buffer;			/* SCAN_PIECE_BLOCKS blocks, aligned for I/O */
 	int			fd;				/* of the open segment; -1: none */
 	BlockNumber segment;		/* its number */
-	BlockNumber advised;		/* read-ahead was asked for up to here */
 	int			error;			/* errno of the last read; 0: none */
 	char		message[SCAN_MESSAGE_SIZE]; /* in words */
 } ForkReader;
@@ -34,13 +33,6 @@ extern void fork_reader_close(ForkReader *reader);
  * is none).
  */
 extern bool fork_reader_open(ForkReader *reader, BlockNumber blkno);
-
-/*
- * Asks for blocks from blkno on, below end (of the open segment), to be read
- * ahead.
- */
-extern void fork_reader_advise(ForkReader *reader, BlockNumber blkno,
-							   BlockNumber end);
 
 /*
  * Reads up to nblocks blocks of the open segment into dst and returns how

@@ -458,7 +458,6 @@ scan_piece(RangeScan *scan, BlockNumber blkno, BlockNumber end)
 	}
 	if (scan->sink->before)
 		scan->sink->before(scan->sink, (int64) wanted * BLCKSZ);
-	fork_reader_advise(&scan->reader, blkno, limit);
 	got = fork_reader_read(&scan->reader, blkno, wanted, scan->reader.buffer);
 	if (got > 0)
 	{

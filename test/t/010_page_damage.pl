@@ -152,8 +152,8 @@ sub path
 	my ($relation, $fork) = @_;
 	return $paths{"$relation.$fork"} //= $node->data_dir . '/'
 	  . $node->safe_psql('postgres',
-		"SELECT path FROM relation_segments('$relation') WHERE fork = '$fork' AND segment = 0"
-	  );
+		"SELECT pg_relation_filepath('$relation')"
+	  ) . ($fork eq 'main' ? '' : "_$fork");
 }
 
 sub page
