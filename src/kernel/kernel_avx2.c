@@ -59,7 +59,7 @@ static const int16_t whole_offsets[SHORT_WHOLE + 1][SHORT_WHOLE] = {
 #define FEW(reg, p, n) crc32c_instructions(reg, p, n)
 #define REDUCE(w, s) reduce_crc32c(w, s)
 #define FUSED_WORDS 4
-#define FUSED_MOST 512
+#define FUSED_MOST 256
 #define FUSED_FROM 1024
 #define INSTRUCTIONS_MOST 64
 #include "fold_x86.inc.h"
