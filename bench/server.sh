@@ -8,6 +8,7 @@
 # wide rows; prepared transactions; pgbench; crash recovery of the same WAL.  Then
 # the share of CPU that the CRC takes.  A gain within the spreads is called noise.
 #
+#	RUNS=n				rounds (default 5)
 #	BACKUPS_A_YEAR=n	the schedule behind "saved a year" (default 365)
 #	ONLY="blackhole directory work recovery share"	some of these cases only
 set -eu
@@ -17,7 +18,7 @@ bench_begin server "$@"
 bench_need $((6 * size_bytes + 1000000000)) $((size_bytes + 600000000))
 
 backups_a_year=${BACKUPS_A_YEAR:-365}
-runs=5 seconds=1
+runs=${RUNS:-5} seconds=1
 [ "$size_bytes" -lt 1000000000 ] || seconds=20
 only=${ONLY:-blackhole directory work recovery share}
 quarter_mb=$((size_bytes / 4 / 1048576))
@@ -95,18 +96,38 @@ backup_verified()	# VARIANT: the stock tools accept it, and find the damage
 	rm -rf "$scratch/backup"
 }
 
+# Ticks of CPU of all children that the postmaster has reaped.
+reaped()
+{
+	sed 's/^.*) //' "/proc/$(head -1 "$(bench_data main)/postmaster.pid")/stat" | awk '{print $14 + $15}'
+}
+
+# Until the server has only its own processes, and the CPU of those that went has
+# been counted: the ticks are not (any more) the number given.
+settle()	# [TICKS]
+{
+	for _ in $(bench_runs 250); do
+		if [ "$(bench_pids main | wc -l)" -le "$processes" ] && [ "$(reaped)" != "${1:-}" ]; then
+			return 0
+		fi
+		sleep 0.02
+	done
+}
+
 backup()	# CASE VARIANT OPTIONS...
 {
 	case=$1 variant=$2
 	shift 2
-	before=$(bench_cluster_cpu main)
+	settle
+	before=$(reaped)
 	bench_timed bench_client "$bindir/pg_basebackup" --checkpoint=fast -X none --no-sync "$@" >"$scratch/backup.log" 2>&1 || {
 		cat "$scratch/backup.log" >&2
 		bench_fail "pg_basebackup failed"
 	}
 	bench_row "$case" "$variant" elapsed s "$run" "$elapsed"
+	settle "$before"
 	bench_row "$case" "$variant" "server CPU" s "$run" \
-		"$(echo "$before $(bench_cluster_cpu main)" | awk '{printf "%.2f", $2 - $1}')"
+		"$(echo "$before $(reaped)" | awk -v hz="$(getconf CLK_TCK)" '{printf "%.2f", ($2 - $1) / hz}')"
 	rm -rf "$scratch/backup"
 }
 
@@ -119,7 +140,7 @@ backups_of()	# MB
 		switch $variant
 		bench_client "$bindir/pg_basebackup" --checkpoint=fast -X none --target=blackhole >/dev/null 2>&1
 	done
-	for run in $(bench_runs $runs); do
+	for run in $(bench_runs "$runs"); do
 		for variant in $(order); do
 			switch "$variant"
 			if wanted blackhole; then
@@ -141,6 +162,8 @@ database_mb()
 
 run_backups()
 {
+	sleep 0.5
+	processes=$(bench_pids main | wc -l)
 	grow small "$quarter_mb"
 	for variant in off on; do
 		switch $variant
@@ -231,7 +254,7 @@ work_once()	# VARIANT
 run_work()
 {
 	bench_log "updates, COPY, prepared transactions, pgbench"
-	for run in 0 $(bench_runs $runs); do
+	for run in 0 $(bench_runs "$runs"); do
 		for variant in $(order); do
 			work_once "$variant"
 		done
