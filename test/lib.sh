@@ -102,7 +102,7 @@ debian_mirror()
 apt_transport()
 {
 	apt-config dump --format '%F "%v";%n' Acquire::http Acquire::https |
-		grep -v '""'
+		grep -v '""' || true
 }
 
 # The Debian release that packages a major version.
