@@ -109,7 +109,8 @@ regress_jobs()
 		server_job regress "$native" "crc32c/$best page/$page" \
 			"KERNEL=$best PAGE_KERNEL=$page" regress
 	done
-	server_job regress "$native" "without bitcode" "BUILD=with_llvm=no" regress
+	server_job regress "$native" "without bitcode, with our assertions" \
+		"BUILD='with_llvm=no COPT=-DUSE_ASSERT_CHECKING'" regress
 	for version in $others; do
 		server_job regress "$version" "best kernels" "" regress
 		server_job regress "$version" "crc32c/slicing8 page/portable" \
@@ -146,6 +147,7 @@ for part in $parts; do
 			;;
 		fuzz) script_job fuzz host "fuzz targets" test/fuzz/run.sh $long ;;
 		matrix)
+			server_job matrix 18 "ASan and UBSan in the server" "SANITIZE=1" regress
 			for script in "$top"/test/matrix/*.sh; do
 				[ "${script##*/}" != lib.sh ] || continue
 				script_job matrix host "$(basename "$script" .sh)" \

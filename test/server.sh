@@ -9,6 +9,7 @@
 #
 #	KERNEL=name PAGE_KERNEL=name	force kernels in every server (regress)
 #	BUILD="with_llvm=no ..."		more arguments for make
+#	SANITIZE=1						module built with ASan and UBSan (17 and 18)
 #	PROVE_FLAGS=-v					arguments for prove (pgtap, tap)
 #	LONG=1							tests take their long form
 #	KEEP=1							leave the scratch folder
@@ -27,6 +28,7 @@ libdir=$("$pg_config" --pkglibdir)
 sharedir=$("$pg_config" --sharedir)
 pgxs=$(dirname "$(dirname "$("$pg_config" --pgxs)")")
 server_running=
+preload=
 
 cleanup()
 {
@@ -46,9 +48,11 @@ as_user()	# runs a command as an unprivileged user: servers refuse root
 	if [ "$(id -u)" = 0 ]; then
 		chown -R "$user" "$scratch"
 		setpriv --reuid="$user" --regid="$(id -g "$user")" --clear-groups \
-			env HOME="$scratch" USER="$user" "$@"
+			env HOME="$scratch" USER="$user" ${preload:+LD_PRELOAD="$preload"} \
+			ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 "$@"
 	else
-		"$@"
+		env ${preload:+LD_PRELOAD="$preload"} \
+			ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 "$@"
 	fi
 }
 
@@ -61,8 +65,16 @@ stage_extension()
 		Makefile README.md crc32c_accel.control sql src expected test) |
 		(cd "$scratch/tree" && tar xf -)
 	cd "$scratch/tree"
+	# Nothing frees what a backend allocates at start: no leak detection.  The
+	# server itself is not instrumented, so the run-time library comes first.
+	if [ -n "${SANITIZE:-}" ]; then
+		BUILD="${BUILD:-} with_llvm=no"
+		preload=$(gcc -print-file-name=libasan.so)
+		set -- PG_CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined' \
+			PG_LDFLAGS='-fsanitize=address,undefined'
+	fi
 	# shellcheck disable=SC2086	# BUILD holds several arguments
-	make -s -j"$(nproc)" PG_CONFIG="$pg_config" ${BUILD:-} install \
+	make -s -j"$(nproc)" PG_CONFIG="$pg_config" ${BUILD:-} "$@" install \
 		DESTDIR="$stage" >"$scratch/build.log" 2>&1 || {
 		cat "$scratch/build.log" >&2
 		exit 1
