@@ -52,6 +52,7 @@ judge()	# name, output, pattern that the features must match, page kernel
 	features=$(sed -n 's/^probe: features//p' "$2.probe")
 	page=$(sed -n 's/^probe: selected page\///p' "$2.probe")
 	failures=$(sed -n 's/^probe: failures //p' "$2.probe")
+	# shellcheck disable=SC2254	# patterns
 	case "$features:$page:$failures" in
 		$3:$4:0) echo "ok    $1: page/$page;$features" ;;
 		*)
@@ -64,7 +65,6 @@ judge()	# name, output, pattern that the features must match, page kernel
 
 boot "$scratch/with"
 boot "$scratch/without" clearcpuid=156
-# shellcheck disable=SC2254	# patterns
 judge "Haswell, AVX enabled by the system" "$scratch/with" '*avx2*' avx2
 case $(sed -n 's/^probe: features//p' "$scratch/without.probe") in
 	*avx*) echo "FAIL  Haswell, AVX not enabled: detected all the same"; failed=$((failed + 1)) ;;
