@@ -73,7 +73,7 @@ my %input = (
 	verify_wal_segment => "SELECT * FROM verify_wal_segment('$segment')",
 	wal_findings => "SELECT * FROM wal_findings('$segment')",
 	verify_wal_directory => 'SELECT * FROM verify_wal_directory()',
-	verify_wal_range => "SELECT * FROM verify_wal_range('0/0'::pg_lsn + $start)",
+	verify_wal_range => "SELECT * FROM verify_wal_range('$start')",
 	crc32c_combine => '- constant time', crc32_combine => '- constant time',
 	crc32c_bytes => '- four bytes', crc32c_kernel => '- no input',
 	checksum_kernels => '- no input', crc32c_server => '- no input',
