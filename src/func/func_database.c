@@ -480,8 +480,8 @@ record_relation(DatabaseRun *run)
 static void
 record_findings(DatabaseRun *run)
 {
-	static Oid types[] = {INT8OID, REGCLASSOID, TEXTOID, INT8OID, TEXTOID,
-		INT8OID, TEXTOID, INT4OID, INT4OID, LSNOID, INT4OID, TEXTOID, TEXTOID};
+	static Oid	types[] = {INT8OID, REGCLASSOID, TEXTOID, INT8OID, TEXTOID,
+	INT8OID, TEXTOID, INT4OID, INT4OID, LSNOID, INT4OID, TEXTOID, TEXTOID};
 	char	   *statement = psprintf("INSERT INTO %s.checksum_findings"
 									 " VALUES ($1, $2, $3, $4, $5, $6, $7, $8,"
 									 " $9, $10, $11, $12, $13)", run->schema);

@@ -33,6 +33,7 @@ static const struct
 	Oid			am;
 	RmgrId		rmgr;
 }			am_rmgrs[] =
+
 {
 	{HEAP_TABLE_AM_OID, RM_HEAP_ID},
 	{BTREE_AM_OID, RM_BTREE_ID},

@@ -2,8 +2,8 @@
 # pgspot.sh: pgspot (a Python package, in a virtual environment outside the
 # tree) finds nothing in the install and upgrade scripts.
 #
-# PS017 for an object that the script itself has created by then is no finding:
-# a relocatable script cannot qualify it, and the script's search_path is the
+# PS017 and PS016 for an object or a function that the script itself has created
+# by then are no findings: a relocatable script cannot qualify it, and the script's search_path is the
 # extension's schema alone.
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -24,7 +24,7 @@ for script in "$top"/sql/*--*.sql; do
 	"$pgspot" "$script" >"$scratch/out" 2>&1 || true
 	grep -q 'Unknown: 0' "$scratch/out" || { cat "$scratch/out"; failed=1; }
 	grep '^PS' "$scratch/out" | while read -r finding; do
-		object=$(echo "$finding" | sed -n 's/^PS017: Unqualified object reference: \([a-z0-9_]*\) at.*/\1/p')
+		object=$(echo "$finding" | sed -n 's/^PS01[67]: Unqualified [a-z]* [a-z]*: \([a-z0-9_]*\) at.*/\1/p')
 		[ -n "$object" ] && grep -qE "^CREATE (AGGREGATE|TABLE|VIEW|FUNCTION|PROCEDURE|SEQUENCE) $object\b" "$script" ||
 			echo "$finding"
 	done >"$scratch/findings"
