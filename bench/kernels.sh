@@ -4,7 +4,7 @@
 # Times the kernels and what else this machine has: other libraries, and the
 # kernels of every installed server (from its libpgport.a and its header
 # storage/checksum_impl.h).  Then the same kernels from SQL.  Sizes change the
-# time per case (10, 100, 1000 ms), not the lengths.
+# time per case (20, 100, 1000 ms), not the lengths.
 #
 #	ONLY=PREFIX		only the cases that begin so ("crc32c/random", say)
 set -eu
@@ -14,7 +14,7 @@ bench_begin kernels "$@"
 bench_need 500000000 400000000
 
 case $size_bytes in
-	????????? | ???????? | ???????) time_ms=10 ;;
+	????????? | ???????? | ???????) time_ms=20 ;;
 	??????????) time_ms=100 ;;
 	*) time_ms=1000 ;;
 esac
