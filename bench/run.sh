@@ -115,8 +115,12 @@ if [ -z "$parts" ] || ! cmp -s "$out/machine.new" "$out/machine.txt"; then
 	done
 	rm -f "$out"/*.svg "$out"/plot-*.csv
 fi
+if [ -n "$parts" ] && cmp -s "$out/machine.new" "$out/machine.txt"; then
+	fact "then" "$(date -u '+%H:%M UTC'), load $(cut -d' ' -f1 /proc/loadavg), $command" >>"$out/run.txt"
+else
+	moment >"$out/run.txt"
+fi
 mv "$out/machine.new" "$out/machine.txt"
-moment >"$out/run.txt"
 
 # --- the parts -------------------------------------------------------------
 
