@@ -201,12 +201,13 @@ static bool
 is_free(const MakerItem *item, WalLsn lsn, int bit)
 {
 	uint64_t	at;
+	uint64_t	low = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;	/* byte of 16 bits */
 
 	if (item == NULL)
 		return true;
 	at = lsn - item->start;
 	return item->kind == MAKER_HEADER &&
-		((at == WAL_PAGE_INFO && bit == 2) ||
+		((at == WAL_PAGE_INFO + low && bit == 2) ||
 		 (at >= WAL_PAGE_SYSTEM && at < WAL_PAGE_SYSTEM + 8));
 }
 
@@ -317,6 +318,12 @@ test_end(int s, uint32_t at, bool recycled)
 		item->kind == MAKER_ABANDONED || item->kind == MAKER_HEADER)
 		return;					/* a header is written as a whole */
 	memset(maker_byte(&maker, cut), 0, maker.base + maker.size - cut);
+	if (memcmp(log_bytes + s * SEGMENT, intact + s * SEGMENT, SEGMENT) == 0)
+	{
+		/* nothing but zeros was cut from this segment */
+		memcpy(log_bytes, intact, sizeof(intact));
+		return;
+	}
 	for (WalLsn page = cut - cut % maker.page_size + maker.page_size;
 		 recycled && page < maker.base + maker.size; page += maker.page_size)
 	{
