@@ -80,7 +80,10 @@ my ($first, $final, $records, $images) = split /\|/,
 my ($out, $err) = run_command([ 'pg_waldump', '--stats', '-p', $archive, $first, $final ]);
 my ($theirs, $their_images) = $out =~ /^Total\s+(\d+)\s+\d+ \[.*?\]\s+(\d+)/m;
 cmp_ok(abs($theirs - $records), '<=', 1, "$records records, as pg_waldump counts them");
-is($images, $their_images, 'bytes of full-page images, as pg_waldump counts them');
+# the last record may go on behind the last file: we count it, pg_waldump cannot
+cmp_ok($images - $their_images, '<=', $theirs == $records ? 0 : 33 * 8192,
+	"$images bytes of full-page images, as pg_waldump counts them");
+cmp_ok($images, '>=', $their_images, 'and not less');
 
 is( sql("SELECT array_agg(w::text) FROM verify_wal_directory('$archive', workers => 3) w"),
 	sql("SELECT array_agg(w::text) FROM verify_wal_directory('$archive') w"),
@@ -99,7 +102,8 @@ is(sql("SELECT count(*) FROM $all a, verify_wal_segment(a.segment, '$archive') s
 
 my $flushed = sql('SELECT pg_current_wal_flush_lsn()');
 my $live_end = sql(q{SELECT max(end_lsn) FROM verify_wal_directory() WHERE status LIKE 'ok%'});
-is( sql("SELECT '$live_end'::pg_lsn BETWEEN '$flushed' AND pg_current_wal_insert_lsn()"),
+# whole pages are written too, within a record
+is( sql("SELECT '$live_end'::pg_lsn BETWEEN '$flushed'::pg_lsn - 16384 AND pg_current_wal_insert_lsn()"),
 	't', "the log ends at the flush position ($live_end)");
 is(sql("SELECT count(*) FROM verify_wal_directory() WHERE $bad"), 0, 'pg_wal: nothing reported');
 
@@ -197,18 +201,26 @@ is($findings, '', "storm: $rounds rounds over $segments segments, nothing report
 
 my $many = PostgreSQL::Test::Utils::tempdir();
 my ($whole) = sort glob("$archive/0*");
-link $whole, sprintf("$many/00000001%08X%08X", $_ / 4096, $_ % 4096) foreach 1 .. 3000;
-my $reader = IPC::Run::start(
-	[
-		'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c',
-		"SELECT count(*) > 0 FROM verify_wal_directory('$many') WHERE status = 'removed_during_scan'"
-	],
-	'>', \my $ro, '2>', \my $re);
-$node->poll_query_until('postgres',
-	"SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE '%removed_during_scan%' AND pid <> pg_backend_pid()");
-sleep 0.05;
-unlink sprintf("$many/00000001%08X%08X", $_ / 4096, $_ % 4096) foreach 2900 .. 3000;
-$reader->finish;
+my $links = 20000;
+sub link_name { return sprintf("$many/00000001%08X%08X", $_[0] / 4096, $_[0] % 4096) }
+my $ro = '';
+# after the listing and before the last one is read: try, later each time
+foreach my $delay (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
+{
+	link $whole, link_name($_) foreach 1 .. $links;
+	my $reader = IPC::Run::start(
+		[
+			'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c',
+			"SELECT count(*) > 0 FROM verify_wal_directory('$many') WHERE status = 'removed_during_scan'"
+		],
+		'>', \$ro, '2>', \my $re);
+	$node->poll_query_until('postgres',
+		"SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE '%removed_during_scan%' AND pid <> pg_backend_pid()");
+	sleep $delay;
+	unlink link_name($links - $_) foreach 0 .. 1000;
+	$reader->finish;
+	last if $ro eq "t\n";
+}
 is($ro, "t\n", 'removed while the folder is read');
 
 $node->stop;
