@@ -262,29 +262,38 @@ switched_bytes(WalWalker *ctx, const uint8_t *page, uint32_t from)
 
 /* ---- records ---- */
 
-/* Bytes of full-page images, from the block references that lead a record. */
+/*
+ * Bytes of full-page images, from the block references that lead a record, of
+ * which the first len bytes are at hand.  The references end where as much is
+ * left as they announced data, or where another kind of header begins: a
+ * record without main data has no mark between headers and data.
+ */
 static inline uint32_t
 fpi_bytes(const uint8_t *rec, uint32_t len)
 {
+	uint32_t	total = wal_load32(rec + WAL_REC_TOT_LEN);
 	uint32_t	at = WAL_REC_HEADER;
-	uint32_t	total = 0;
+	uint32_t	images = 0;
+	uint32_t	data = 0;
 
-	while (at + 4 <= len && rec[at] <= WAL_BLOCK_MAX_ID)
+	while (at + 4 <= len && total - at > data + images &&
+		   rec[at] <= WAL_BLOCK_MAX_ID)
 	{
 		uint8_t		flags = rec[at + 1];
 
+		data += wal_load16(rec + at + 2);
 		at += 4;
 		if (flags & WAL_BLOCK_HAS_IMAGE)
 		{
 			if (at + 5 > len)
 				break;
-			total += wal_load16(rec + at);
+			images += wal_load16(rec + at);
 			at += 5 + ((rec[at + 4] & WAL_IMAGE_HAS_HOLE) &&
 					   (rec[at + 4] & WAL_IMAGE_COMPRESSED) ? 2 : 0);
 		}
 		at += (flags & WAL_BLOCK_SAME_REL) ? 4 : 16;
 	}
-	return total;
+	return images;
 }
 
 /*

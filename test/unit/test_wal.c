@@ -54,7 +54,15 @@ random_body(bool image)
 		record[at + 1] = WAL_BLOCK_HAS_IMAGE;
 		memcpy(record + at + 4, &bytes, 2);
 		record[at + 8] = 0x05;	/* with a hole, compressed: two more bytes */
+		memset(record + at + 2, 0, 2);
 		record[at + 4 + 5 + 2 + 16] = 0xFF;
+		if (random_below(2))	/* no main data: the image itself follows */
+		{
+			bytes = (uint16_t) (len - WAL_REC_HEADER - (4 + 5 + 2 + 16));
+			memcpy(record + at + 4, &bytes, 2);
+			record[at + 4 + 5 + 2 + 16] = 1;
+			record[at + 4 + 5 + 2 + 17] = WAL_BLOCK_HAS_IMAGE;
+		}
 		maker.image_bytes += bytes;
 	}
 	return len;
