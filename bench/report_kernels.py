@@ -164,7 +164,7 @@ def page_targets(k):
 
 def target_rows(results, crc32c, crc32, page):
     arm = ("arm64 (CRC + PMULL, EOR3): instruction counts beside the portable kernel", "-", "-", "not measured",
-           "no arm64 machine here: `bench/arm_instructions.sh` counts instructions under emulation")
+           "no arm64 machine here: counts under emulation are in `arm_instructions.txt` (`bench/arm_instructions.sh`)")
     return (crc32c_targets(crc32c) + [combine_target(results)] + crc32_targets(crc32) + lesser_targets(crc32c) + [arm]
             + page_targets(page))
 
