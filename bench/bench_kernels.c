@@ -285,7 +285,7 @@ add_kernels(Bench *ctx)
 	{
 		const ChecksumKernel *k = &checksum_kernel_table[i];
 		char		reason[CHECKSUM_REASON_SIZE];
-		LibraryFunction row = {.label = k->name, .algorithm = k->algorithm};
+		LibraryFunction row = {.label = k->name,.algorithm = k->algorithm};
 
 		if (k->needs & CHECKSUM_POLICY_REFERENCE)
 			continue;
@@ -702,8 +702,8 @@ static void
 combine_cases(Bench *ctx)
 {
 	Contender	list[3] = {
-		{.label = "crc32c_combine", .own = true, .function = (void *) checksum_crc32c_combine},
-		{.label = "crc32_combine", .own = true, .function = (void *) checksum_crc32_combine},
+		{.label = "crc32c_combine",.own = true,.function = (void *) checksum_crc32c_combine},
+		{.label = "crc32_combine",.own = true,.function = (void *) checksum_crc32_combine},
 		{.label = "zlib crc32_combine"},
 	};
 	void	   *zlib = open_library(ctx, "libz.so.1");
@@ -723,13 +723,13 @@ combine_cases(Bench *ctx)
 	}
 	FOR_EACH(len, 1, 20, 100, 8192, 1000000, 4294967295, (size_t) 1 << 40)
 		for (int chained = 0; chained < 2; chained++)
-		{
-			Case		t = {chained ? "combine chained" : "combine", CHECKSUM_crc32c,
-			*len, 0, {.chained = chained != 0}, 0, *len};
+	{
+		Case		t = {chained ? "combine chained" : "combine", CHECKSUM_crc32c,
+		*len, 0, {.chained = chained != 0}, 0, *len};
 
-			if (wanted(ctx, &t))
-				time_contenders(ctx, &t, list, n);
-		}
+		if (wanted(ctx, &t))
+			time_contenders(ctx, &t, list, n);
+	}
 }
 
 static void

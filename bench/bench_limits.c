@@ -56,7 +56,7 @@ imul_chain(void)
 		__asm__ volatile (
 						  "imul %0, %0\n imul %0, %0\n imul %0, %0\n imul %0, %0\n"
 						  "imul %0, %0\n imul %0, %0\n imul %0, %0\n imul %0, %0\n"
-						  : "+r"(x));
+						  :"+r" (x));
 }
 
 double
@@ -68,14 +68,21 @@ bench_clock_ghz(void)
 static void
 crc32q_chains(void)
 {
-	uint64_t	a = 1, b = 2, c = 3, d = 4, e = 5, f = 6, g = 7, h = 8;
+	uint64_t	a = 1,
+				b = 2,
+				c = 3,
+				d = 4,
+				e = 5,
+				f = 6,
+				g = 7,
+				h = 8;
 
 	for (int i = 0; i < LOOPS; i++)
 		__asm__ volatile (
 						  "crc32q %8, %0\n crc32q %8, %1\n crc32q %8, %2\n crc32q %8, %3\n"
 						  "crc32q %8, %4\n crc32q %8, %5\n crc32q %8, %6\n crc32q %8, %7\n"
-						  : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f), "+r"(g), "+r"(h)
-						  : "r"((uint64_t) i));
+						  :"+r" (a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f), "+r"(g), "+r"(h)
+						  :"r"((uint64_t) i));
 }
 
 double

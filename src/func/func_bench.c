@@ -27,7 +27,8 @@
 #define DATA_ALIGNMENT		4096
 #define MIN_ROUNDS			15
 #define MAX_ROUND_NS		5e5 /* short: between a neighbour's time slices */
-#define PIECE_BYTES			(4 * 1024 * 1024)	/* between two looks at interrupts */
+#define PIECE_BYTES			(4 * 1024 * 1024)	/* between two looks at
+												 * interrupts */
 #define REFERENCE_BYTES		(64 * 1024) /* slower than this is the definition */
 
 /* One kernel under one size. */

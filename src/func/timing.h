@@ -21,7 +21,7 @@
 #define TIMING_SEED			UINT64_C(0x9E3779B97F4A7C15)
 #define TIMING_MIX_ENTRIES	32768	/* a power of two */
 #define TIMING_MIX_SPAN		8192	/* the mix lies in so many bytes, hot */
-#define TIMING_MIX_MIN		20		/* the random, WAL-like mix: bytes */
+#define TIMING_MIX_MIN		20	/* the random, WAL-like mix: bytes */
 #define TIMING_MIX_MAX		300
 
 typedef struct TimingEntry
