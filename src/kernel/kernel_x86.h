@@ -113,7 +113,6 @@ __attribute__((target("sse4.2"), always_inline))
 static inline uint32_t
 crc32c_instructions(uint32_t reg, const unsigned char *p, size_t len)
 {
-	const unsigned char *end = p + len;
 	uint64_t	crc = reg;
 
 	if (len >= 8)
@@ -123,17 +122,17 @@ crc32c_instructions(uint32_t reg, const unsigned char *p, size_t len)
 		if (len == 4)
 			crc = _mm_crc32_u32((uint32_t) crc, load_native32(p));
 		else if (len > 0)
-			crc = crc32c_tail(crc, load_native64(end - 8), len);
+			crc = crc32c_tail(crc, load_native64(p + len - 8), len);
 	}
 	else if (len >= 4)
 	{
 		uint64_t	first = load_native32(p);
-		uint64_t	last = load_native32(end - 4);
+		uint64_t	last = load_native32(p + len - 4);
 
 		crc = crc32c_tail(crc, last << 32 | first << (64 - 8 * len), len);
 	}
 	else
-		for (; p < end; p++)
+		for (; len > 0; len--, p++)
 			crc = _mm_crc32_u8((uint32_t) crc, *p);
 	return (uint32_t) crc;
 }
