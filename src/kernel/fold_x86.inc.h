@@ -203,7 +203,7 @@ FN(bulk) (uint32_t reg, const unsigned char *p, size_t n)
  * and *n; fewer than FUSED_BLOCK + BLOCK bytes stay.
  */
 static TARGET __attribute__((noinline)) uint32_t
-FN(fused) (uint32_t reg, const unsigned char **start, size_t *n)
+FN(fused_run) (uint32_t reg, const unsigned char **start, size_t *n)
 {
 	const uint64_t *last_block = CRC(straight_powers) + 32 - BLOCK / 8;
 	V			k = VBROADCAST(CRC_CONST(BLOCK_HIGH), CRC_CONST(BLOCK_LOW));

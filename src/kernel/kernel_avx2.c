@@ -83,7 +83,7 @@ crc32c_avx2(uint32_t reg, const void *data, size_t len)
 	const unsigned char *p = data;
 
 	if (len >= FUSED_FROM)
-		reg = crc32c_avx2_fused(reg, &p, &len);
+		reg = crc32c_avx2_fused_run(reg, &p, &len);
 	if (len <= INSTRUCTIONS_MOST)
 		return crc32c_instructions(reg, p, len);
 	if (len <= (SHORT_WHOLE + 1) * VBYTES)

@@ -67,7 +67,9 @@ second_opinion(void)
 		SUPPORTS(avx512bw, "avx512bw") | SUPPORTS(avx512vl, "avx512vl") |
 		SUPPORTS(vpclmul, "vpclmulqdq") |
 		(__builtin_cpu_supports("avx512f") && __builtin_cpu_is("amd") ?
-		 CHECKSUM_FEATURE_fastmulld : 0);
+		 CHECKSUM_FEATURE_fastmulld : 0) |
+		(__builtin_cpu_supports("avx512f") && __builtin_cpu_is("amdfam19h") ?
+		 CHECKSUM_FEATURE_slowvpclmul : 0);
 }
 #elif defined(__aarch64__)
 static inline uint32_t
