@@ -116,7 +116,7 @@ run_ours()	# CASE KERNEL WORKERS
 run_waldump()	# CASE
 {
 	# a record over the end of the last file makes it end with an error
-	# shellcheck disable=SC2016	# perl's variables
+	# shellcheck disable=SC2016,SC2046	# perl's variables; names without blanks
 	bench_client perl -MTime::HiRes=time -e 'my ($program, $folder) = @ARGV; my @files = sort glob("$folder/*");
 		s{.*/}{} foreach @files; my $t = time;
 		system("$program -q -p $folder $files[0] $files[-1] >/dev/null 2>&1");

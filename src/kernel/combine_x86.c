@@ -36,7 +36,7 @@ crc32c_combine_pclmul(uint32_t crc1, uint32_t crc2, uint64_t len2)
 	uint32_t	shift = reduce_crc32c(power(crc32c_digit_powers, n), zero);
 
 	return (uint32_t) _mm_crc32_u64(0, (uint64_t) _mm_cvtsi128_si64(product(crc1,
-																		   shift))) ^
+																			shift))) ^
 		crc2;
 }
 

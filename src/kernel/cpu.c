@@ -21,6 +21,7 @@ read_xcr0(void)
 				hi;
 
 	__asm__ volatile ("xgetbv":"=a" (lo), "=d"(hi):"c"(0));
+
 	return ((uint64_t) hi << 32) | lo;
 }
 

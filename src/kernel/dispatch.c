@@ -37,7 +37,7 @@ const ChecksumKernel checksum_kernel_table[] = {
 };
 
 const int	checksum_kernel_count = sizeof(checksum_kernel_table) /
-	sizeof(checksum_kernel_table[0]);
+sizeof(checksum_kernel_table[0]);
 
 _Static_assert(sizeof(checksum_kernel_table) /
 			   sizeof(checksum_kernel_table[0]) <= 64,
@@ -62,7 +62,7 @@ checksum_init(void)
 		for (;;)
 		{
 			const ChecksumKernel *row = checksum_select(a, features,
-														 failed_rows);
+														failed_rows);
 			ChecksumSelfTest result;
 
 			checksum_self_test(row, true, &result);

@@ -89,8 +89,9 @@ struct ScanSink
 	uint32		piece_blocks;
 
 	/*
-	 * Before every piece is read, its bytes: throttling (it may sleep, looking
-	 * at interrupts).  Blocks read again for a verdict are not announced.
+	 * Before every piece is read, its bytes: throttling (it may sleep,
+	 * looking at interrupts).  Blocks read again for a verdict are not
+	 * announced.
 	 */
 	void		(*before) (ScanSink *sink, int64 bytes);
 
@@ -105,9 +106,10 @@ struct ScanSink
 	void		(*fork_end) (ScanSink *sink, const ForkSummary *summary);
 
 	/*
-	 * Replaces the scan of the blocks [first, end) of a fork (by workers, each
-	 * of which calls scan_relation_range() for a part): hands findings to
-	 * sink->finding in block order and adds to *summary.  NULL: scanned here.
+	 * Replaces the scan of the blocks [first, end) of a fork (by workers,
+	 * each of which calls scan_relation_range() for a part): hands findings
+	 * to sink->finding in block order and adds to *summary.  NULL: scanned
+	 * here.
 	 */
 	void		(*range) (ScanSink *sink, const struct ForkScan *fork,
 						  BlockNumber first, BlockNumber end,

@@ -34,7 +34,7 @@ static void walk_records(WalWalker *ctx, const uint8_t *page, uint32_t pos);
 static const char *check_header(WalWalker *ctx, const uint8_t *page,
 								char message[WAL_MESSAGE_SIZE]);
 static void stop_at(WalWalker *ctx, WalLsn lsn, WalLsn behind,
-					const char *format, ...)
+					const char *format,...)
 			__attribute__((format(printf, 4, 5)));
 static void damage(WalWalker *ctx, WalLsn lsn, const char *message);
 static void confirm_stop(WalWalker *ctx);

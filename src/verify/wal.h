@@ -118,11 +118,12 @@ typedef struct WalWalker
 	}			state;
 	WalLsn		prev;			/* start of the record before; 0: unknown */
 	bool		suspect;		/* that one is broken, its length too maybe */
-	bool		overwrite;		/* the next record must tell of an abandoned one */
+	bool		overwrite;		/* the next record must tell of an abandoned
+								 * one */
 	uint32_t	last_tli;		/* of the last valid page; 0: none */
 	bool		dirty;			/* the last page of the zero tail was not */
-	bool		maybe_switch;	/* the record before was not seen, and is short
-								 * enough for a switch */
+	bool		maybe_switch;	/* the record before was not seen, and is
+								 * short enough for a switch */
 
 	/* the record that goes on in the next page */
 	struct
