@@ -415,8 +415,7 @@ finish_pending(WalWalker *ctx, uint32_t pos, uint32_t padded)
 		else
 			ctx->counts.skipped_bytes += inside;
 		ctx->prev = 0;
-		ctx->maybe_switch = ctx->pending.head &&
-			ctx->pending.len <= WAL_REC_HEADER;
+		ctx->maybe_switch = ctx->pending.len <= WAL_REC_HEADER;
 		return;
 	}
 	why = check_record(ctx, rec, lsn, ctx->prev);

@@ -299,14 +299,24 @@ test_flips(uint32_t step)
 
 /* ---- where the log ends ---- */
 
-/* The end of the last record that lies wholly before lsn. */
+/* Does a cut at lsn leave an item as it is?  It may end in zeros. */
+static bool
+survives_cut(const MakerItem *item, WalLsn lsn)
+{
+	return item->end <= lsn ||
+		(item->start < lsn &&
+		 wal_is_zero(intact + (lsn - maker.base), item->end - lsn));
+}
+
+/* The end of the last record that is whole when zeros follow from lsn on. */
 static WalLsn
 last_end(WalLsn lsn, WalLsn start)
 {
 	WalLsn		end = start;
 
 	for (int i = 0; i < maker.nitems; i++)
-		if (maker.items[i].kind == MAKER_RECORD && maker.items[i].end <= lsn &&
+		if (maker.items[i].kind == MAKER_RECORD &&
+			survives_cut(&maker.items[i], lsn) &&
 			wal_align(maker.items[i].end) > end)
 			end = wal_align(maker.items[i].end);
 	return end;
@@ -484,6 +494,8 @@ test_identities(void)
 	identify(&id);
 	check(id.status == WAL_OK && id.zero && id.magic == 0, "zeros");
 	unit_fill(log_bytes, sizeof(log_bytes));
+	set16(0x1234, 0, 0);		/* no version's magic number by chance */
+	set16(0x1235, 1, 0);
 	identify(&id);
 	check(id.status == WAL_OK && !id.zero && id.magic == 0, "garbage");
 	for (size_t len = 0; len < 2 * WAL_PAGE_LONG; len++)
