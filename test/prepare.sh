@@ -17,14 +17,16 @@ server="postgresql-$major postgresql-server-dev-$major"
 chroots=
 for part in "$@"; do
 	case $part in
-		unit) packages="$packages clang zlib1g-dev" ;;
+		unit) packages="$packages $server clang libclang-rt-dev zlib1g-dev libisal-dev libdeflate-dev
+			qemu-user-static gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu
+			libc6-dev-s390x-cross" ;;
 		regress) packages="$packages $server" chroots="15 17 18" ;;
 		pgtap) packages="$packages $server postgresql-$major-pgtap" chroots="15 17 18" ;;
 		tap) packages="$packages $server libipc-run-perl" chroots="15 17 18" ;;
-		matrix) packages="$packages $server clang qemu-user-static qemu-system-x86 cpio
+		matrix) packages="$packages $server clang libclang-rt-dev qemu-user-static qemu-system-x86 cpio
 			gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross mmdebstrap valgrind" ;;
-		fuzz) packages="$packages clang" ;;
-		gates) packages="$packages $server clang shellcheck python3-venv python3-pip" ;;
+		fuzz) packages="$packages $server clang libclang-rt-dev" ;;
+		gates) packages="$packages $server clang libclang-rt-dev shellcheck python3-venv python3-pip" ;;
 		*) die "unknown part: $part" ;;
 	esac
 done
