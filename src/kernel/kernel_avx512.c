@@ -4,7 +4,7 @@
  *
  * One masked vector up to 64 bytes, no branch on the length up to 320, beyond
  * it four sums that move 256 bytes an iteration and fill the multiplier.  The
- * row avx512_fused differs in the long inputs of CRC-32C.
+ * row avx512_fused differs in CRC-32C from 4 kB on.
  */
 #include "kernel.h"
 
@@ -127,13 +127,18 @@ crc32c_avx512(uint32_t reg, const void *data, size_t len)
 }
 
 /*
- * On Zen 4 vectors that cross cache lines cost nothing here, and any prefetch
- * costs 3 to 15 % up to 4 MB: neither is done.
+ * Inputs that may well come from memory are not fused, nor prefetched: halves
+ * of PREFETCH_FROM are below what crc32c_avx512_bulk() prefetches.
  */
 static TARGET __attribute__((noinline)) uint32_t
 crc32c_fused_and_rest(uint32_t reg, const unsigned char *p, size_t len)
 {
-	reg = crc32c_avx512_fused_run(reg, &p, &len);
+	const size_t step = PREFETCH_FROM / 2;
+
+	if (len < PREFETCH_FROM)
+		reg = crc32c_avx512_fused_run(reg, &p, &len);
+	for (; len >= PREFETCH_FROM; p += step, len -= step)
+		reg = crc32c_avx512_bulk(reg, p, step);
 	return crc32c_avx512(reg, p, len);
 }
 
