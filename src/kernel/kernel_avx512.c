@@ -130,7 +130,7 @@ crc32c_avx512(uint32_t reg, const void *data, size_t len)
  * Inputs that may well come from memory are not fused, nor prefetched: halves
  * of PREFETCH_FROM are below what crc32c_avx512_bulk() prefetches.
  */
-static TARGET __attribute__((noinline)) uint32_t
+TARGET __attribute__((noinline)) static uint32_t
 crc32c_fused_and_rest(uint32_t reg, const unsigned char *p, size_t len)
 {
 	const size_t step = PREFETCH_FROM / 2;
