@@ -23,7 +23,7 @@ for part in "$@"; do
 		regress) packages="$packages $server" chroots="15 17 18" ;;
 		pgtap) packages="$packages $server postgresql-$major-pgtap" chroots="15 17 18" ;;
 		tap) packages="$packages $server libipc-run-perl" chroots="15 17 18" ;;
-		matrix) packages="$packages $server clang libclang-rt-dev qemu-user-static qemu-system-x86 cpio
+		matrix) packages="$packages $server clang libclang-rt-dev qemu-user-static binfmt-support qemu-system-x86 cpio
 			gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross mmdebstrap valgrind" ;;
 		fuzz) packages="$packages $server clang libclang-rt-dev" ;;
 		gates) packages="$packages $server clang libclang-rt-dev shellcheck python3-venv python3-pip" ;;

@@ -100,7 +100,6 @@ static ParallelContext *launch(const ForkScan *fork, BlockNumber first,
 							   BlockNumber end, int workers,
 							   const Throttle *throttle, SharedScan **shared,
 							   LeaderScan *leader);
-static const char *own_library(void);
 static void deliver_all(LeaderScan *leader, ParallelContext *context);
 static bool deliver_some(LeaderScan *leader, WorkerStream *stream);
 static void deliver(LeaderScan *leader, const ChunkMessage *message);
@@ -175,7 +174,7 @@ static ParallelContext *
 launch(const ForkScan *fork, BlockNumber first, BlockNumber end, int workers,
 	   const Throttle *throttle, SharedScan **shared, LeaderScan *leader)
 {
-	ParallelContext *context = CreateParallelContext(own_library(),
+	ParallelContext *context = CreateParallelContext(parallel_scan_library(),
 													 WORKER_FUNCTION, workers);
 	char	   *queues;
 
@@ -215,12 +214,8 @@ launch(const ForkScan *fork, BlockNumber first, BlockNumber end, int workers,
 	return context;
 }
 
-/*
- * The file that this code was loaded from, for the workers to load: the name
- * in SQL may have been found by a search path.
- */
-static const char *
-own_library(void)
+const char *
+parallel_scan_library(void)
 {
 	Dl_info		info;
 

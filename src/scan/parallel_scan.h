@@ -29,6 +29,12 @@ extern void parallel_scan_range(ScanSink *sink, const ForkScan *fork,
 								int workers, Throttle *throttle,
 								ForkSummary *summary);
 
+/*
+ * The file that this code was loaded from, for workers to load: the name in
+ * SQL may have been found by a search path.
+ */
+extern const char *parallel_scan_library(void);
+
 /* A worker's part; its entry point is accel_verify_worker_main(). */
 extern void parallel_scan_work(dsm_segment *segment, shm_toc *toc);
 

@@ -11,8 +11,6 @@
  */
 #include "compat.h"
 
-#include <dlfcn.h>
-
 #include "access/parallel.h"
 #include "access/xact.h"
 #include "miscadmin.h"
@@ -24,6 +22,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "scan/parallel_scan.h"
 #include "scan/wal_parallel.h"
 
 #define QUEUE_BYTES		((Size) 16 * 1024)
@@ -114,18 +113,6 @@ wal_scan_entries(WalScan *scan, const WalList *list, int workers,
 		scan_here(scan, list, result, arg);
 }
 
-/* The file that this code was loaded from, for the workers to load. */
-static const char *
-own_library(void)
-{
-	Dl_info		info;
-
-	if (dladdr((const void *) wal_parallel_work, &info) != 0 &&
-		is_absolute_path(info.dli_fname))
-		return info.dli_fname;
-	return "crc32c_accel";
-}
-
 static void
 share_list(ParallelContext *context, const WalScan *scan, const WalList *list)
 {
@@ -147,7 +134,7 @@ static ParallelContext *
 launch(const WalScan *scan, const WalList *list, int workers,
 	   WorkerStream *streams)
 {
-	ParallelContext *context = CreateParallelContext(own_library(),
+	ParallelContext *context = CreateParallelContext(parallel_scan_library(),
 													 WORKER_FUNCTION, workers);
 	char	   *queues;
 

@@ -8,9 +8,9 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 files=0
 for file in src/*.c src/*/*.c; do
-	gcc -std=gnu11 -O2 -fanalyzer -Isrc -isystem "$headers" -c "$file" -o /dev/null 2>>"$log" ||
+	gcc -std=gnu11 -D_GNU_SOURCE -O2 -fanalyzer -Isrc -isystem "$headers" -c "$file" -o /dev/null 2>>"$log" ||
 		echo "$file: warning: gcc failed" >>"$log"
-	clang --analyze -Xclang -analyzer-output=text -std=gnu11 -Isrc -isystem "$headers" \
+	clang --analyze -Xclang -analyzer-output=text -std=gnu11 -D_GNU_SOURCE -Isrc -isystem "$headers" \
 		-o /dev/null "$file" 2>>"$log" || echo "$file: warning: clang failed" >>"$log"
 	files=$((files + 1))
 done

@@ -102,7 +102,7 @@ try()
 	need_root "$arch" || { failed=$((failed + 1)); return; }
 	stage=$scratch/$arch
 	mkdir -p "$stage/lib" "$stage/usr/share/postgresql/$major/extension"
-	"$triplet-gcc" -std=gnu11 -O2 -Wall -fPIC -shared -I"$top/src" \
+	"$triplet-gcc" -std=gnu11 -O2 -Wall -fPIC -shared -D_GNU_SOURCE -I"$top/src" \
 		-I"$root/usr/include/postgresql/$major/server" -I"$root/usr/include/postgresql" \
 		-o "$stage/lib/crc32c_accel.so" "$top"/src/*.c "$top"/src/*/*.c -lm \
 		>"$scratch/cc.log" 2>&1 || {
@@ -141,7 +141,8 @@ try()
 }
 
 cp "$top/test/matrix/probe.sql" "$scratch/probe.sql"
-try arm64 aarch64-linux-gnu aarch64 'armv8*' cortex-a57
+try arm64 aarch64-linux-gnu aarch64 pmull cortex-a57
+try arm64 aarch64-linux-gnu aarch64 pmull_eor3 max
 try s390x s390x-linux-gnu s390x slicing8 max
 say "architectures: $passed passed, $failed failed"
 [ "$failed" = 0 ]
