@@ -24,7 +24,8 @@ for part in "$@"; do
 		pgtap) packages="$packages $server postgresql-$major-pgtap" chroots="15 17 18" ;;
 		tap) packages="$packages $server libipc-run-perl" chroots="15 17 18" ;;
 		matrix) packages="$packages $server clang libclang-rt-dev qemu-user-static binfmt-support qemu-system-x86 cpio
-			gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross mmdebstrap valgrind" ;;
+			gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross mmdebstrap valgrind
+			libipc-run-perl" chroots="15 17 18" ;;
 		fuzz) packages="$packages $server clang libclang-rt-dev" ;;
 		gates) packages="$packages $server clang libclang-rt-dev shellcheck python3-venv python3-pip" ;;
 		*) die "unknown part: $part" ;;
