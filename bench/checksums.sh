@@ -15,7 +15,7 @@ bench_begin checksums "$@"
 
 file_bytes=1073741824
 bench_need $((8 * size_bytes + 2 * file_bytes)) $((size_bytes + 500000000))
-runs=3 seconds=5
+runs=3 seconds=4
 [ "$size_bytes" -lt 1000000000 ] || runs=5 seconds=30
 rate=200 scale=5
 

@@ -116,6 +116,21 @@ def is_noise(a, b, least=0.0):
     return difference <= max(a.spread + b.spread, least)
 
 
+TICK = 0.01  # seconds: what the kernel counts CPU in
+
+
+def is_noise_interleaved(a, b):
+    """The same for runs that took turns: noise too when fewer than three pairs
+    ran, when not every pair, each a beside its b, went the same way, or when 3 %
+    or two ticks of the CPU clock explain it."""
+    if a.triple or b.triple or len(a.values) != len(b.values):
+        return is_noise(a, b)
+    ways = {y > x for x, y in zip(a.values, b.values) if x != y}
+    ticks = 2 * TICK if a.unit == "s" and "CPU" in a.metric else 0
+    return (len(a.values) < 3 or len(ways) != 1 or abs(a.best - b.best) <= ticks
+            or is_noise(a, b, 0.03))
+
+
 def speedup(a, b):
     """How many times better b is than a (above 1: b wins)."""
     if a.best == 0 or b.best == 0:

@@ -123,7 +123,7 @@ def against(base, m):
         return "-"
     if not 0.001 < m.median / base.median < 1000:
         return "-"
-    if m.rounds > 1 and measure.is_noise(base, m):
+    if m.rounds > 1 and measure.is_noise_interleaved(base, m):
         return f"{m.median / base.median:.2f}, noise"
     return f"{m.median / base.median:.2f}"
 

@@ -24,7 +24,7 @@ def change(results, case, base, other, metric="elapsed"):
     if not a or not b or a.median == 0 or b.median == 0:
         return "-"
     gain = measure.speedup(a, b)
-    if measure.is_noise(a, b):
+    if measure.is_noise_interleaved(a, b):
         return f"{gain:.2f} times, within noise"
     return f"{gain:.2f} times as fast" if gain >= 1 else f"{1 / gain:.2f} times slower"
 
@@ -37,7 +37,7 @@ def ratio_words(results, case, base, other, metric):
     shown = f"{a.median:.4g} and {b.median:.4g} {a.unit}"
     if a.median == 0 or b.median == 0 or not 0.01 < b.median / a.median < 100:
         return shown
-    return f"{shown}: {b.median / a.median:.2f} times" + (", within noise" if measure.is_noise(a, b) else "")
+    return f"{shown}: {b.median / a.median:.2f} times" + (", within noise" if measure.is_noise_interleaved(a, b) else "")
 
 
 def megabytes(case):
@@ -136,7 +136,7 @@ def part_server(results, section, folder, plots):
         section.sentence += f" (without page verification {change(results, without, 'off', 'on')})." if without else "."
         others = [c for c in results.cases() if c.startswith(("updates", "COPY", "pgbench", "prepared", "crash"))]
         quiet = [c for c in others for metric in ("elapsed", "rate", "redo")
-                 if (a := results.get(c, "off", metric)) and (b := results.get(c, "on", metric)) and measure.is_noise(a, b)]
+                 if (a := results.get(c, "off", metric)) and (b := results.get(c, "on", metric)) and measure.is_noise_interleaved(a, b)]
         if quiet:
             section.sentence += f" Within noise: {', '.join(dict.fromkeys(quiet))}."
 
@@ -162,7 +162,7 @@ def part_checksums(results, section, folder, plots):
     plot_metric(section, folder, plots, results, "checksums-wal", "wal", "Data checksums off and on: WAL written", ["on"],
                 [c for c in results.cases() if c != FILE_CASE])
     first = ratio_words(results, "first SELECT (hint bits)", "off", "on", "elapsed")
-    second, insert, oltp = (results.get(c, "off", m) and measure.is_noise(results.get(c, "off", m), results.get(c, "on", m))
+    second, insert, oltp = (results.get(c, "off", m) and measure.is_noise_interleaved(results.get(c, "off", m), results.get(c, "on", m))
                             for c, m in (("second SELECT", "elapsed"), ("insert larger than shared_buffers", "elapsed"), ("OLTP at a fixed rate", "cpu")))
     words = [w for w, same in (("the second SELECT", second), ("a big insert", insert), ("the CPU of an OLTP load", oltp)) if same]
     section.sentence = ("Data checksums cost the first SELECT after a load (hint bits are logged: " + first + ")"
@@ -184,7 +184,7 @@ def part_dump(results, section, folder, plots):
             if not gzip or not size:
                 continue
             relative, relative_size = m.median / gzip.median, size.median / gzip_size.median
-            noise = ", noise" if m is not gzip and measure.is_noise(gzip, m) else ""
+            noise = ", noise" if m is not gzip and measure.is_noise_interleaved(gzip, m) else ""
             rows.append((case, m.variant, f"{m.median:.1f}", f"{relative:.2f}{noise}", f"{size.median:.1f}", f"{relative_size:.2f}", SEEN_BEFORE.get(m.variant, "-")))
             if relative_size <= 1.25 and relative > best[0]:
                 best = (relative, m.variant, relative_size)

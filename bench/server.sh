@@ -8,7 +8,7 @@
 # wide rows; prepared transactions; pgbench; crash recovery of the same WAL.  Then
 # the share of CPU that the CRC takes.  A gain within the spreads is called noise.
 #
-#	RUNS=n				rounds (default 5)
+#	RUNS=n				rounds (default 5; 3 of the small backup)
 #	BACKUPS_A_YEAR=n	the schedule behind "saved a year" (default 365)
 #	ONLY="blackhole directory work recovery share"	some of these cases only
 set -eu
@@ -131,7 +131,7 @@ backup()	# CASE VARIANT OPTIONS...
 	rm -rf "$scratch/backup"
 }
 
-backups_of()	# MB
+backups_of()	# MB RUNS
 {
 	bench_log "pg_basebackup of $1 MB"
 	find "$(bench_data main)/base" -type f -exec cat {} + >/dev/null	# warm
@@ -140,7 +140,7 @@ backups_of()	# MB
 		switch $variant
 		bench_client "$bindir/pg_basebackup" --checkpoint=fast -X none --target=blackhole >/dev/null 2>&1
 	done
-	for run in $(bench_runs "$runs"); do
+	for run in $(bench_runs "$2"); do
 		for variant in $(order); do
 			switch "$variant"
 			if wanted blackhole; then
@@ -169,10 +169,10 @@ run_backups()
 		switch $variant
 		backup_verified $variant
 	done
-	backups_of "$(database_mb)"
+	backups_of "$(database_mb)" 3
 	grow middle "$quarter_mb"
 	grow large $((2 * quarter_mb))
-	backups_of "$(database_mb)"
+	backups_of "$(database_mb)" "$runs"
 	bench_sql "DROP TABLE small, middle, large; CHECKPOINT"
 }
 

@@ -1,26 +1,14 @@
 #!/usr/bin/env python3
 """server_gains.py server.csv BACKUPS_A_YEAR
 
-Sets off beside on for each case of the part `server` and adds to the CSV what a schedule of backups saves in a year
-(only where there is a gain): metric saved_a_year, for the size measured and
-scaled to 1 TB.  A difference is noise when the spreads, 3 % or two ticks of the
-CPU clock allow it, or when not every run, each off beside its on, went the
-same way.
+Sets off beside on for each case of the part `server` and adds to the CSV what
+a schedule of backups saves in a year (only where there is a gain): metric
+saved_a_year, for the size measured and scaled to 1 TB.
 """
 import re
 import sys
 
 import measure
-
-
-TICK = 0.01
-
-
-def is_noise(off, on):
-    ways = {b > a for a, b in zip(off.values, on.values) if a != b}
-    ticks = 2 * TICK if off.metric == "server CPU" else 0
-    return (len(off.values) < 3 or len(ways) != 1 or abs(off.best - on.best) <= ticks
-            or measure.is_noise(off, on, 0.03))
 
 
 def saved(off, on, backups, scale):
@@ -35,7 +23,7 @@ def main(path, backups):
         on = found.get((part, case, "on", metric))
         if variant != "off" or on is None:
             continue
-        noise = is_noise(off, on)
+        noise = measure.is_noise_interleaved(off, on)
         gain = measure.speedup(off, on)
         words = "" if off.unit == "%" else f"{gain:6.3f}" + (", noise" if noise else "")
         megabytes = re.search(r"^backup .* (\d+) MB", case)
