@@ -1,6 +1,6 @@
 # lib.sh: what the scripts of the matrix share (sourced).  Servers run in
 # single-user mode, so an emulator that runs one process is enough.
-# shellcheck shell=sh disable=SC2154	# scratch, failed: the script's own
+# shellcheck shell=sh disable=SC2154	# top, scratch, pg_config, failed: the script's own
 
 # as the user that may run a server
 matrix_user()
@@ -11,6 +11,29 @@ matrix_user()
 	else
 		"$@"
 	fi
+}
+
+# Builds a copy of this tree, stages it, and makes a cluster that finds it:
+# $scratch/data, WAL segments of 1 MB, checksums on.
+matrix_cluster()	# argument of make...
+{
+	bindir=$("$pg_config" --bindir)
+	mkdir "$scratch/tree"
+	(cd "$top" && tar cf - --exclude='*.o' --exclude='*.bc' --exclude='*.so' \
+		Makefile crc32c_accel.control sql src test) | (cd "$scratch/tree" && tar xf -)
+	make -s -C "$scratch/tree" -j2 PG_CONFIG="$pg_config" with_llvm=no "$@" install \
+		DESTDIR="$scratch/stage" >"$scratch/build.log" 2>&1 || { cat "$scratch/build.log"; exit 1; }
+	[ "$(id -u)" != 0 ] || chown "$ACCEL_TEST_USER" "$scratch"
+	matrix_user "$bindir/initdb" -D "$scratch/data" -k -N -A trust -U postgres -E UTF8 --no-locale \
+		--wal-segsize=1 >"$scratch/initdb.log" 2>&1 || { cat "$scratch/initdb.log"; exit 1; }
+	case $("$pg_config" --version) in
+		*" 18"*) echo "extension_control_path = '$scratch/stage$("$pg_config" --sharedir):\$system'" ;;
+		*) echo "extension_destdir = '$scratch/stage'" ;;
+	esac >>"$scratch/data/postgresql.conf"
+	cat >>"$scratch/data/postgresql.conf" <<END
+dynamic_library_path = '$scratch/stage$("$pg_config" --pkglibdir):\$libdir'
+jit = off
+END
 }
 
 # The value of a column in the output of a single-user server.

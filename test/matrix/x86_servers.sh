@@ -19,30 +19,12 @@ fi
 qemu=$(command -v qemu-x86_64-static || command -v qemu-x86_64) ||
 	die "no qemu-x86_64 (package qemu-user-static)"
 pg_config=${PG_CONFIG:-$(pg_config_of "$(native_major)")}
-bindir=$("$pg_config" --bindir)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 chmod 755 "$scratch"
 passed=0 failed=0
 
-mkdir "$scratch/tree"
-(cd "$top" && tar cf - --exclude='*.o' --exclude='*.bc' --exclude='*.so' \
-	Makefile crc32c_accel.control sql src test) | (cd "$scratch/tree" && tar xf -)
-make -s -C "$scratch/tree" -j2 PG_CONFIG="$pg_config" with_llvm=no install \
-	DESTDIR="$scratch/stage" >"$scratch/build.log" 2>&1 || { cat "$scratch/build.log"; exit 1; }
-[ "$(id -u)" != 0 ] || chown "$ACCEL_TEST_USER" "$scratch"
-matrix_user "$bindir/initdb" -D "$scratch/data" -k -N -A trust -U postgres -E UTF8 --no-locale \
-	--wal-segsize=1 >"$scratch/initdb.log" 2>&1 || { cat "$scratch/initdb.log"; exit 1; }
-cat >>"$scratch/data/postgresql.conf" <<END
-extension_destdir = '$scratch/stage'
-extension_control_path = '$scratch/stage$("$pg_config" --sharedir):\$system'
-dynamic_library_path = '$scratch/stage$("$pg_config" --pkglibdir):\$libdir'
-jit = off
-END
-case $("$pg_config" --version) in
-	*" 18"*) sed -i '/^extension_destdir/d' "$scratch/data/postgresql.conf" ;;
-	*) sed -i '/^extension_control_path/d' "$scratch/data/postgresql.conf" ;;
-esac
+matrix_cluster
 # -j: a statement ends with a semicolon and an empty line
 matrix_user "$bindir/postgres" --single -j -D "$scratch/data" postgres >"$scratch/setup.log" 2>&1 <<'END'
 CREATE EXTENSION crc32c_accel;

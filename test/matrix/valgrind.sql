@@ -1,0 +1,47 @@
+-- One statement a line (a single-user server reads lines).  ":error" at the end: it must fail; else no error, and every "ok" is true.
+SELECT string_agg(algorithm || '/' || kernel, ' ') AS kernels FROM checksum_kernels() WHERE available
+SELECT string_agg(algorithm || '/' || kernel, ' ') AS others FROM checksum_kernels() WHERE arch = 'x86_64' AND NOT available
+SELECT bool_and(failures = 0 AND cases > 0) AS ok FROM checksum_self_test()
+SELECT crc32c(convert_to(k, 'UTF8')) = 3808858755 AND crc32c_accel('123456789') = 3808858755 AND crc32('123456789') = 3421780262 AND crc32c_bytes(3808858755) = '\xe3069283' AND crc32c_kernel() <> '' AS ok FROM (VALUES ('123456789')) v (k)
+SELECT crc32c_extend(crc32c_accel('1234'), '56789') = 3808858755 AND crc32_extend(crc32('1234'), '56789') = 3421780262 AS ok
+SELECT crc32c_combine(crc32c_accel('12345'), crc32c_accel('6789'), 4) = 3808858755 AND crc32_combine(crc32('12345'), crc32('6789'), 4) = 3421780262 AS ok
+SELECT crc32c_agg(convert_to(c, 'UTF8') ORDER BY c) = 3808858755 AS ok FROM regexp_split_to_table('123456789', '') c
+SELECT bool_and(crc32c_with_kernel(k.kernel, substr(d.data, 1, n)) = crc32c_accel(substr(d.data, 1, n))) AS ok FROM checksum_kernels() k, (SELECT decode(string_agg(md5(i::text), ''), 'hex') AS data FROM generate_series(1, 600) i) d, generate_series(0, 9600, 61) n WHERE k.algorithm = 'crc32c' AND k.available
+SELECT bool_and(crc32(substr(d.data, n)) = crc32_extend(crc32(substr(d.data, n, 100)), substr(d.data, n + 100))) AS ok FROM (SELECT decode(string_agg(md5(i::text), ''), 'hex') AS data FROM generate_series(1, 600) i) d, generate_series(1, 9400, 61) n
+SELECT crc32c_with_kernel('no_such', '') :error
+SELECT crc32c_extend(-1, '') :error
+SELECT drive_crc32c(3, 10000) = drive_crc32c(1, 10000) AS ok
+SELECT count(DISTINCT crc) = 2 AS ok FROM crc32c_bench('{100,0}', min_time => '1 ms', working_set => 100000)
+SELECT count(DISTINCT crc) = 1 AS ok FROM page_checksum_bench(pages => 9, min_time => '1 ms')
+SELECT NOT preloaded AND NOT accelerated AND server_kernel <> '' AS ok FROM crc32c_server()
+SELECT verified = blocks AND bad = 0 AND fork = 'main' AS ok FROM verify_relation_summary('clean', 'main')
+SELECT sum(bad) = 0 AND count(*) > 10 AS ok FROM verify_relation_summary('clean', include_toast => true, include_indexes => true, workers => 2, max_rate => 500)
+SELECT count(*) = 2 AND bool_or(blkno = 7 AND status = 'checksum_mismatch' AND stored_checksum <> computed_checksum) AND bool_or(blkno = 9 AND message <> '') AS ok FROM verify_relation_checksums('damaged', workers => 1)
+SELECT count(*) = 1 AS ok FROM verify_relation_checksums('damaged', 'main', 0, 8)
+SELECT count(*) = 1 AND min(status) = 'not_verifiable' AS ok FROM verify_relation_checksums('temporary', include_toast => true)
+SELECT count(*) = 1 AND min(status) = 'partial_block' AS ok FROM verify_relation_checksums('short')
+SELECT count(*) FROM verify_relation_checksums('views') :error
+SELECT count(*) FROM verify_relation_checksums('clean', 'main', 5, 4) :error
+SELECT count(*) = 3 AND bool_and(bytes = blocks * 8192) AS ok FROM relation_segments('clean')
+SELECT bool_and((v).status = 'ok' AND (v).crc32c = r.crc32c) AS ok FROM relation_page_crcs('clean', first_block => 3, last_block => 40) r, LATERAL (SELECT verify_page(read_disk_page('clean', 'main', r.blkno), r.blkno) v) x
+SELECT (v).status = 'checksum_mismatch' AS ok FROM (SELECT verify_page(read_disk_page('damaged', 'main', 7), 7) v) x
+SELECT bool_and(n > 0) AND count(*) = 7 AS ok FROM (SELECT c.oid, count(crc32c) n FROM pg_class c, relation_page_crcs(c.oid, masked => true) WHERE relname LIKE 'clean%' GROUP BY c.oid) x
+SELECT count(crc32c) > 0 AS ok FROM relation_page_crcs('sequence', masked => true)
+SELECT read_disk_page('clean', 'main', 1000000) :error
+CALL verify_database_checksums(include_catalogs => false, verbose => true)
+CALL verify_database_checksums(workers => 2, report_failures => true)
+CALL verify_database_checksums(skip_verified_since => '-infinity', max_rate => 1000)
+SELECT count(*) = 3 AND bool_and(state = 'completed') AND sum(blocks) > 400 AND (SELECT count(*) FROM checksum_findings) = 3 AS ok FROM checksum_runs
+SELECT * FROM checksum_progress :error
+SELECT crc32c_file('PG_VERSION') = crc32c_accel(pg_read_binary_file('PG_VERSION')) AND crc32c_file('global/pg_control', 8, 100) = crc32c_accel(pg_read_binary_file('global/pg_control', 8, 100)) AND crc32c_file('no/such', missing_ok => true) IS NULL AS ok
+SELECT crc32c_file('base') :error
+SELECT crc32c_lo(oid) = crc32c_accel(lo_get(oid)) AS ok FROM pg_largeobject_metadata
+SELECT status IN ('ok', 'ok_switched') AND records > 0 AND errors = 0 AS ok FROM verify_wal_segment(:segment)
+SELECT status IN ('ok', 'ok_switched') AND errors = 0 AS ok FROM verify_wal_segment(pg_read_binary_file('pg_wal/' || :segment), :segment)
+SELECT count(*) > 2 AND sum(errors) = 0 AS ok FROM verify_wal_directory(workers => 2)
+SELECT count(*) > 1 AND sum(errors) = 0 AS ok FROM verify_wal_range((SELECT start_lsn FROM verify_wal_segment(:segment)))
+SELECT count(*) = 0 AS ok FROM wal_findings(:segment)
+SELECT bool_and(status = 'corrupt') AND sum(errors) >= 2 AS ok FROM verify_wal_directory('accel_wal') WHERE segment = :segment
+SELECT count(*) >= 2 AND bool_and(message <> '') AS ok FROM wal_findings(:segment, 'accel_wal')
+SELECT count(*) > 0 AS ok FROM generate_series(0, 300) n, LATERAL (SELECT status FROM verify_wal_segment(set_byte(substr(pg_read_binary_file('pg_wal/' || :segment), 1, 8192 * (n + 3) / 3), 31 * n % 8192, n), :segment)) v WHERE status <> 'ok'
+SELECT verify_wal_segment('no such name') :error
