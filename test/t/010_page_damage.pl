@@ -1,17 +1,20 @@
 # Every kind of damage to a relation's files gives exactly its finding at its
-# place, offline-made and found online; intact relations give none.
+# place: made while the server works and made while it is stopped, on a primary
+# and on a streaming standby; intact relations give none.
 use strict;
 use warnings;
 use Accel;
+use File::Copy;
 use Test::More;
 
 use constant BLCKSZ => 8192;
+use constant SEGMENT => 131072;	# blocks
 
-# a small fixed cluster; no autovacuum, nothing is written behind our back
-my $node = Accel::new_node('main',
+# small fixed clusters; no autovacuum, nothing is written behind our back
+my $primary = Accel::new_node('primary', allows_streaming => 1,
 	conf => "autovacuum = off\nshared_buffers = 4MB\n");
-$node->start;
-$node->safe_psql('postgres', <<'SQL');
+$primary->start;
+$primary->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION crc32c_accel;
 CREATE TABLE t AS SELECT g, repeat('x', 100) AS b FROM generate_series(1, 20000) g;
 CREATE INDEX t_idx ON t (g);
@@ -26,79 +29,101 @@ CREATE UNLOGGED TABLE u (g) AS SELECT generate_series(1, 5000);
 CREATE INDEX u_idx ON u (g);
 DELETE FROM t WHERE g % 50 = 0;
 VACUUM t, other;
+-- one for each kind of damage to sizes and segments
+SELECT format('CREATE TABLE size%s AS SELECT g FROM generate_series(1, 2000) g', g)
+FROM generate_series(1, 12) g \gexec
 CHECKPOINT;
 SQL
+
+my $toast = $primary->safe_psql('postgres',
+	"SELECT reltoastrelid::regclass FROM pg_class WHERE relname = 'toasted'");
+my $size_blocks = $primary->safe_psql('postgres',
+	"SELECT pg_relation_size('size1') / 8192");
 
 # what a shifted page shows first depends on the bytes that become its header
 my $shifted = qr/checksum_mismatch|zero_header|lsn_in_future/;
 
-# [title, relation, fork, block, mutilate(sub of a page -> page), status]
+# [title, relation, fork, block, mutilate(sub of a page -> page), status].  Block
+# undef: one of t that no other damage has.
 my @pages = (
-	['one bit of data', 't', 'main', 7, flip(5000, 4), 'checksum_mismatch'],
-	['one bit of a line pointer', 't', 'main', 7, flip(26, 0),
-		'checksum_mismatch'],
-	['one bit of pd_checksum', 't', 'main', 7, flip(8, 3),
-		'checksum_mismatch'],
-	['one bit of pd_lower', 't', 'main', 7, flip(12, 1), 'checksum_mismatch'],
-	['one bit of pd_flags', 't', 'main', 7, flip(10, 5), 'checksum_mismatch'],
-	['one bit of a low LSN byte', 't', 'main', 7, flip(4, 0),
-		'checksum_mismatch'],
-	['one bit of a high LSN byte', 't', 'main', 7, flip(3, 6),
-		'lsn_in_future'],
-	['garbage with a huge LSN', 't', 'main', 7, sub { garbage(0xFE) },
-		'lsn_in_future'],
-	['garbage with a small LSN', 't', 'main', 7, sub { garbage(0) },
-		'checksum_mismatch'],
-	['all ones', 't', 'main', 7, sub { "\xff" x BLCKSZ }, 'lsn_in_future'],
-	['shifted by one byte', 't', 'main', 7, shift_by(1), $shifted],
-	['shifted by 17 bytes', 't', 'main', 7, shift_by(17), $shifted],
-	['zeroed header over a body', 't', 'main', 7,
-		sub { ("\0" x 24) . substr($_[0], 24) }, 'zero_header'],
-	['pd_upper zero', 't', 'main', 7,
-		sub { substr($_[0], 0, 14) . "\0\0" . substr($_[0], 16) },
-		'zero_header'],
-	['zeroed second half', 't', 'main', 7,
-		sub { substr($_[0], 0, 4096) . "\0" x 4096 }, 'checksum_mismatch'],
-	['zeroed first half', 't', 'main', 7,
-		sub { "\0" x 4096 . substr($_[0], 4096) }, 'zero_header'],
-	['torn: half of another page of the relation', 't', 'main', 7,
-		sub { substr($_[0], 0, 4096) . substr(page('t', 'main', 9), 4096) },
-		'checksum_mismatch'],
-	['another page of the relation', 't', 'main', 7,
-		sub { page('t', 'main', 8) }, 'checksum_mismatch'],
-	['a page of another relation', 't', 'main', 7,
-		sub { page('other', 'main', 9) }, 'checksum_mismatch'],
-	['right checksum, pd_lower > pd_upper', 't', 'main', 7,
-		resealed(sub { substr($_[0], 12, 2) = pack('v', 8000); $_[0] }),
-		'bad_header'],
-	['right checksum, unknown flag', 't', 'main', 7,
-		resealed(sub { substr($_[0], 10, 2) = pack('v', 0x100); $_[0] }),
-		'bad_header'],
-	['right checksum, unaligned pd_special', 't', 'main', 7,
-		resealed(sub { substr($_[0], 16, 2) = pack('v', 8191); $_[0] }),
-		'bad_header'],
-	['right checksum, LSN of the future', 't', 'main', 7,
-		resealed(sub { substr($_[0], 0, 8) = pack('VV', 0x7000, 0); $_[0] }),
-		'lsn_in_future'],
-	['zero page', 't', 'main', 7, sub { "\0" x BLCKSZ }, undef],
-	['first block', 't', 'main', 0, flip(6000, 1), 'checksum_mismatch'],
-	['last block', 't', 'main', -1, flip(8000, 1), 'checksum_mismatch'],
-	['free space map', 't', 'fsm', 1, flip(300, 2), 'checksum_mismatch'],
-	['visibility map', 't', 'vm', 0, flip(100, 2), 'checksum_mismatch'],
-	['index', 't_idx', 'main', 3, flip(4000, 2), 'checksum_mismatch'],
-	['index metapage', 't_idx', 'main', 0, flip(30, 2), 'checksum_mismatch'],
-	['TOAST', 'toasted', 'main', 2, flip(4000, 2), 'checksum_mismatch',
-		'toast'],
-	['sequence', 's', 'main', 0, flip(8180, 2), 'checksum_mismatch'],
-	['materialized view', 'mv', 'main', 4, flip(8180, 2),
-		'checksum_mismatch'],
-	['unlogged', 'u', 'main', 4, flip(8180, 2), 'checksum_mismatch'],
-	['init fork of an unlogged index', 'u_idx', 'init', 0, flip(40, 2),
-		'checksum_mismatch'],
-	['mapped catalog', 'pg_class', 'main', 1, flip(8000, 2),
-		'checksum_mismatch'],
-	['shared catalog', 'pg_shdescription', 'main', 0, flip(8180, 2),
-		'checksum_mismatch'],);
+	[ 'one bit of data', 't', 'main', undef, flip(5000, 4), 'checksum_mismatch' ],
+	[ 'one bit of a line pointer', 't', 'main', undef, flip(26, 0), 'checksum_mismatch' ],
+	[ 'one bit of pd_checksum', 't', 'main', undef, flip(8, 3), 'checksum_mismatch' ],
+	[ 'one bit of pd_lower', 't', 'main', undef, flip(12, 1), 'checksum_mismatch' ],
+	[ 'one bit of pd_flags', 't', 'main', undef, flip(10, 5), 'checksum_mismatch' ],
+	[ 'one bit of a low LSN byte', 't', 'main', undef, flip(4, 0), 'checksum_mismatch' ],
+	[ 'one bit of a high LSN byte', 't', 'main', undef, flip(3, 6), 'lsn_in_future' ],
+	[ 'garbage with a huge LSN', 't', 'main', undef, sub { garbage(0xFE) }, 'lsn_in_future' ],
+	[ 'garbage with a small LSN', 't', 'main', undef, sub { garbage(0) }, 'checksum_mismatch' ],
+	[ 'all ones', 't', 'main', undef, sub { "\xff" x BLCKSZ }, 'lsn_in_future' ],
+	(map { [ "shifted by $_ bytes", 't', 'main', undef, shift_by($_), $shifted ] } 1 .. 17),
+	[ 'zeroed header over a body', 't', 'main', undef,
+		sub { ("\0" x 24) . substr($_[0], 24) }, 'zero_header' ],
+	[ 'pd_upper zero over a body', 't', 'main', undef,
+		sub { substr($_[0], 0, 14) . "\0\0" . substr($_[0], 16) }, 'zero_header' ],
+	[ 'zeroed second half', 't', 'main', undef,
+		sub { substr($_[0], 0, 4096) . "\0" x 4096 }, 'checksum_mismatch' ],
+	[ 'zeroed first half', 't', 'main', undef,
+		sub { "\0" x 4096 . substr($_[0], 4096) }, 'zero_header' ],
+	[ 'torn: half of another page of the relation', 't', 'main', undef,
+		sub { substr($_[0], 0, 4096) . substr(donor('t'), 4096) }, 'checksum_mismatch' ],
+	[ 'another page of the relation', 't', 'main', undef, sub { donor('t') },
+		'checksum_mismatch' ],
+	[ 'a page of another relation', 't', 'main', undef, sub { donor('other') },
+		'checksum_mismatch' ],
+	[ 'right checksum, pd_lower > pd_upper', 't', 'main', undef,
+		resealed(sub { substr($_[0], 12, 2) = pack('v', 8000); $_[0] }), 'bad_header' ],
+	[ 'right checksum, unknown flag', 't', 'main', undef,
+		resealed(sub { substr($_[0], 10, 2) = pack('v', 0x100); $_[0] }), 'bad_header' ],
+	[ 'right checksum, unaligned pd_special', 't', 'main', undef,
+		resealed(sub { substr($_[0], 16, 2) = pack('v', 8191); $_[0] }), 'bad_header' ],
+	[ 'right checksum, LSN of the future', 't', 'main', undef,
+		resealed(sub { substr($_[0], 0, 8) = pack('VV', 0x7000, 0); $_[0] }), 'lsn_in_future' ],
+	[ 'zero page', 't', 'main', undef, sub { "\0" x BLCKSZ }, undef ],
+	[ 'first block', 't', 'main', 0, flip(6000, 1), 'checksum_mismatch' ],
+	[ 'last block', 't_idx', 'main', -1, flip(8000, 1), 'checksum_mismatch' ],
+	[ 'free space map', 't', 'fsm', 1, flip(300, 2), 'checksum_mismatch' ],
+	[ 'visibility map', 't', 'vm', 0, flip(100, 2), 'checksum_mismatch' ],
+	[ 'index', 't_idx', 'main', 3, flip(4000, 2), 'checksum_mismatch' ],
+	[ 'index metapage', 't_idx', 'main', 0, flip(30, 2), 'checksum_mismatch' ],
+	[ 'TOAST', $toast, 'main', 2, flip(4000, 2), 'checksum_mismatch' ],
+	[ 'sequence', 's', 'main', 0, flip(8180, 2), 'checksum_mismatch' ],
+	[ 'materialized view', 'mv', 'main', 4, flip(8180, 2), 'checksum_mismatch' ],
+	[ 'unlogged', 'u', 'main', 4, flip(8180, 2), 'checksum_mismatch' ],
+	[ 'init fork of an unlogged index', 'u_idx', 'init', 0, flip(40, 2), 'checksum_mismatch' ],
+	[ 'mapped catalog', 'pg_class_tblspc_relfilenode_index', 'main', 1, flip(8000, 2),
+		'checksum_mismatch' ],
+	[ 'mapped catalog in use', 'pg_class', 'main', 1, flip(8000, 2), 'checksum_mismatch' ],
+	[ 'shared catalog', 'pg_shdescription', 'main', 0, flip(8180, 2), 'checksum_mismatch' ]);
+
+# [title, mutilate(sub of a path), findings as [block, segment, offset, status],
+# first block, last block].  Segments of 1 GB are holes here: new pages.
+my $end = $size_blocks * BLCKSZ;
+my @sizes = (
+	[ 'a partial block at the end', sub { truncate $_[0], $end - 5000 },
+		[ [ $size_blocks - 1, 0, $end - BLCKSZ, 'partial_block' ] ] ],
+	[ 'a zero block behind the end', sub { truncate $_[0], $end + BLCKSZ }, [] ],
+	[ 'an empty trailing segment', sub { make("$_[0].1", 0) }, [] ],
+	[ 'a short segment with one behind it', sub { make("$_[0].1", BLCKSZ) },
+		[ [ $size_blocks, 0, $end, 'short_segment' ] ] ],
+	[ 'segments missing before one far behind', sub { make("$_[0].3", BLCKSZ) },
+		[ [ $size_blocks, 0, $end, 'short_segment' ], [ SEGMENT, 1, '', 'missing_segment' ],
+			[ 2 * SEGMENT, 2, '', 'missing_segment' ] ] ],
+	[ 'a full last segment', sub { make($_[0], SEGMENT * BLCKSZ) }, [], SEGMENT - 100 ],
+	[ 'a missing middle segment, and a broken block behind it',
+		sub { make($_[0], SEGMENT * BLCKSZ); make("$_[0].2", 2 * BLCKSZ);
+			put("$_[0].2", BLCKSZ, donor('other')) },
+		[ [ SEGMENT, 1, '', 'missing_segment' ],
+			[ 2 * SEGMENT + 1, 2, BLCKSZ, 'checksum_mismatch' ] ], SEGMENT - 100 ],
+	[ 'a short middle segment',
+		sub { make($_[0], SEGMENT * BLCKSZ); make("$_[0].1", 3 * BLCKSZ + 5); make("$_[0].2", BLCKSZ) },
+		[ [ SEGMENT + 3, 1, 3 * BLCKSZ, 'short_segment' ] ], SEGMENT - 100, SEGMENT + 100 ],
+	[ 'a segment that is too long', sub { make($_[0], (SEGMENT + 1) * BLCKSZ) },
+		[ [ SEGMENT, 0, SEGMENT * BLCKSZ, 'partial_block' ] ], SEGMENT - 100 ],
+	[ 'an empty file', sub { truncate $_[0], 0 }, [] ],
+	[ 'no file at all', sub { unlink $_[0] }, [ [ 0, 0, '', 'missing_segment' ] ] ],
+	[ 'a directory in its place', sub { unlink $_[0]; mkdir $_[0] }, [ [ 0, 0, '', 'io_error' ] ],
+		undef, 10000 ]);
 
 sub flip
 {
@@ -137,42 +162,69 @@ sub resealed
 		my ($page, $block) = @_;
 		$page = $mutilate->($page);
 		my $hex = unpack('H*', $page);
-		my $sum = $node->safe_psql('postgres',
+		my $sum = $primary->safe_psql('postgres',
 			"SELECT computed_checksum FROM verify_page('\\x$hex', $block)");
 		substr($page, 8, 2) = pack('v', $sum);
 		return $page;
 	};
 }
 
-# paths are asked for while everything is well: damaged catalogs cannot tell
+# Paths below the data directory, the same on both nodes.  Asked for while
+# everything is well: damaged catalogs cannot tell.
 my %paths;
-
-sub path
+my $own_block = 7;
+foreach my $case (@pages)
 {
-	my ($relation, $fork) = @_;
-	return $paths{"$relation.$fork"} //= $node->data_dir . '/'
-	  . $node->safe_psql('postgres',
-		"SELECT pg_relation_filepath('$relation')"
-	  ) . ($fork eq 'main' ? '' : "_$fork");
+	my ($relation, $fork) = @$case[ 1, 2 ];
+	$paths{"$relation.$fork"} //= relative_path($relation)
+	  . ($fork eq 'main' ? '' : "_$fork");
+	$case->[3] //= $own_block++;
+	$case->[3] = (-s $primary->data_dir . '/' . $paths{"$relation.$fork"}) / BLCKSZ - 1
+	  if $case->[3] < 0;
+}
+$paths{'other.main'} = relative_path('other');
+my @size_paths = map { relative_path('size' . ($_ + 1)) } 0 .. $#sizes;
+
+sub relative_path
+{
+	my ($relation) = @_;
+	return $primary->safe_psql('postgres', "SELECT pg_relation_filepath('$relation')");
 }
 
 sub page
 {
-	my ($relation, $fork, $block) = @_;
-	open my $fh, '<:raw', path($relation, $fork) or die $!;
+	my ($path, $block) = @_;
+	open my $fh, '<:raw', $path or die "$path: $!";
 	sysseek $fh, $block * BLCKSZ, 0;
 	sysread $fh, my $page, BLCKSZ;
 	close $fh;
 	return $page;
 }
 
+# a healthy page that nothing damages
+sub donor
+{
+	my ($relation) = @_;
+	return page($primary->data_dir . '/' . $paths{"$relation.main"}, 2);
+}
+
 sub put
 {
 	my ($path, $offset, $bytes) = @_;
-	open my $fh, '+<:raw', $path or die $!;
+	open my $fh, '+<:raw', $path or die "$path: $!";
 	sysseek $fh, $offset, 0;
 	syswrite $fh, $bytes;
 	close $fh;
+	return;
+}
+
+# makes a file that long, or makes it if it is not there
+sub make
+{
+	my ($path, $bytes) = @_;
+	open my $fh, '>>', $path or die "$path: $!";
+	close $fh;
+	truncate $path, $bytes or die "$path: $!";
 	return;
 }
 
@@ -180,214 +232,327 @@ my $columns = "relation::text, fork, blkno, path, file_offset, status";
 
 sub findings
 {
-	my ($relation, $options) = @_;
-	$options //= 'include_toast => true, include_indexes => true';
+	my ($node, $relation, $options) = @_;
+	$options = defined $options ? ", $options" : '';
 	return $node->safe_psql('postgres',
-		"SELECT $columns FROM verify_relation_checksums('$relation', $options)"
-	);
+		"SELECT $columns FROM verify_relation_checksums('$relation'$options)");
 }
 
-my @all = qw(t other toasted s mv u u_idx pg_class pg_shdescription);
-is(join('', map { findings($_) } @all), '', 'intact relations: no finding');
-is( $node->safe_psql(
-		'postgres',
-		"SELECT count(*) FROM pg_class c, verify_relation_checksums(c.oid) v
-		WHERE c.relkind IN ('r', 'i', 'S', 't', 'm')"),
-	'0',
-	'the whole database: no finding');
-is( $node->safe_psql(
-		'postgres',
-		"SELECT string_agg(DISTINCT status, ',') FROM
-		(SELECT s.status FROM pg_class c, verify_relation_summary(c.oid) s
-		WHERE c.relkind IN ('r', 'i', 'S', 't', 'm')) x"),
-	'ok',
-	'the whole database: every fork is ok');
-is( $node->safe_psql(
-		'postgres',
-		"SELECT count(*) FROM pg_class c, verify_relation_summary(c.oid) s
-		WHERE c.relkind IN ('r', 'i', 'S', 't', 'm')
-		AND (blocks <> verified + new OR bytes <> blocks * 8192)"),
-	'0',
-	'the whole database: every block is verified or new');
+# the findings about relations of the catalogue, one by one
+my @relations = (sort(keys %{ { map { $_->[1] => 1 } @pages } }), 'other',
+	map { "size$_" } 1 .. @sizes);
 
-foreach my $case (@pages)
+sub all_findings
 {
-	my ($title, $relation, $fork, $block, $mutilate, $status, $toast) = @$case;
-	my $name = $relation;
-	$name = $node->safe_psql('postgres',
-		"SELECT reltoastrelid::regclass FROM pg_class WHERE relname = '$relation'"
-	) if $toast;
-	my $path = path($name, $fork);
-	$block = (-s $path) / BLCKSZ - 1 if $block < 0;
-	my $relative = substr($path, length($node->data_dir) + 1);
-	my $offset = $block * BLCKSZ;
-	my $original = page($name, $fork, $block);
-	my $damaged = $mutilate->($original, $block);
-
-	# cold: nothing of it in shared buffers
-	if ($fork ne 'main' || $block == 0)
-	{
-		$node->stop;
-		put($path, $offset, $damaged);
-		$node->start;
-	}
-	put($path, $offset, $damaged);
-	my $got = findings($relation);
-	put($path, $offset, $original);
-	$got =~ s/^(\Q$name\E\|$fork\|$block\|\Q$relative\E\|$offset\|)$status$/${1}X/
-	  if ref $status;
-	my $cached = $got =~ s/bad_on_disk_cached_ok$/$status/ && 'cached'
-	  if defined $status && $relation =~ /^pg_/;
-	my $want =
-	  defined $status
-	  ? join('|', $name, $fork, $block, $relative, $offset,
-		ref $status ? 'X' : $status)
-	  : '';
-	is($got, $want, $title . ' is found' . ($cached ? ' (cached)' : ''));
+	my ($node) = @_;
+	return $node->safe_psql('postgres', join ';',
+		map { "SELECT $columns FROM verify_relation_checksums('$_')
+			WHERE status <> 'not_verifiable'" } @relations);
 }
-is(join('', map { findings($_) } @all), '', 'all healed: no finding');
 
-# A good page in shared buffers above a broken image.
-my $original = page('t', 'main', 5);
-$node->safe_psql('postgres', "SELECT FROM t WHERE ctid = '(5,1)'");
-put(path('t', 'main'), 5 * BLCKSZ, flip(5000, 1)->($original));
-is( $node->safe_psql(
-		'postgres',
-		"SELECT blkno, status, buffer_state, stored_checksum <> computed_checksum, retries > 0,
-		message ~ 'proven good' FROM verify_relation_checksums('t')"),
-	'5|bad_on_disk_cached_ok|clean|t|t|t',
-	'a good page in shared buffers above a broken image');
-put(path('t', 'main'), 5 * BLCKSZ, $original);
+# What a case is expected to give on a node; '' for nothing.
+sub expected_page
+{
+	my ($case, $status) = @_;
+	my ($title, $relation, $fork, $block) = @$case;
+	return defined $status ? join('|', $relation, $fork, $block,
+		$paths{"$relation.$fork"}, $block * BLCKSZ, $status) : '';
+}
 
-# A read that failed leaves an invalid buffer behind.
-$node->restart;
-put(path('t', 'main'), 5 * BLCKSZ, flip(5000, 1)->($original));
-isnt($node->psql('postgres', "SELECT FROM t WHERE ctid = '(5,1)'"),
-	0, 'the server refuses the page');
-is( $node->safe_psql(
-		'postgres',
-		"SELECT blkno, status, buffer_state FROM verify_relation_checksums('t')"),
-	'5|checksum_mismatch|invalid',
-	'a page whose read failed');
+sub expected_sizes
+{
+	my ($i) = @_;
+	return join "\n", map {
+		my ($block, $segment, $offset, $status) = @$_;
+		join '|', 'size' . ($i + 1), 'main', $block,
+		  $size_paths[$i] . ($segment ? ".$segment" : ''), $offset, $status
+	} @{ $sizes[$i][2] };
+}
 
-# Lenient settings of the server change nothing.
-is( $node->safe_psql(
-		'postgres',
-		"SET zero_damaged_pages = on; SET ignore_checksum_failure = on;
-		SELECT blkno, status FROM verify_relation_checksums('t')"),
-	'5|checksum_mismatch',
-	'zero_damaged_pages and ignore_checksum_failure change nothing');
-is( $node->safe_psql(
-		'postgres',
-		"SET ignore_checksum_failure = on; SELECT b FROM t WHERE ctid = '(5,1)' AND b = '';
-		SELECT blkno, status FROM verify_relation_checksums('t')"),
-	"5|checksum_mismatch",
-	'the broken image itself in shared buffers is no good copy');
-put(path('t', 'main'), 5 * BLCKSZ, $original);
-$node->restart;
+# Puts a status in the place of a set of them.
+sub settle
+{
+	my ($case, $got) = @_;
+	my $status = $case->[5];
+	return $status if !ref $status;
+	return $got =~ /\|($status)$/m ? $1 : 'one of several';
+}
 
-# Ranges.
-put(path('t', 'main'), 5 * BLCKSZ, flip(5000, 1)->($original));
-is(findings('t', 'first_block => 0, last_block => 4'), '', 'range before');
-is(findings('t', 'first_block => 6'), '', 'range behind');
-like(findings('t', 'first_block => 5, last_block => 5'),
-	qr/^t\|main\|5\|/, 'range of the block');
-is( $node->safe_psql(
-		'postgres',
-		"SELECT blocks, verified, bad, status FROM verify_relation_summary('t', 'main', 2, 20)"),
-	'19|18|1|checksum_mismatch',
-	'summary of a range');
-put(path('t', 'main'), 5 * BLCKSZ, $original);
+# Damage and repair.  Whatever a mutilation made goes, for the server removes
+# none of it.
+my %original;
+
+sub damage_page
+{
+	my ($node, $case) = @_;
+	my ($title, $relation, $fork, $block, $mutilate) = @$case;
+	my $path = $node->data_dir . '/' . $paths{"$relation.$fork"};
+	my $page = page($path, $block);
+	$original{"$path $block"} = $page;
+	put($path, $block * BLCKSZ, $case->[6] //= $mutilate->($page, $block));
+	return;
+}
+
+sub repair_page
+{
+	my ($node, $case) = @_;
+	my $path = $node->data_dir . '/' . $paths{"$case->[1].$case->[2]"};
+	put($path, $case->[3] * BLCKSZ, $original{"$path $case->[3]"});
+	return;
+}
+
+sub damage_sizes
+{
+	my ($node, $i) = @_;
+	my $path = $node->data_dir . '/' . $size_paths[$i];
+	copy($path, $node->basedir . "/saved$i") or die $!;
+	$sizes[$i][1]->($path);
+	return;
+}
+
+sub repair_sizes
+{
+	my ($node, $i) = @_;
+	my $path = $node->data_dir . '/' . $size_paths[$i];
+	rmdir $path if -d $path;
+	unlink grep { -e } map { "$path.$_" } 1 .. 3;
+	copy($node->basedir . "/saved$i", $path) or die $!;
+	return;
+}
+
+sub size_options
+{
+	my ($i) = @_;
+	my ($first, $last) = @{ $sizes[$i] }[ 3, 4 ];
+	return "fork => 'main'"
+	  . (defined $first ? ", first_block => $first" : '')
+	  . (defined $last ? ", last_block => $last" : '');
+}
+
+# The catalogue, one after the other while the server works.
+sub damage_online
+{
+	my ($node) = @_;
+	my $name = $node->name;
+
+	foreach my $case (grep { has_file($node, $_) } @pages)
+	{
+		my ($title, $relation, $fork, $block) = @$case;
+		damage_page($node, $case);
+		my $got = findings($node, $relation, "'$fork'");
+		repair_page($node, $case);
+		$got =~ s/bad_on_disk_cached_ok$/checksum_mismatch/
+		  if $title eq 'mapped catalog in use';
+		is($got, expected_page($case, settle($case, $got)), "$name, online: $title");
+	}
+	foreach my $i (0 .. $#sizes)
+	{
+		damage_sizes($node, $i);
+		my $got = findings($node, 'size' . ($i + 1), size_options($i));
+		repair_sizes($node, $i);
+		is($got, expected_sizes($i), "$name, online: $sizes[$i][0]");
+	}
+	is(all_findings($node), '', "$name, online: all healed");
+	return;
+}
+
+# All of it at once while the server is stopped.
+sub damage_offline
+{
+	my ($node) = @_;
+	my $name = $node->name;
+	my @cases = grep { has_file($node, $_) && $_->[0] ne 'mapped catalog in use' } @pages;
+
+	$node->stop;
+	damage_page($node, $_) foreach @cases;
+	damage_sizes($node, $_) foreach 0 .. $#sizes;
+	$node->start;
+	my %got;
+	foreach my $relation (@relations)
+	{
+		next if $relation eq 'u' && $node != $primary;
+		my ($i) = $relation =~ /^size(\d+)/;
+		push @{ $got{$relation} }, split /\n/,
+		  findings($node, $relation, $i ? size_options($i - 1) : undef);
+	}
+	foreach my $case (@cases)
+	{
+		my ($title, $relation, $fork, $block) = @$case;
+		my ($got) = grep { /^\Q$relation|$fork|$block|\E/ } @{ $got{$relation} };
+		$got //= '';
+		is($got, expected_page($case, settle($case, $got)), "$name, offline: $title");
+		@{ $got{$relation} } = grep { $_ ne $got } @{ $got{$relation} };
+	}
+	foreach my $i (0 .. $#sizes)
+	{
+		my $got = delete $got{ 'size' . ($i + 1) };
+		is(join("\n", @$got), expected_sizes($i), "$name, offline: $sizes[$i][0]");
+	}
+	my $rest = $node == $primary ? '' : 'u_idx|main||||not_verifiable';
+	is(join("\n", map { @$_ } values %got), $rest, "$name, offline: and nothing else");
+	$node->stop;
+	repair_page($node, $_) foreach @cases;
+	repair_sizes($node, $_) foreach 0 .. $#sizes;
+	$node->start;
+	is(all_findings($node), '', "$name, offline: all healed");
+	return;
+}
+
+# unlogged relations have no main fork on a standby
+sub has_file
+{
+	my ($node, $case) = @_;
+	return $node == $primary || $case->[1] ne 'u';
+}
+
+sub intact
+{
+	my ($node) = @_;
+	my $name = $node->name;
+	my $of_all = "WHERE c.relkind IN ('r', 'i', 'S', 't', 'm') AND c.relname NOT IN ('u', 'u_idx')";
+
+	is(all_findings($node), '', "$name: intact relations give no finding");
+	is( $node->safe_psql('postgres',
+			"SELECT count(*) FROM pg_class c, verify_relation_checksums(c.oid) v $of_all"),
+		'0', "$name: the whole database gives no finding");
+	is( $node->safe_psql('postgres',
+			"SELECT string_agg(DISTINCT status, ',') FROM
+			(SELECT s.status FROM pg_class c, verify_relation_summary(c.oid) s $of_all) x"),
+		'ok', "$name: every fork of it is ok");
+	is( $node->safe_psql('postgres',
+			"SELECT count(*) FROM pg_class c, verify_relation_summary(c.oid) s $of_all
+			AND (blocks <> verified + new OR bytes <> blocks * 8192)"),
+		'0', "$name: every block of it is verified or new");
+	return;
+}
+
+# Shared buffers above a broken image.
+sub below_buffers
+{
+	my ($node) = @_;
+	my $name = $node->name;
+	my $path = $node->data_dir . '/' . $paths{'t.main'};
+	my $good = page($path, 5);
+	my $broken = flip(5000, 1)->($good);
+
+	$node->restart;
+	$node->safe_psql('postgres', "SELECT FROM t WHERE ctid = '(5,1)'");
+	put($path, 5 * BLCKSZ, $broken);
+	is( $node->safe_psql('postgres',
+			"SELECT blkno, status, buffer_state, stored_checksum <> computed_checksum, retries > 0,
+			message ~ 'proven good' FROM verify_relation_checksums('t')"),
+		'5|bad_on_disk_cached_ok|clean|t|t|t',
+		"$name: a good page in shared buffers above a broken image");
+	put($path, 5 * BLCKSZ, $good);
+
+	# a read that failed leaves an invalid buffer behind
+	$node->restart;
+	put($path, 5 * BLCKSZ, $broken);
+	isnt($node->psql('postgres', "SELECT FROM t WHERE ctid = '(5,1)'"),
+		0, "$name: the server refuses the page");
+	is( $node->safe_psql('postgres',
+			"SELECT blkno, status, buffer_state FROM verify_relation_checksums('t')"),
+		'5|checksum_mismatch|invalid', "$name: a page whose read failed");
+
+	# lenient settings of the server change nothing
+	is( $node->safe_psql('postgres',
+			"SET zero_damaged_pages = on; SET ignore_checksum_failure = on;
+			SELECT blkno, status FROM verify_relation_checksums('t')"),
+		'5|checksum_mismatch', "$name: zero_damaged_pages and ignore_checksum_failure change nothing");
+	is( $node->safe_psql('postgres',
+			"SET ignore_checksum_failure = on; SELECT b FROM t WHERE ctid = '(5,1)' AND b = '';
+			SELECT blkno, status FROM verify_relation_checksums('t')"),
+		'5|checksum_mismatch', "$name: the broken image itself in shared buffers is no good copy");
+	put($path, 5 * BLCKSZ, $good);
+	$node->restart;
+	return;
+}
+
+sub ranges
+{
+	my ($node) = @_;
+	my $name = $node->name;
+	my $path = $node->data_dir . '/' . $paths{'t.main'};
+	my $good = page($path, 5);
+
+	put($path, 5 * BLCKSZ, flip(5000, 1)->($good));
+	is(findings($node, 't', 'first_block => 0, last_block => 4'), '', "$name: a range before the damage");
+	is(findings($node, 't', 'first_block => 6'), '', "$name: a range behind it");
+	like(findings($node, 't', 'first_block => 5, last_block => 5'),
+		qr/^t\|main\|5\|/, "$name: the range of the block");
+	is( $node->safe_psql('postgres',
+			"SELECT blocks, verified, bad, status FROM verify_relation_summary('t', 'main', 2, 20)"),
+		'19|18|1|checksum_mismatch', "$name: summary of a range");
+	put($path, 5 * BLCKSZ, $good);
+	return;
+}
 
 # Many broken blocks with huge LSNs: an existing tool skips them all.
-my @blocks = grep { $_ % 3 } 0 .. 100;
-my %saved = map { $_ => page('t', 'main', $_) } @blocks;
-put(path('t', 'main'), $_ * BLCKSZ, garbage(0x77)) foreach @blocks;
-is( $node->safe_psql(
-		'postgres',
-		"SELECT count(*), string_agg(DISTINCT status, ',') FROM verify_relation_checksums('t')"
-	),
-	scalar(@blocks) . '|lsn_in_future',
-	'no broken block with a huge LSN is passed over');
-put(path('t', 'main'), $_ * BLCKSZ, $saved{$_}) foreach @blocks;
+sub many_huge_lsns
+{
+	my ($node) = @_;
+	my $path = $node->data_dir . '/' . $paths{'t.main'};
+	my @blocks = grep { $_ % 3 } 0 .. 100;
+	my %saved = map { $_ => page($path, $_) } @blocks;
+	my $garbage = garbage(0x77);
 
-# Sizes.  Segments of 1 GB are holes here: new pages.
-my $path = path('t', 'main');
-my $relative = substr($path, length($node->data_dir) + 1);
-my $size = -s $path;
-my $blocks = $size / BLCKSZ;
+	put($path, $_ * BLCKSZ, $garbage) foreach @blocks;
+	is( $node->safe_psql('postgres',
+			"SELECT count(*), string_agg(DISTINCT status, ',') FROM verify_relation_checksums('t')"),
+		scalar(@blocks) . '|lsn_in_future',
+		$node->name . ': no broken block with a huge LSN is passed over');
+	put($path, $_ * BLCKSZ, $saved{$_}) foreach @blocks;
+	return;
+}
 
-truncate $path, $size - 5000;
-is( findings('t', "fork => 'main'"),
-	't|main|' . ($blocks - 1) . "|$relative|" . ($size - BLCKSZ) . '|partial_block',
-	'a partial block at the end');
-truncate $path, $size;
-put($path, ($blocks - 1) * BLCKSZ, page('t', 'main', $blocks - 1));
-truncate $path, $size - BLCKSZ;
-is(findings('t', "fork => 'main'"), '', 'an empty file system hole is not there');
-truncate $path, $size;
-is( $node->safe_psql('postgres', "SELECT new FROM verify_relation_summary('t', 'main')"),
-	'1', 'a zero block at the end is new');
+# relation_segments shows what the findings say.
+sub segments
+{
+	my ($node) = @_;
+	my $name = $node->name;
+	my ($missing) = grep { $sizes[$_][0] =~ /^a missing middle/ } 0 .. $#sizes;
+	my $relation = 'size' . ($missing + 1);
 
-sub touch { open my $fh, '>', $_[0] or die $!; close $fh; return }
+	damage_sizes($node, $missing);
+	is( $node->safe_psql('postgres',
+			"SELECT segment, blocks, status FROM relation_segments('$relation') WHERE fork = 'main'"),
+		"0|131072|ok\n1||missing_segment\n2|2|ok", "$name: relation_segments shows a missing one");
+	repair_sizes($node, $missing);
 
-touch("$path.1");
-is(findings('t', "fork => 'main'"), '', 'an empty trailing segment is normal');
-truncate "$path.1", BLCKSZ;
-is( findings('t', "fork => 'main'"),
-	"t|main|$blocks|$relative|$size|short_segment",
-	'a short segment with one behind it');
-unlink "$path.1";
-touch("$path.3");
-truncate "$path.3", BLCKSZ;
-is( findings('t', "fork => 'main'"),
-	join("\n",
-		"t|main|$blocks|$relative|$size|short_segment",
-		"t|main|131072|$relative.1||missing_segment",
-		"t|main|262144|$relative.2||missing_segment"),
-	'segments missing before one far behind');
-unlink "$path.3";
+	# extension in bulk leaves new pages, too
+	my $new = "SELECT new, status FROM verify_relation_summary('size2', 'main')";
+	my ($before) = $node->safe_psql('postgres', $new) =~ /^(\d+)\|ok$/;
+	damage_sizes($node, 1);
+	is($node->safe_psql('postgres', $new), $before + 1 . '|ok', "$name: a zero block at the end is new");
+	repair_sizes($node, 1);
+	return;
+}
 
-truncate $path, 131072 * BLCKSZ;
-is(findings('t', "fork => 'main', first_block => 131000"),
-	'', 'a full last segment is normal');
-touch("$path.2");
-truncate "$path.2", 2 * BLCKSZ;
-put("$path.2", BLCKSZ, page('other', 'main', 9));
-is( findings('t', "fork => 'main', first_block => 131000"),
-	join("\n",
-		"t|main|131072|$relative.1||missing_segment",
-		"t|main|262145|$relative.2|8192|checksum_mismatch"),
-	'a missing middle segment, and block numbers are absolute behind it');
-is( $node->safe_psql(
-		'postgres',
-		"SELECT segment, blocks, status FROM relation_segments('t') WHERE fork = 'main'"),
-	"0|131072|ok\n1||missing_segment\n2|2|ok",
-	'relation_segments shows it');
-touch("$path.1");
-truncate "$path.1", 3 * BLCKSZ + 5;
-is( findings('t', "fork => 'main', first_block => 131000, last_block => 200000"),
-	"t|main|131075|$relative.1|24576|short_segment",
-	'a short middle segment');
-truncate "$path.1", 131073 * BLCKSZ;
-unlink "$path.2";
-is( findings('t', "fork => 'main', first_block => 262000"),
-	"t|main|262144|$relative.1|1073741824|partial_block",
-	'a segment that is too long');
-unlink "$path.1";
-truncate $path, $size;
+$primary->backup('backup');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'backup', has_streaming => 1);
+$standby->start;
+$primary->safe_psql('postgres', 'CHECKPOINT');
+$primary->wait_for_catchup($standby);
+$standby->safe_psql('postgres', 'CHECKPOINT');
+is($standby->safe_psql('postgres', "SELECT pg_is_in_recovery(), count(*) FROM pg_stat_wal_receiver WHERE status = 'streaming'"),
+	't|1', 'the standby streams');
 
-# A file that is gone.
-my $other = path('other', 'main');
-rename $other, "$other.saved";
-like(findings('other', "fork => 'main'"),
-	qr/^other\|main\|0\|[^|]+\|\|missing_segment$/, 'no file at all');
-mkdir $other;
-like(findings('other', "fork => 'main', last_block => 10000"),
-	qr/^other\|main\|0\|[^|]+\|\|io_error$/, 'a directory in its place');
-rmdir $other;
-rename "$other.saved", $other;
-is(findings('other'), '', 'back again');
+foreach my $node ($primary, $standby)
+{
+	$node->restart;				# nothing of it in shared buffers
+	intact($node);
+	damage_online($node);
+	damage_offline($node);
+	below_buffers($node);
+	ranges($node);
+	many_huge_lsns($node);
+	segments($node);
+	is(all_findings($node), '', $node->name . ': all healed at the end');
+}
+is(findings($standby, 'u'), 'u|main||||not_verifiable',
+	'standby: the main fork of an unlogged table is not verifiable');
 
-$node->stop('immediate');
+$standby->stop('immediate');
+$primary->stop('immediate');
 done_testing();
