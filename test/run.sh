@@ -147,7 +147,9 @@ for part in $parts; do
 			;;
 		fuzz) script_job fuzz host "fuzz targets" test/fuzz/run.sh $long ;;
 		matrix)
-			server_job matrix 18 "ASan and UBSan in the server" "SANITIZE=1" regress
+			for version in $native $others; do
+				server_job matrix "$version" "ASan and UBSan in the server" "SANITIZE=1" regress
+			done
 			for script in "$top"/test/matrix/*.sh; do
 				[ "${script##*/}" != lib.sh ] || continue
 				script_job matrix host "$(basename "$script" .sh)" \
