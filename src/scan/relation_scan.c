@@ -226,6 +226,8 @@ why_not_verifiable(const ForkScan *fork)
 	if (class->relpersistence == RELPERSISTENCE_UNLOGGED &&
 		fork->fork != INIT_FORKNUM && RecoveryInProgress())
 		return "unlogged relations have no contents on a standby";
+	if (index != NULL && !index->indislive)
+		return "the index is being dropped concurrently, or that has failed";
 	if (index != NULL && !index->indisready)
 		return "the index is being built concurrently, past shared buffers, or such a build has failed";
 	return NULL;
