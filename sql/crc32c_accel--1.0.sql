@@ -240,7 +240,7 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_relation_page_crcs'
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED ROWS 1000;
 COMMENT ON FUNCTION relation_page_crcs(regclass, text, bigint, bigint, boolean) IS
-'CRC-32C of every block of a relation as it lies on disk, to compare copies; masked leaves out what replay does not reproduce (hint bits, unused space, checksum), so that primary and standby agree';
+'CRC-32C of every block of a relation as it lies on disk, to compare copies; masked leaves out what replay does not reproduce (hint bits, unused space, checksum, new pages), so that primary and standby agree';
 REVOKE ALL ON FUNCTION relation_page_crcs(regclass, text, bigint, bigint, boolean) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION relation_page_crcs(regclass, text, bigint, bigint, boolean) TO pg_stat_scan_tables;
 

@@ -75,7 +75,9 @@ put_page(ScanSink *sink, BlockNumber blkno, const char *page)
 	DigestSink *digests = (DigestSink *) sink;
 	XLogRecPtr	lsn = PageXLogRecPtrGet(((PageHeader) page)->pd_lsn);
 
-	if (digests->masked && !PageIsNew((Page) page))
+	if (digests->masked && page_mask_empty(&digests->mask, page))
+		return;
+	if (digests->masked)
 		page = page_mask_apply(&digests->mask, page, blkno);
 	put_digest(digests, blkno, &lsn, page);
 }

@@ -17,6 +17,7 @@
 #include "access/bufmask.h"
 #include "access/htup_details.h"
 #include "access/rmgr.h"
+#include "access/spgist_private.h"
 #include "access/xlog_internal.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
@@ -46,6 +47,7 @@ static const struct
 
 static RmgrId relation_rmgr(Relation rel);
 static void mask_sequence(char *page, BlockNumber blkno);
+static void mask_spgist(char *page, BlockNumber blkno);
 static void mask_lsn_and_checksum(char *page, BlockNumber blkno);
 
 void
@@ -58,12 +60,15 @@ page_mask_init(PageMask *mask, Relation rel, ForkNumber fork)
 				 errdetail("The free space map is not written to the WAL, so it differs between primary and standby.")));
 	mask->copy = palloc(COPY_BYTES);
 	mask->mask = mask_lsn_and_checksum;
-	if (fork != VISIBILITYMAP_FORKNUM)
+	mask->map = fork == VISIBILITYMAP_FORKNUM;
+	if (!mask->map)
 	{
 		RmgrId		rmgr = relation_rmgr(rel);
 
 		if (rmgr == RM_SEQ_ID)
 			mask->mask = mask_sequence;
+		else if (rmgr == RM_SPGIST_ID)
+			mask->mask = mask_spgist;
 		else if (rmgr != RM_XLOG_ID)
 			mask->mask = GetRmgr(rmgr).rm_mask;
 	}
@@ -106,6 +111,19 @@ mask_sequence(char *page, BlockNumber blkno)
 }
 
 /*
+ * The metapage of an SP-GiST index caches which pages were used last, a hint
+ * that is never written to the WAL and that spg_mask does not know.
+ */
+static void
+mask_spgist(char *page, BlockNumber blkno)
+{
+	GetRmgr(RM_SPGIST_ID).rm_mask(page, blkno);
+	if (blkno == SPGIST_METAPAGE_BLKNO)
+		memset(&SpGistPageGetMeta(page)->lastUsedPages, 0,
+			   sizeof(SpGistLUPCache));
+}
+
+/*
  * What heap_mask would make of a page of the visibility map is nothing: its
  * content lies where a heap page has its unused space.
  */
@@ -113,6 +131,19 @@ static void
 mask_lsn_and_checksum(char *page, BlockNumber blkno)
 {
 	mask_page_lsn_and_checksum((Page) page);
+}
+
+bool
+page_mask_empty(const PageMask *mask, const char *page)
+{
+	const char *content = PageGetContents((Page) page);
+
+	if (PageIsNew((Page) page))
+		return true;
+	for (int i = 0; mask->map && content + i < page + BLCKSZ; i++)
+		if (content[i] != 0)
+			return false;
+	return mask->map;
 }
 
 const char *
