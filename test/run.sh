@@ -150,6 +150,8 @@ for part in $parts; do
 			for version in $native $others; do
 				server_job matrix "$version" "ASan and UBSan in the server" "SANITIZE=1" regress
 			done
+			server_job matrix "$native" "through a storage manager" \
+				"BUILD='COPT=-DACCEL_THROUGH_SMGR'" "tap test/t/060_storage_manager.pl"
 			for script in "$top"/test/matrix/*.sh; do
 				[ "${script##*/}" != lib.sh ] || continue
 				script_job matrix host "$(basename "$script" .sh)" \

@@ -198,8 +198,12 @@ fork_reader_segment_end(ForkReader *reader)
 	struct stat st;
 
 	if (!reader->fork->md)
-		return smgrnblocks(RelationGetSmgr(reader->fork->rel),
-						   reader->fork->fork);
+	{
+		SMgrRelation smgr = RelationGetSmgr(reader->fork->rel);
+
+		return smgrexists(smgr, reader->fork->fork) ?
+			smgrnblocks(smgr, reader->fork->fork) : 0;
+	}
 	if (fstat(reader->fd, &st) != 0)
 		return InvalidBlockNumber;
 	return reader->segment * RELSEG_SIZE +

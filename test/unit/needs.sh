@@ -10,6 +10,8 @@
 #   server    the headers of a PostgreSQL server (PG_CONFIG), else skipped
 #   pgport    libpgcommon and libpgport of that server
 #   native    not under emulators
+#   liars     the program defines __wrap_NAME in the place of every kernel that
+#             needs a feature of the CPU, and of crc32c_combine_pclmul
 #   export    the program exports its symbols, as a server does
 #   lib:NAME  links -lNAME
 # shellcheck shell=sh disable=SC2154
@@ -43,6 +45,11 @@ needed() {
 	if needs "$1" pgport; then
 		echo "-L$("$pg_config" --pkglibdir) -L$("$pg_config" --libdir)"
 		echo "-lpgcommon -lpgport -lm"
+	fi
+	if needs "$1" liars; then
+		sed -n 's/^KERNEL(\([a-z0-9]*\), \(x86_64\|aarch64\), \([a-z0-9_]*\),.*/-Wl,--wrap=\1_\3/p' \
+			"$root/src/kernel/kernels.def"
+		echo -Wl,--wrap=crc32c_combine_pclmul
 	fi
 	if needs "$1" export; then echo -rdynamic; fi
 	sed -n 1p "$1" | grep -o 'lib:[a-z0-9_]*' | sed 's/lib:/-l/'

@@ -1,9 +1,10 @@
 #!/bin/sh
 # run.sh: builds and runs the stand-alone unit tests of src/kernel and src/verify.
 #
-#   test/unit/run.sh [quick | --long] [seed]
+#   test/unit/run.sh [quick | coverage | --long] [seed]
 #
-# quick: gcc -O2 and clang with ASan and UBSan only, reduced numbers of cases.  Else
+# quick: gcc -O2 and clang with ASan and UBSan only, reduced numbers of cases.
+# coverage: the same cases, once, counted by gcov (../coverage/run.sh).  Else
 # gcc and clang with -O0, -O2, -O3 and with the sanitizers, then static
 # programs of this and other architectures under qemu-user, reduced.  --long
 # is the same: it is complete already.
@@ -22,7 +23,7 @@ seed=$(date +%s)
 quick=
 for arg; do
 	case $arg in
-	quick) quick=1 scale=--quick ;;
+	quick | coverage) quick=$arg scale=--quick ;;
 	--long) ;;
 	*) seed=$arg ;;
 	esac
@@ -117,6 +118,18 @@ emulate() {
 	return $failed
 }
 
+# Counted by gcov; then detection and selection once more as older CPUs see them.
+# Inlined code is called instead, so that a line is counted once.
+coverage() {
+	native coverage gcc "-O0 --coverage -Dalways_inline=unused" || return 1
+	[ "$(uname -m)" = x86_64 ] || return 0
+	tests="test_dispatch.c test_combine.c test_broken.c"
+	for model in qemu64 Nehalem SandyBridge Haswell; do
+		run_config "coverage-$model" coverage --small qemu-x86_64-static -cpu "$model" ||
+			return 1
+	done
+}
+
 # job NAME COMMAND...: runs one in the background, at most $jobs at a time,
 # its output kept apart and shown at the end, in order.
 names=''
@@ -143,7 +156,9 @@ rm -rf "$build"
 mkdir -p "$build"
 sanitize="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
 echo "unit: seed $seed"
-if [ "$quick" ]; then
+if [ "$quick" = coverage ]; then
+	job coverage coverage
+elif [ "$quick" ]; then
 	job gcc-O2 native gcc-O2 gcc -O2
 	job clang-asan native clang-asan clang "$sanitize"
 else
