@@ -24,7 +24,6 @@
 #define LSN_FORMAT		"%X/%X"
 #define LSN_ARGS(lsn)	(unsigned) ((lsn) >> 32), (unsigned) (lsn)
 
-#define likely_(x)		__builtin_expect((x) != 0, 1)
 #define unlikely_(x)	__builtin_expect((x) != 0, 0)
 
 static void records_page(WalWalker *ctx, const uint8_t *page);
@@ -276,6 +275,10 @@ fpi_bytes(const uint8_t *rec, uint32_t len)
 	uint32_t	images = 0;
 	uint32_t	data = 0;
 
+	/* most records: one block of a relation named in full, no image */
+	if (len > WAL_BLOCK_SECOND && rec[WAL_BLOCK_SECOND] > WAL_BLOCK_MAX_ID &&
+		(rec[WAL_REC_HEADER + 1] & (WAL_BLOCK_HAS_IMAGE | WAL_BLOCK_SAME_REL)) == 0)
+		return 0;
 	while (at + 4 <= len && total - at > data + images &&
 		   rec[at] <= WAL_BLOCK_MAX_ID)
 	{
@@ -296,21 +299,27 @@ fpi_bytes(const uint8_t *rec, uint32_t len)
 	return images;
 }
 
+static inline bool
+rmgr_exists(uint8_t rmid)
+{
+	return rmid <= WAL_RMGR_LAST || rmid >= WAL_RMGR_CUSTOM;
+}
+
 /*
  * Is a record header possible here?  Returns what is wrong with it.  Its link
  * must lead to the record before or, where that is unknown, backwards.
  */
-static inline const char *
+static const char *
 check_record(const WalWalker *ctx, const uint8_t *rec, WalLsn lsn, WalLsn prev)
 {
 	WalLsn		link = wal_load64(rec + WAL_REC_PREV);
 	uint8_t		rmid = rec[WAL_REC_RMID];
 
-	if (unlikely_(prev != 0 ? link != prev : link >= lsn))
+	if (prev != 0 ? link != prev : link >= lsn)
 		return "link to the record before is wrong";
-	if (unlikely_(rmid > WAL_RMGR_LAST && rmid < WAL_RMGR_CUSTOM))
+	if (!rmgr_exists(rmid))
 		return "resource manager does not exist";
-	if (unlikely_(ctx->overwrite) &&
+	if (ctx->overwrite &&
 		(rmid != WAL_RMGR_XLOG ||
 		 (rec[WAL_REC_INFO] & WAL_INFO_MASK) != WAL_XLOG_OVERWRITE))
 		return "page claims an abandoned record, but its first record does not tell of one";
@@ -724,19 +733,67 @@ bad_header(WalWalker *ctx, const uint8_t *page, uint32_t pos, uint32_t len,
 	return ctx->opt.page_size;
 }
 
+/* Counts a whole record, or several that take up so many bytes. */
+static void
+count_records(WalWalker *ctx, uint64_t records, uint64_t bytes, uint64_t fpi)
+{
+	count_inside(ctx, &ctx->counts.records, records);
+	count_inside(ctx, &ctx->counts.bytes_verified, bytes);
+	count_inside(ctx, &ctx->counts.fpi_bytes, fpi);
+}
+
 /*
- * Walks the records that start in this page from pos on.  The fast path: a
- * record that lies wholly in the page.
+ * The fast path: passes over the records from pos on that lie wholly in the
+ * page and are in order, and returns where the first other one starts.  It
+ * judges nothing: what it does not pass is walk_records()'s, which would have
+ * passed all that this does.  So its branches fall the same way for every
+ * record, and what it keeps stays in registers.
  */
+static __attribute__((noinline)) uint32_t
+pass_records(WalWalker *ctx, const uint8_t *page, uint32_t pos)
+{
+	const uint32_t page_size = ctx->opt.page_size;
+	const WalLsn base = ctx->page;
+	const uint32_t begin = pos;
+	WalLsn		prev = ctx->prev;
+	uint64_t	records = 0;
+	uint64_t	fpi = 0;
+
+	if (prev == 0 || ctx->suspect || ctx->overwrite)
+		return pos;
+	while (page_size - pos >= WAL_REC_HEADER)
+	{
+		const uint8_t *rec = page + pos;
+		uint32_t	len = wal_load32(rec + WAL_REC_TOT_LEN);
+		uint32_t	padded = (uint32_t) wal_align(len);
+
+		if (unlikely_(len - WAL_REC_HEADER > page_size - pos - WAL_REC_HEADER ||
+					  wal_load64(rec + WAL_REC_PREV) != prev ||
+					  !rmgr_exists(rec[WAL_REC_RMID]) || is_switch(rec)))
+			break;
+		if (unlikely_(!crc_fits(rec, len) ||
+					  !padding_is_zero(rec, len, padded)))
+			break;
+		prev = base + pos;
+		pos += padded;
+		records++;
+		fpi += fpi_bytes(rec, len);
+	}
+	if (records == 0)
+		return pos;
+	ctx->prev = prev;
+	ctx->end = base + pos;
+	count_records(ctx, records, pos - begin, fpi);
+	return pos;
+}
+
+/* Walks the records that start in this page from pos on. */
 static void
 walk_records(WalWalker *ctx, const uint8_t *page, uint32_t pos)
 {
 	const uint32_t page_size = ctx->opt.page_size;
-	uint64_t	records = 0;
-	uint64_t	fpi = 0;
-	uint64_t	verified = 0;
 
-	while (pos < page_size)
+	while ((pos = pass_records(ctx, page, pos)) < page_size)
 	{
 		const uint8_t *rec = page + pos;
 		uint32_t	room = page_size - pos;
@@ -744,35 +801,35 @@ walk_records(WalWalker *ctx, const uint8_t *page, uint32_t pos)
 		WalLsn		lsn = ctx->page + pos;
 		const char *why;
 
-		if (unlikely_(len < WAL_REC_HEADER || len > WAL_REC_MAX))
+		if (len < WAL_REC_HEADER || len > WAL_REC_MAX)
 		{
 			bad_length(ctx, page, pos, len);
 			break;
 		}
-		if (unlikely_(room < WAL_REC_HEADER))
+		if (room < WAL_REC_HEADER)
 		{
 			begin_pending(ctx, rec, room, lsn, len);
 			break;
 		}
 		why = check_record(ctx, rec, lsn, ctx->prev);
-		if (unlikely_(why != NULL))
+		if (why != NULL)
 		{
 			pos = bad_header(ctx, page, pos, len, why);
 			continue;
 		}
-		if (unlikely_(ctx->suspect))
+		if (ctx->suspect)
 		{
 			confirm_stop(ctx);	/* the chain goes on: only that one is lost */
 			ctx->suspect = false;
 		}
-		if (unlikely_(len > room))
+		if (len > room)
 		{
 			begin_pending(ctx, rec, room, lsn, len);
 			break;
 		}
 		ctx->prev = lsn;
 		pos += (uint32_t) wal_align(len);
-		if (unlikely_(!crc_fits(rec, len)))
+		if (!crc_fits(rec, len))
 		{
 			record_failed(ctx, lsn, lsn + len,
 						  ctx->inside ? wal_align(len) : 0,
@@ -783,14 +840,12 @@ walk_records(WalWalker *ctx, const uint8_t *page, uint32_t pos)
 				leave_page(ctx, page, pos);
 			break;
 		}
-		if (unlikely_(!padding_is_zero(rec, len, (uint32_t) wal_align(len))))
+		if (!padding_is_zero(rec, len, (uint32_t) wal_align(len)))
 			damage(ctx, lsn + len, "padding behind a record is not zero");
 		ctx->overwrite = false;
-		records++;
-		verified += wal_align(len);
-		fpi += fpi_bytes(rec, len);
 		ctx->end = ctx->page + pos;
-		if (unlikely_(is_switch(rec)))
+		count_records(ctx, 1, wal_align(len), fpi_bytes(rec, len));
+		if (is_switch(rec))
 		{
 			ctx->state = WAL_WALK_SWITCHED;
 			if (pos < page_size)
@@ -798,9 +853,6 @@ walk_records(WalWalker *ctx, const uint8_t *page, uint32_t pos)
 			break;
 		}
 	}
-	count_inside(ctx, &ctx->counts.records, records);
-	count_inside(ctx, &ctx->counts.fpi_bytes, fpi);
-	count_inside(ctx, &ctx->counts.bytes_verified, verified);
 }
 
 /* ---- findings ---- */

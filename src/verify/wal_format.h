@@ -60,6 +60,8 @@
 
 /* block references within a record */
 #define WAL_BLOCK_MAX_ID	32
+#define WAL_BLOCK_SECOND	(WAL_REC_HEADER + 4 + 16)	/* what follows one
+														 * without an image */
 #define WAL_BLOCK_HAS_IMAGE 0x10
 #define WAL_BLOCK_HAS_DATA	0x20
 #define WAL_BLOCK_SAME_REL	0x80
