@@ -73,6 +73,15 @@ wal_scan_begin(WalScan *scan, const char *directory)
 		find_segment_size(scan);
 }
 
+void
+wal_scan_join(WalScan *scan, const WalScan *leader, const char *directory)
+{
+	*scan = *leader;
+	scan->directory = pstrdup(directory);
+	scan->buffer = palloc(BUFFER_BYTES);
+	read_timelines(scan);
+}
+
 static void
 add_limit(WalScan *scan, TimeLineID timeline, XLogRecPtr limit)
 {

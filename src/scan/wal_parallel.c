@@ -5,8 +5,11 @@
  * A worker takes the next segment that nobody has, judges it, and sends the
  * result through its own queue.  Every queue carries rising numbers, so the
  * leader delivers in order by taking each result from the queue that has it at
- * its head.  Queues are bounded, so a worker that is far ahead waits.  As for
- * relations (parallel_scan.c), workers are the server's parallel workers: an
+ * its head.  Between deliveries the leader takes segments itself: to start a
+ * worker takes the server as long as 30 MB of log do, and a worker may never
+ * come.  Queues are bounded, and so is what the leader keeps for its turn: who
+ * is far ahead waits.  The one that has the segment whose turn it is never
+ * does, so all get on.  As for relations (parallel_scan.c), workers are the server's parallel workers: an
  * error of one is the leader's error, and the leader's end is theirs.
  */
 #include "compat.h"
@@ -26,6 +29,7 @@
 #include "scan/wal_parallel.h"
 
 #define QUEUE_BYTES		((Size) 16 * 1024)
+#define KEPT_RESULTS	16
 
 #define KEY_SHARED		UINT64CONST(1)
 #define KEY_ENTRIES		UINT64CONST(2)
@@ -55,10 +59,29 @@ typedef struct WorkerStream
 	const ResultMessage *head;	/* NULL: none received */
 } WorkerStream;
 
-static ParallelContext *launch(const WalScan *scan, const WalList *list,
-							   int workers, WorkerStream *streams);
-static void deliver_all(ParallelContext *context, WorkerStream *streams,
-						uint64 count, WalResultFn result, void *arg);
+typedef struct Leader
+{
+	WalScan    *scan;
+	SharedList *shared;
+	const WalEntry *entries;
+	int			nstreams;
+	WorkerStream *streams;
+	MemoryContext per_segment;
+
+	WalResultFn result;
+	void	   *arg;
+	uint64		number;			/* whose turn it is */
+
+	/* what the leader judged itself, waiting for its turn: a ring */
+	ResultMessage *kept;		/* [KEPT_RESULTS] */
+	uint32		first_kept;
+	uint32		nkept;
+	bool		all_taken;
+} Leader;
+
+static ParallelContext *launch(Leader *leader, const WalList *list,
+							   int workers);
+static void deliver_all(Leader *leader, ParallelContext *context);
 
 static MemoryContext
 segment_context(void)
@@ -90,49 +113,53 @@ void
 wal_scan_entries(WalScan *scan, const WalList *list, int workers,
 				 WalResultFn result, void *arg)
 {
-	WorkerStream *streams;
+	Leader		leader = {0};
 	ParallelContext *context;
-	int			launched;
 
-	workers = (int) Min((Size) workers, list->count);
-	if (workers == 0 || list->count < 2 || IsInParallelMode())
+	/* the leader takes one at least */
+	workers = list->count == 0 ? 0 : (int) Min((Size) workers, list->count - 1);
+	if (workers == 0 || IsInParallelMode())
 	{
 		scan_here(scan, list, result, arg);
 		return;
 	}
-	streams = palloc0(workers * sizeof(WorkerStream));
+	leader.scan = scan;
+	leader.result = result;
+	leader.arg = arg;
+	leader.per_segment = segment_context();
+	leader.kept = palloc(KEPT_RESULTS * sizeof(ResultMessage));
+	leader.streams = palloc0(workers * sizeof(WorkerStream));
 	EnterParallelMode();
-	context = launch(scan, list, workers, streams);
-	launched = context->nworkers_launched;
-	if (launched > 0)
-		deliver_all(context, streams, list->count, result, arg);
+	context = launch(&leader, list, workers);
+	deliver_all(&leader, context);
 	WaitForParallelWorkersToFinish(context);
 	DestroyParallelContext(context);
 	ExitParallelMode();
-	if (launched == 0)
-		scan_here(scan, list, result, arg);
+	MemoryContextDelete(leader.per_segment);
 }
 
 static void
-share_list(ParallelContext *context, const WalScan *scan, const WalList *list)
+share_list(Leader *leader, ParallelContext *context, const WalList *list)
 {
 	SharedList *shared = shm_toc_allocate(context->toc, sizeof(SharedList));
 	Size		bytes = list->count * sizeof(WalEntry);
 	WalEntry   *entries = shm_toc_allocate(context->toc, bytes);
 
 	memset(shared, 0, sizeof(*shared));
-	shared->scan = *scan;
-	strlcpy(shared->directory, scan->directory, sizeof(shared->directory));
+	shared->scan = *leader->scan;
+	strlcpy(shared->directory, leader->scan->directory,
+			sizeof(shared->directory));
 	shared->count = list->count;
 	pg_atomic_init_u64(&shared->next, 0);
 	memcpy(entries, list->entries, bytes);
 	shm_toc_insert(context->toc, KEY_SHARED, shared);
 	shm_toc_insert(context->toc, KEY_ENTRIES, entries);
+	leader->shared = shared;
+	leader->entries = entries;
 }
 
 static ParallelContext *
-launch(const WalScan *scan, const WalList *list, int workers,
-	   WorkerStream *streams)
+launch(Leader *leader, const WalList *list, int workers)
 {
 	ParallelContext *context = CreateParallelContext(parallel_scan_library(),
 													 WORKER_FUNCTION, workers);
@@ -145,7 +172,7 @@ launch(const WalScan *scan, const WalList *list, int workers,
 						   mul_size(QUEUE_BYTES, workers));
 	shm_toc_estimate_keys(&context->estimator, 3);
 	InitializeParallelDSM(context);
-	share_list(context, scan, list);
+	share_list(leader, context, list);
 	queues = shm_toc_allocate(context->toc, mul_size(QUEUE_BYTES, workers));
 	shm_toc_insert(context->toc, KEY_QUEUES, queues);
 	for (int i = 0; i < context->nworkers; i++)
@@ -154,11 +181,13 @@ launch(const WalScan *scan, const WalList *list, int workers,
 										  QUEUE_BYTES);
 
 		shm_mq_set_receiver(queue, MyProc);
-		streams[i].queue = shm_mq_attach(queue, context->seg, NULL);
+		leader->streams[i].queue = shm_mq_attach(queue, context->seg, NULL);
 	}
 	LaunchParallelWorkers(context);
-	for (int i = 0; i < context->nworkers_launched; i++)
-		shm_mq_set_handle(streams[i].queue, context->worker[i].bgwhandle);
+	leader->nstreams = context->nworkers_launched;
+	for (int i = 0; i < leader->nstreams; i++)
+		shm_mq_set_handle(leader->streams[i].queue,
+						  context->worker[i].bgwhandle);
 	return context;
 }
 
@@ -183,42 +212,87 @@ stream_head(WorkerStream *stream)
 	return stream->head;
 }
 
+static void
+deliver(Leader *leader, const WalSegmentResult *result)
+{
+	MemoryContext outer = MemoryContextSwitchTo(leader->per_segment);
+
+	leader->result(leader->arg, result);
+	MemoryContextSwitchTo(outer);
+	MemoryContextReset(leader->per_segment);
+	leader->number++;
+}
+
+/* Delivers all whose turn it is and that are there; false: there was none. */
+static bool
+deliver_ready(Leader *leader)
+{
+	uint64		before = leader->number;
+
+	while (leader->nkept > 0 &&
+		   leader->kept[leader->first_kept].number == leader->number)
+	{
+		deliver(leader, &leader->kept[leader->first_kept].result);
+		leader->first_kept = (leader->first_kept + 1) % KEPT_RESULTS;
+		leader->nkept--;
+	}
+	for (int i = 0; i < leader->nstreams; i++)
+	{
+		WorkerStream *stream = &leader->streams[i];
+		const ResultMessage *head;
+
+		while ((head = stream_head(stream)) != NULL &&
+			   head->number == leader->number)
+		{
+			deliver(leader, &head->result);
+			stream->head = NULL;
+		}
+	}
+	return leader->number > before;
+}
+
+/* The leader judges a segment itself; false: none is left, or too much kept. */
+static bool
+judge_one(Leader *leader)
+{
+	ResultMessage *message;
+	MemoryContext outer;
+	uint64		number;
+
+	if (leader->all_taken || leader->nkept == KEPT_RESULTS)
+		return false;
+	number = pg_atomic_fetch_add_u64(&leader->shared->next, 1);
+	if (number >= leader->shared->count)
+	{
+		leader->all_taken = true;
+		return false;
+	}
+	message = &leader->kept[(leader->first_kept + leader->nkept++) %
+							KEPT_RESULTS];
+	message->number = number;
+	outer = MemoryContextSwitchTo(leader->per_segment);
+	wal_scan_entry(leader->scan, &leader->entries[number], &message->result);
+	MemoryContextSwitchTo(outer);
+	MemoryContextReset(leader->per_segment);
+	return true;
+}
+
 /*
  * Ends when every result has been delivered, or by an error: no segment is
  * left out silently, whatever happens to a worker.
  */
 static void
-deliver_all(ParallelContext *context, WorkerStream *streams, uint64 count,
-			WalResultFn result, void *arg)
+deliver_all(Leader *leader, ParallelContext *context)
 {
-	MemoryContext per_segment = segment_context();
-	uint64		number = 0;
-
-	while (number < count)
+	while (leader->number < leader->shared->count)
 	{
-		uint64		before = number;
 		bool		attached = false;
 
 		CHECK_FOR_INTERRUPTS();
-		for (int i = 0; i < context->nworkers_launched; i++)
-		{
-			const ResultMessage *head;
-
-			while ((head = stream_head(&streams[i])) != NULL &&
-				   head->number == number)
-			{
-				MemoryContext outer = MemoryContextSwitchTo(per_segment);
-
-				result(arg, &head->result);
-				MemoryContextSwitchTo(outer);
-				MemoryContextReset(per_segment);
-				streams[i].head = NULL;
-				number++;
-			}
-			attached |= streams[i].queue != NULL;
-		}
-		if (number > before || number == count)
+		if (deliver_ready(leader) || judge_one(leader))
 			continue;
+		for (int i = 0; i < leader->nstreams; i++)
+			attached |= leader->streams[i].queue != NULL;
 		if (!attached)
 		{
 			WaitForParallelWorkersToFinish(context);	/* raises its error */
@@ -230,21 +304,6 @@ deliver_all(ParallelContext *context, WorkerStream *streams, uint64 count,
 						 PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);
 	}
-	MemoryContextDelete(per_segment);
-}
-
-/* A worker begins as its leader did, and judges by the leader's limits. */
-static void
-begin_as_leader(WalScan *scan, const SharedList *shared)
-{
-	wal_scan_begin(scan, shared->directory);
-	scan->live = shared->scan.live;
-	scan->pg_wal = shared->scan.pg_wal;
-	scan->from = shared->scan.from;
-	scan->to = shared->scan.to;
-	scan->segment_size = shared->scan.segment_size;
-	scan->nlimits = shared->scan.nlimits;
-	memcpy(scan->limits, shared->scan.limits, sizeof(scan->limits));
 }
 
 void
@@ -264,7 +323,7 @@ wal_parallel_work(dsm_segment *segment, shm_toc *toc)
 									shared->directory));
 	shm_mq_set_sender(mq, MyProc);
 	queue = shm_mq_attach(mq, segment, NULL);
-	begin_as_leader(&scan, shared);
+	wal_scan_join(&scan, &shared->scan, shared->directory);
 	memset(&message, 0, sizeof(message));
 	while ((message.number = pg_atomic_fetch_add_u64(&shared->next, 1)) <
 		   shared->count)

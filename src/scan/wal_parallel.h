@@ -16,8 +16,8 @@
 typedef void (*WalResultFn) (void *arg, const WalSegmentResult *result);
 
 /*
- * Judges the entries of a list in order; with up to workers parallel workers.
- * Few segments, no free worker, or parallel mode already: judged here.
+ * Judges the entries of a list in order, here and in up to workers parallel
+ * workers.  Few segments, no free worker, or parallel mode already: all here.
  */
 extern void wal_scan_entries(WalScan *scan, const WalList *list, int workers,
 							 WalResultFn result, void *arg);

@@ -89,6 +89,13 @@ typedef struct WalList
  */
 extern void wal_scan_begin(WalScan *scan, const char *directory);
 
+/*
+ * A worker begins as its leader did, and judges by the leader's limits; of
+ * *leader, which another process filled in, no pointer is followed.
+ */
+extern void wal_scan_join(WalScan *scan, const WalScan *leader,
+						  const char *directory);
+
 /* A timeline's history, NULL if unknown. */
 extern const WalTimeline *wal_scan_timeline(const WalScan *scan,
 											TimeLineID timeline);
