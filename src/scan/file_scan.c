@@ -137,14 +137,6 @@ file_scan_still_there(const FileScan *scan)
 		status.st_dev == scan->device && status.st_ino == scan->inode;
 }
 
-off_t
-file_scan_size(const FileScan *scan)
-{
-	struct stat status;
-
-	return fstat(scan->fd, &status) == 0 ? status.st_size : -1;
-}
-
 void
 file_scan_close(FileScan *scan)
 {

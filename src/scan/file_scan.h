@@ -64,9 +64,6 @@ extern ssize_t file_scan_read(FileScan *scan, void *buffer, size_t length,
 /* Does the name still lead to the file that was opened? */
 extern bool file_scan_still_there(const FileScan *scan);
 
-/* Size now, -1 with errno: files may shrink and grow while they are read. */
-extern off_t file_scan_size(const FileScan *scan);
-
 extern void file_scan_close(FileScan *scan);
 
 #pragma GCC visibility pop

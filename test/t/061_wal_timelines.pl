@@ -1,0 +1,118 @@
+# A log with eleven timelines, across a border of 4 GB: whole, with parts taken
+# out, with files between it that are none of its segments.
+use strict;
+use warnings;
+use Accel;
+use AccelWal;
+use Cwd;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $newest = 11;	# more than what is allocated at first, for histories and for their entries
+my $node = Accel::new_node('main', extra => ['--wal-segsize=1'], allows_streaming => 1,
+	conf => "autovacuum = off\nwal_keep_size = 1GB\nmax_wal_size = 1GB\ncheckpoint_timeout = 1h\n");
+system_or_bail('pg_resetwal', '-l', '000000010000000000000FFC', '-D', $node->data_dir);
+$node->start;
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+
+sql('CREATE EXTENSION crc32c_accel; CREATE TABLE t (i int)');
+my $start = sql('SELECT pg_current_wal_insert_lsn()');
+for my $timeline (2 .. $newest)
+{
+	sql("INSERT INTO t SELECT g FROM generate_series(1, 2000) g; SELECT pg_switch_wal();
+		INSERT INTO t SELECT g FROM generate_series(1, 500) g");
+	$node->set_standby_mode();
+	$node->restart;
+	$node->promote;
+}
+sql('INSERT INTO t SELECT g FROM generate_series(1, 2000) g; SELECT pg_switch_wal();
+	INSERT INTO t VALUES (1)');
+my $last = sql('SELECT pg_walfile_name(pg_current_wal_insert_lsn())');
+
+my $segments = q{SELECT string_agg(substr(w.segment, 7, 2) || '/' || substr(w.segment, 13, 4) || substr(w.segment, 22) || ' ' || w.status, ', ') FROM };
+my $whole = "$segments verify_wal_directory('%s') w WHERE w.status NOT LIKE 'ok%%'";
+my $range = "$segments verify_wal_range('$start', directory => '%s') w WHERE w.status NOT LIKE 'ok%%'";
+
+sub write_file
+{
+	my ($path, $text) = @_;
+	open(my $file, '>', $path) or die "$path: $!";
+	print $file $text;
+	close $file;
+	return;
+}
+
+# [title, what is done in a copy of pg_wal, query, expected]
+my $copies = PostgreSQL::Test::Utils::tempdir();
+my $number = 0;
+foreach my $case (
+	[ 'intact', sub { }, $whole, '' ],
+	[ 'intact, a range', sub { }, $range, '' ],
+	[ 'the path of a range', sub { }, "SELECT string_agg(timeline::text, ' ') FROM verify_wal_range('$start', directory => '%s')",
+		'1 2 3 4 5 6 7 8 9 10 11' ],
+	[ 'the path to an older timeline', sub { }, "$segments verify_wal_range('$start', timeline => 3, directory => '%s') w",
+		'01/0000FFC ok_switched, 02/0000FFD ok_switched, 03/0000FFE ok_switched, 03/0000FFF ok_end_of_wal' ],
+	[ 'a timeline that nothing is known of', sub { }, "$segments verify_wal_range('$start', timeline => 99, directory => '%s') w", '63/0000FFC missing' ],
+	[ 'a range within one record', sub { }, "$segments verify_wal_range('$start', '$start', directory => '%s') w", '01/0000FFC ok_switched' ],
+	[ 'a copy of a part, made at a switch, is gone', sub { unlink '000000050000000100000000' }, $whole, '' ],
+	[ 'a segment is gone', sub { unlink glob('0000000[45]0000000100000000') }, $whole, '05/0001000 missing' ],
+	[ 'a segment is gone, a range', sub { unlink glob('0000000[45]0000000100000000') }, $range, qr{^0./0001000 missing$} ],
+	[ 'the first is named and not there', sub { }, "$segments verify_wal_directory('%s', '000000010000000000000FF9') w WHERE w.status NOT LIKE 'ok%%'", '01/0000FF9 missing, 01/0000FFA missing, 01/0000FFB missing' ],
+	[ 'the last is named and not there', sub { }, "$segments verify_wal_directory('%s', NULL, '0000000B0000000100000009') w WHERE w.status NOT LIKE 'ok%%'", '0B/0001007 missing, 0B/0001008 missing, 0B/0001009 missing' ],
+	[ 'none of those named is there', sub { }, "$segments verify_wal_directory('%s', '000000010000000000000F00', '000000010000000000000F02') w", '01/0000F00 missing, 01/0000F01 missing, 01/0000F02 missing' ],
+	[ 'nothing from the first named on', sub { }, "$segments verify_wal_directory('%s', '0000000B0000000200000000') w", '0B/0002000 missing' ],
+	[ 'named bounds on different timelines', sub { }, "$segments verify_wal_directory('%s', '000000020000000000000FFF', '000000030000000000000FFE') w", '03/0000FFE ok_switched' ],
+	[ 'other files', sub {
+			write_file($_, 'x') foreach ('something.histor', '00000001.history', 'zzzzzzzz.history',
+				'000000020000000000000FFE.00000028.backup', 'README');
+			mkdir '00000013.history';
+			}, $whole, '' ],
+	[ 'compressed', sub {
+			rename('000000020000000000000FFE', '000000020000000000000FFE.gz');
+			rename('000000030000000000000FFE', '000000030000000000000FFE.partial');
+			}, $whole, '02/0000FFE.gz not_verifiable, 03/0000FFE.partial partial' ],
+	[ 'no regular files', sub {
+			unlink('000000020000000000000FFE', '000000030000000000000FFE', '000000040000000000000FFF', '000000040000000100000000');
+			mkdir '000000020000000000000FFE';
+			symlink('nowhere', '000000030000000000000FFE');
+			symlink('000000040000000000000FFF', '000000040000000000000FFF');
+			write_file('000000040000000100000000', '');
+			chmod 0, '000000040000000100000000';
+			}, $whole, '02/0000FFE not_verifiable, 03/0000FFE removed_during_scan, 04/0000FFF not_verifiable, 04/0001000 not_verifiable' ],
+	[ 'a history with comments', sub {
+			my $text = slurp_file('0000000B.history');
+			unlink '0000000B.history';
+			write_file('0000000B.history', "# comment\n\n$text\nend\n");
+			}, $range, '' ],
+	[ 'an unreadable history', sub { chmod 0, '0000000B.history' }, $range, join(', ', map { sprintf('0B/%07X missing', $_) } 0xFFC .. 0x1005) ],
+	[ 'an empty history', sub { unlink '0000000B.history'; write_file('0000000B.history', '') }, $range, join(', ', map { sprintf('0B/%07X missing', $_) } 0xFFC .. 0x1005) . ', 0B/0001006 corrupt' ],
+	[ 'a history that is none', sub { unlink '0000000B.history'; write_file('0000000B.history', "\0" x 100000) }, $range, join(', ', map { sprintf('0B/%07X missing', $_) } 0xFFC .. 0x1005) . ', 0B/0001006 corrupt' ],
+	[ 'no histories', sub { unlink glob('*.history') }, $whole, '01/0000FFD corrupt, 02/0000FFE corrupt, 03/0000FFF corrupt, 04/0001000 corrupt, 05/0001001 corrupt, 06/0001002 corrupt, 07/0001003 corrupt, 08/0001004 corrupt, 09/0001005 corrupt, 0A/0001006 corrupt' ],
+	[ 'an empty directory', sub { unlink glob('*') }, "SELECT count(*) FROM verify_wal_directory('%s')", '0' ],
+	[ 'an empty directory, a range', sub { unlink glob('*') }, $range, '01/0000FFC missing' ])
+{
+	my ($title, $change, $query, $want) = @$case;
+	my $copy = "$copies/" . ++$number;
+	AccelWal::copy_files($node->data_dir . '/pg_wal', $copy);
+	unlink "$copy/$last";	# still written to
+	my $here = Cwd::getcwd();
+	chdir $copy;
+	$change->();
+	chdir $here;
+	my $got = sql(sprintf($query, $copy));
+	ref $want ? like($got, $want, $title) : is($got, $want, $title);
+}
+
+# --- in pg_wal ----------------------------------------------------------------
+
+is(sql($whole =~ s/'%s'//r =~ s/%%/%/r), '', 'live: nothing is reported');
+sql(q{ALTER SYSTEM SET wal_keep_size = 0; ALTER SYSTEM SET max_wal_size = '2MB'; SELECT pg_reload_conf();
+	INSERT INTO t SELECT g FROM generate_series(1, 30000) g; SELECT pg_switch_wal(); CHECKPOINT;
+	SELECT pg_switch_wal(); CHECKPOINT});
+is(sql(q{SELECT min(segment) > '0000000B0000000100000006' FROM verify_wal_directory() WHERE status LIKE 'ok%'}),
+	't', 'live: old segments are removed');
+is(sql(q{SELECT count(*) FROM verify_wal_directory(NULL, '0000000B0000000100000006') WHERE status NOT LIKE 'ok%' AND status NOT IN ('recycled', 'unused', 'removed_during_scan')}),
+	'0', 'live: what was removed by right is not missing');
+$node->stop;
+done_testing();
