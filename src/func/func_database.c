@@ -76,7 +76,9 @@ typedef struct DatabaseRun
 
 static void run_init(DatabaseRun *run, FunctionCallInfo fcinfo);
 static void run_all(DatabaseRun *run);
-static void run_fail(DatabaseRun *run, MemoryContext context);
+static void run_fail(DatabaseRun *run, MemoryContext context,
+					 MemoryContext caller);
+static void finish_nested_spi(MemoryContext caller);
 static List *list_relations(DatabaseRun *run);
 static bool verify_one(DatabaseRun *run, Oid relid);
 static void note_finding(ScanSink *sink, const PageFinding *finding);
@@ -98,6 +100,7 @@ SQL_FUNCTION(accel_verify_database_checksums)
 {
 	DatabaseRun *run;
 	MemoryContext context;
+	MemoryContext caller = CurrentMemoryContext;
 
 	if (!IsA(fcinfo->context, CallContext) ||
 		castNode(CallContext, fcinfo->context)->atomic)
@@ -118,7 +121,7 @@ SQL_FUNCTION(accel_verify_database_checksums)
 	}
 	PG_CATCH();
 	{
-		run_fail(run, context);
+		run_fail(run, context, caller);
 	}
 	PG_END_TRY();
 	progress_end();
@@ -197,7 +200,7 @@ run_all(DatabaseRun *run)
  * has failed; what it held is released by the rollback.
  */
 static void
-run_fail(DatabaseRun *run, MemoryContext context)
+run_fail(DatabaseRun *run, MemoryContext context, MemoryContext caller)
 {
 	ErrorData  *error;
 
@@ -206,6 +209,7 @@ run_fail(DatabaseRun *run, MemoryContext context)
 	FlushErrorState();
 	while (ActiveSnapshotSet()) /* all ours: none outlived the first commit */
 		PopActiveSnapshot();
+	finish_nested_spi(caller);
 	SPI_rollback();
 	MemoryContextSwitchTo(context);
 	progress_end();
@@ -217,6 +221,20 @@ run_fail(DatabaseRun *run, MemoryContext context)
 		unlock_run(run->number);
 	}
 	ReThrowError(error);
+}
+
+/*
+ * An error inside a trigger of the tables (their foreign keys are some) leaves
+ * the trigger's SPI connections above ours, and those may not end a
+ * transaction.  Ours is the one that was made in the caller's memory context,
+ * where SPI_palloc() allocates.
+ */
+static void
+finish_nested_spi(MemoryContext caller)
+{
+	while (GetMemoryChunkContext(SPI_palloc(1)) != caller)
+		if (SPI_finish() != SPI_OK_FINISH)
+			elog(ERROR, "no SPI connection of this procedure");
 }
 
 /* Ends the transaction and with it every lock and snapshot. */

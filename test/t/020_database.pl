@@ -218,6 +218,14 @@ is(query("SELECT count(*), count(DISTINCT relid) FROM ext.checksum_relations WHE
 is(query("SELECT count(*) > 0 FROM ext.checksum_relations WHERE run = $run"), 't',
 	'having skipped some');
 
+# an error inside a trigger of the tables: the run ends with that error
+query(q{CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE 'refused'; END$$;
+	CREATE TRIGGER refuse BEFORE INSERT ON ext.checksum_relations FOR EACH ROW EXECUTE FUNCTION refuse()});
+$node->psql('postgres', 'CALL ext.verify_database_checksums(include_catalogs => false)', stderr => \$err);
+like($err, qr/ERROR:  refused/, 'an error inside a trigger comes through');
+is(query('SELECT state FROM ext.checksum_runs ORDER BY run DESC LIMIT 1'), 'failed', 'and is recorded');
+query('DROP FUNCTION refuse() CASCADE');
+
 # a relation dropped meanwhile, after it was listed
 query('CREATE TABLE dropped (i int)');
 $err = slow_run('include_catalogs => false, max_rate => 8000', 'healthy',
