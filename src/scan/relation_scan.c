@@ -492,6 +492,8 @@ read_failed(RangeScan *scan, BlockNumber blkno, BlockNumber limit)
 	scan->short_reads = 0;
 
 	/* the block alone: a piece fails for any of its blocks */
+	if (scan->sink->before)
+		scan->sink->before(scan->sink, BLCKSZ);
 	if (fork_reader_read(reader, blkno, 1, reader->buffer) == 1)
 		judge_piece(scan, blkno, 1);
 	else
@@ -544,6 +546,8 @@ suspect(RangeScan *scan, BlockNumber blkno)
 	BlockDecision *decision = scan->decision;
 	PageStatus	status;
 
+	if (scan->sink->before)
+		scan->sink->before(scan->sink, BLCKSZ);
 	scan->summary->retried++;
 	block_decide(&scan->reader, blkno, &scan->rules, decision);
 	if (decision->fate == BLOCK_GONE)

@@ -90,8 +90,7 @@ struct ScanSink
 
 	/*
 	 * Before every piece is read, its bytes: throttling (it may sleep,
-	 * looking at interrupts).  Blocks read again for a verdict are not
-	 * announced.
+	 * looking at interrupts).  A block read again for a verdict is a piece.
 	 */
 	void		(*before) (ScanSink *sink, int64 bytes);
 

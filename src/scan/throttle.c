@@ -4,14 +4,18 @@
  *
  * Every read takes a turn, and turns lie on one time line: a turn starts no
  * sooner than the one before it has been paid for.  No unused time is saved
- * up, so there are no bursts after a pause.
+ * up, so there are no bursts after a pause.  Turns are taken when they begin,
+ * never booked ahead: who is woken late would read late, into the second of
+ * those who come after.
  *
  * The bound holds over any second, wherever it starts.  In a window of one
  * second lie the whole turns of that second and at most one more that started
  * at its edge, so turns are paid at rate - piece bytes a second and pieces are
  * kept small (a sixteenth of the rate) when the rate is.  Where even one unit
  * is more than half the rate, one unit a second or slower is all that can be
- * done.
+ * done.  What remains is the moment between a turn and its read: a process that
+ * is stopped there by the scheduler moves one piece into a later second.
+ * Proved in test/t/016_max_rate.pl.
  */
 #include "compat.h"
 
@@ -24,11 +28,12 @@
 #include "scan/throttle.h"
 
 #define PIECES_PER_SECOND	16
-#define MAX_NAP				1000L	/* milliseconds */
+#define MAX_NAP				1000	/* milliseconds */
+#define LATCH_NAP			2000	/* microseconds: a latch counts in ms */
 
 static uint64 clock_now(void);
 static uint64 cost(const Throttle *throttle, uint32 bytes);
-static void sleep_until(uint64 start);
+static void nap(uint64 microseconds);
 
 void
 throttle_init(Throttle *throttle, int32 max_rate, uint32 unit, uint32 wanted)
@@ -52,18 +57,22 @@ void
 throttle_wait(Throttle *throttle, uint32 bytes)
 {
 	uint64		price;
-	uint64		next;
-	uint64		start;
 
 	if (throttle->rate == 0)
 		return;
 	price = cost(throttle, bytes);
-	next = pg_atomic_read_u64(&throttle->next);
-	do
-		start = Max(next, clock_now());
-	while (!pg_atomic_compare_exchange_u64(&throttle->next, &next,
-										   start + price));
-	sleep_until(start);
+	for (;;)
+	{
+		uint64		next = pg_atomic_read_u64(&throttle->next);
+		uint64		now = clock_now();
+
+		CHECK_FOR_INTERRUPTS();
+		if (now < next)
+			nap(next - now);
+		else if (pg_atomic_compare_exchange_u64(&throttle->next, &next,
+												now + price))
+			return;
+	}
 }
 
 /* Microseconds; monotonic, and the same clock in every process. */
@@ -88,19 +97,16 @@ cost(const Throttle *throttle, uint32 bytes)
 }
 
 static void
-sleep_until(uint64 start)
+nap(uint64 microseconds)
 {
-	for (;;)
+	if (microseconds < LATCH_NAP)
 	{
-		uint64		now = clock_now();
-
-		CHECK_FOR_INTERRUPTS();
-		if (now >= start)
-			return;
-		(void) WaitLatch(MyLatch,
-						 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 Min((long) ((start - now + 999) / 1000), MAX_NAP),
-						 PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
+		pg_usleep((long) microseconds);
+		return;
 	}
+	(void) WaitLatch(MyLatch,
+					 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+					 (long) Min(microseconds / 1000, MAX_NAP),
+					 PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
 }

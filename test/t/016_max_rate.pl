@@ -1,0 +1,97 @@
+# max_rate holds over any second, wherever it starts: with and without workers,
+# over a whole database, and with every block read twice because it is broken.
+# The server's reads are logged by the shim of 050_faults.pl.
+use strict;
+use warnings;
+use Accel;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $shim = PostgreSQL::Test::Utils::tempdir() . '/shim.so';
+my $log = PostgreSQL::Test::Utils::tempdir() . '/reads';
+my $headers = `pg_config --includedir-server`;
+chomp $headers;
+system_or_bail('cc', '-O1', '-shared', '-fPIC', '-Wl,-z,lazy', '-fno-builtin',
+	'-U_FORTIFY_SOURCE', "-I$headers", '-o', $shim, 'test/fault/shim.c', '-ldl');
+
+my $node = Accel::new_node('main', conf => "autovacuum = off\njit = off\n");
+$node->start;
+$node->safe_psql('postgres', <<'SQL');
+CREATE EXTENSION crc32c_accel;
+CREATE TABLE large AS SELECT i, repeat('x', 1000) t FROM generate_series(1, 18000) i;
+CREATE TABLE broken AS SELECT i, repeat('x', 1000) t FROM generate_series(1, 8000) i;
+CREATE TABLE huge (i int);
+CREATE TABLE parted (i int) PARTITION BY RANGE (i);
+SELECT format('CREATE TABLE parted%s PARTITION OF parted FOR VALUES FROM (%1$s) TO (%1$s + 1)', g)
+FROM generate_series(1, 300) g \gexec
+INSERT INTO parted SELECT generate_series(1, 300);
+CHECKPOINT;
+SQL
+my $broken = $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('broken')");
+my $huge = $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('huge')");
+$node->stop;
+open my $fh, '+<:raw', $broken or die $!;
+for (my $at = 5000; $at < -s $broken; $at += 8192)
+{
+	sysseek $fh, $at, 0;
+	syswrite $fh, 'damage';
+}
+close $fh;
+truncate $huge, 1 << 30 or die $!;	# a hole: new pages
+{
+	local $ENV{LD_PRELOAD} = $shim;
+	local $ENV{FAULT_READ_LOG} = $log;
+	$node->start;
+}
+
+# [title, statement, max_rate, processes that read at least]
+my $of = 'FROM verify_relation_summary';
+foreach my $case (
+	[ 'without workers', "SELECT sum(bytes) $of('large', max_rate => 8192)", 8192, 1 ],
+	[ '2 workers', "SELECT sum(bytes) $of('large', max_rate => 8192, workers => 2)", 8192, 2 ],
+	[ '4 workers', "SELECT sum(bytes) $of('large', max_rate => 10000, workers => 4)", 10000, 3 ],
+	[ 'every block broken', "SELECT sum(bytes) $of('broken', max_rate => 8192)", 8192, 1 ],
+	[ 'every block broken, 2 workers',
+		"SELECT sum(bytes) $of('broken', max_rate => 8192, workers => 2)", 8192, 2 ],
+	[ 'many partitions', "SELECT sum(bytes) $of('parted', max_rate => 1024)", 1024, 1 ],
+	[ 'a block at a time', "SET statement_timeout = '3500ms'; SELECT sum(bytes) $of('large', max_rate => 100)", 100, 1 ],
+	[ 'less than a block a second', "SET statement_timeout = '4500ms'; SELECT sum(bytes) $of('large', max_rate => 5)", 5, 1 ],
+	[ 'fast', "SELECT sum(bytes) $of('huge', last_block => 60000, max_rate => 262144)", 262144, 1 ],
+	[ 'fast, 2 workers', "SELECT sum(bytes) $of('huge', last_block => 120000, max_rate => 524288, workers => 2)", 524288, 2 ],
+	[ 'a database', 'DROP TABLE huge; CALL verify_database_checksums(max_rate => 16384, workers => 2, include_catalogs => false)',
+		16384, 2 ])
+{
+	my ($title, $statement, $max_rate, $processes) = @$case;
+	my ($out, $err);
+
+	open my $clean, '>', $log or die $!;
+	close $clean;
+	$node->psql('postgres', $_, stdout => \$out, stderr => \$err) foreach split /(?<=huge); /, $statement;
+	my @reads = sort { $a->[0] <=> $b->[0] } map { [ split / / ] }
+	  grep { m{/base/\d+/(\d{5,})} } split /\n/, slurp_file($log);
+	my %readers = map { $_->[1] => 1 } @reads;
+	cmp_ok(scalar(keys %readers), '>=', $processes, "$title: $processes processes read");
+
+	# the second with the most bytes: [$first, $i]
+	my ($first, $bytes, $most, $piece) = (0, 0, 0, 0);
+	foreach my $i (0 .. $#reads)
+	{
+		$bytes += $reads[$i][2];
+		$bytes -= $reads[ $first++ ][2] while $reads[$i][0] - $reads[$first][0] >= 1_000_000;
+		$most = $bytes if $bytes > $most;
+		$piece = $reads[$i][2] if $reads[$i][2] > $piece;
+	}
+	my $limit = $max_rate * 1024;
+	$limit = 8192 if $limit < 8192;
+	my $total = 0;
+	$total += $_->[2] foreach @reads;
+	my $seconds = @reads ? ($reads[-1][0] - $reads[0][0]) / 1e6 : 0;
+	cmp_ok($seconds, '>', 1, "$title: more than a second's reading");
+	cmp_ok($most, '<=', $limit + $piece, "$title: no second with more than max_rate and a piece");
+	note(sprintf '%-32s %7.0f kB/s at most, %7.1f kB in the second with most (%5.1f %%), %7.1f kB/s over all %.1f s, pieces of %d kB',
+		$title, $max_rate, $most / 1024, $most * 100 / $limit, $seconds ? $total / 1024 / $seconds : 0,
+		$seconds, $piece / 1024);
+}
+
+$node->stop;
+done_testing();
