@@ -100,14 +100,28 @@ FN(add_tail) (V sum, const unsigned char *p, size_t n)
 #define SHIFT_FAR(reg, n) \
 	shift_far(reg, CRC(powers), CRC(block_powers), n)
 
-/* One block: the four sums move by a block and take up the next data. */
-#define FOLD_BLOCK(p) \
+/*
+ * One block: the four sums move by a block and take up the next data.  Behind
+ * the i-th of them stands BESIDE(i).  The compiler must keep this order: Zen 4
+ * dispatches a product alone in its cycle, so what is done beside the products
+ * has to come in portions that fill the cycles between them.
+ */
+#define KEEP_ORDER() __asm__ volatile("")
+#define FOLD_VECTOR(sum, p, i, BESIDE) \
 	do { \
-		a0 = FN(add_product) (VLOAD(p), a0, k); \
-		a1 = FN(add_product) (VLOAD((p) + VBYTES), a1, k); \
-		a2 = FN(add_product) (VLOAD((p) + 2 * VBYTES), a2, k); \
-		a3 = FN(add_product) (VLOAD((p) + 3 * VBYTES), a3, k); \
+		sum = FN(add_product) (VLOAD((p) + (i) * VBYTES), sum, k); \
+		KEEP_ORDER(); \
+		BESIDE(i); \
+		KEEP_ORDER(); \
 	} while (0)
+#define FOLD_BLOCK(p, BESIDE) \
+	do { \
+		FOLD_VECTOR(a0, p, 0, BESIDE); \
+		FOLD_VECTOR(a1, p, 1, BESIDE); \
+		FOLD_VECTOR(a2, p, 2, BESIDE); \
+		FOLD_VECTOR(a3, p, 3, BESIDE); \
+	} while (0)
+#define NOTHING(i)
 
 #ifndef WITHOUT_BULK
 
@@ -155,12 +169,12 @@ FN(bulk) (uint32_t reg, const unsigned char *p, size_t n)
 			for (int i = 0; i < BLOCK; i += 64)
 				_mm_prefetch((const char *) p + PREFETCH_AHEAD + i,
 							 _MM_HINT_T0);
-			FOLD_BLOCK(p);
+			FOLD_BLOCK(p, NOTHING);
 		}
 	}
 	fence = end - BLOCK;
 	for (; p <= fence; p += BLOCK)
-		FOLD_BLOCK(p);
+		FOLD_BLOCK(p, NOTHING);
 
 	n = end - p;
 	powers = powers_at(CRC(powers), n + BLOCK - 8);
@@ -228,11 +242,7 @@ FN(fused_run) (uint32_t reg, const unsigned char **start, size_t *n)
 
 		for (p += BLOCK; p < end; p += BLOCK, q += 8 * FUSED_WORDS)
 		{
-			FOLD_BLOCK(p);
-			CHAIN_WORD(0);
-			CHAIN_WORD(1);
-			CHAIN_WORD(2);
-			CHAIN_WORD(3);
+			FOLD_BLOCK(p, CHAIN_WORD);
 			CHAIN_WORD(4);
 		}
 		reg = reduce_crc32c(FINISH_BLOCK(), _mm_setzero_si128());
@@ -251,6 +261,9 @@ FN(fused_run) (uint32_t reg, const unsigned char **start, size_t *n)
 #endif
 
 #undef BLOCK
+#undef KEEP_ORDER
+#undef FOLD_VECTOR
 #undef FOLD_BLOCK
+#undef NOTHING
 #undef SHIFT_FAR
 #undef FINISH_BLOCK

@@ -93,8 +93,8 @@ sum_few(const unsigned char *p, size_t n, const uint32_t powers[8][72],
 #define FN(x) crc32c_avx512_##x
 #define FEW(reg, p, n) few_crc32c(reg, p, n)
 #define REDUCE(w, s) reduce_crc32c(w, s)
-#define FUSED_WORDS 3
-#define FUSED_MOST 192
+#define FUSED_WORDS 5
+#define FUSED_MOST 160
 #define FUSED_FROM 4096
 
 static INLINE uint32_t
