@@ -27,6 +27,7 @@
  *						instruction: words a chain and block (5 at most), and
  *						FUSED_MOST, blocks at once (their words stay below 64 kB)
  *	  WITHOUT_BULK		if defined, leaves the bulk loop out
+ *	  MIXED				if defined, makes mixed(), for CRC-32C of 65 bytes and more
  *
  * README.md derives what is computed here: "Multipliers", "Straight to the
  * end", "Folding", "Joining the incoming register".
@@ -83,9 +84,12 @@ FN(short) (uint32_t reg, const unsigned char *p, size_t n)
 	return REDUCE(VTO128(sum), shift_near(reg, CRC(powers), n));
 }
 
-/* Adds the n < 4 VBYTES bytes at p, which stand behind as many others. */
+/*
+ * Adds the n <= (most + 1) * VBYTES bytes at p, which stand behind VBYTES
+ * others or more.
+ */
 static INLINE V
-FN(add_tail) (V sum, const unsigned char *p, size_t n)
+FN(add_tail) (V sum, const unsigned char *p, size_t n, int most)
 {
 	size_t		whole = (n - 1) / VBYTES;
 	size_t		odd = n - whole * VBYTES;
@@ -93,8 +97,25 @@ FN(add_tail) (V sum, const unsigned char *p, size_t n)
 	sum = FN(add_product) (sum, VLOAD_END(p + odd - VBYTES, odd),
 						   VLOAD_ALIGNED(CRC(straight_powers) + 32 -
 										 (whole + 1) * (VBYTES / 8)));
-	return FN(add_whole) (sum, p + n, whole, 3);
+	return FN(add_whole) (sum, p + n, whole, most);
 }
+
+#ifdef MIXED
+
+/*
+ * CRC-32C of n bytes, 65 to 64 + (most + 1) * VBYTES, no branch: the first 64
+ * by crc32 instructions, beside them the others by products.
+ */
+static INLINE uint32_t
+FN(mixed) (uint32_t reg, const unsigned char *p, size_t n, int most)
+{
+	V			sum = FN(add_tail) (VBROADCAST(0, 0), p + 64, n - 64, most);
+
+	reg = crc32c_64(reg, p);
+	return REDUCE(VTO128(sum), shift_near(reg, CRC(powers), n - 64));
+}
+
+#endif							/* MIXED */
 
 #define BLOCK (4 * VBYTES)
 #define SHIFT_FAR(reg, n) \
@@ -183,7 +204,7 @@ FN(bulk) (uint32_t reg, const unsigned char *p, size_t n)
 	sum = FN(add_product) (sum, a2, VPOWERS(powers + 2 * (VBYTES / 8)));
 	sum = FN(add_product) (sum, a3, VPOWERS(powers + 3 * (VBYTES / 8)));
 	if (n > 0)
-		sum = FN(add_tail) (sum, p, n);
+		sum = FN(add_tail) (sum, p, n, 3);
 	return REDUCE(_mm_xor_si128(VTO128(sum), w), _mm_setzero_si128());
 }
 

@@ -4,7 +4,8 @@
  *
  * For CPUs with VPCLMULQDQ but without AVX-512.  There are no masked loads of
  * bytes, so CRC-32C of few bytes takes the crc32 instruction and CRC-32 the
- * 128-bit kernel.  Long CRC-32C runs crc32 instructions beside the products.
+ * 128-bit kernel.  CRC-32C runs crc32 instructions beside the products up to
+ * 256 bytes and from FUSED_FROM on, and three chains of them between.
  */
 #include "kernel.h"
 
@@ -56,18 +57,20 @@ static const int16_t whole_offsets[SHORT_WHOLE + 1][SHORT_WHOLE] = {
 #define CRC_CONST_(x) CRC32C_##x
 #define CRC_CONST(x) CRC_CONST_(x)
 #define FN(x) crc32c_avx2_##x
-#define FEW(reg, p, n) crc32c_instructions(reg, p, n)
 #define REDUCE(w, s) reduce_crc32c(w, s)
+#define WITHOUT_BULK
+#define MIXED
 #define FUSED_WORDS 4
 #define FUSED_MOST 256
 #define FUSED_FROM 1024
-#define INSTRUCTIONS_MOST 64
+#define INSTRUCTIONS_MOST 96
 #include "fold_x86.inc.h"
 #undef FUSED_WORDS
+#undef WITHOUT_BULK
+#undef MIXED
 #undef CRC
 #undef CRC_CONST_
 #undef FN
-#undef FEW
 #undef REDUCE
 
 #define CRC(x) crc32_##x
@@ -77,18 +80,27 @@ static const int16_t whole_offsets[SHORT_WHOLE + 1][SHORT_WHOLE] = {
 #define REDUCE(w, s) reduce_crc32(w, s)
 #include "fold_x86.inc.h"
 
+TARGET __attribute__((noinline)) static uint32_t
+crc32c_fused_and_rest(uint32_t reg, const unsigned char *p, size_t len)
+{
+	reg = crc32c_avx2_fused_run(reg, &p, &len);
+	return crc32c_avx2(reg, p, len);
+}
+
 TARGET uint32_t
 crc32c_avx2(uint32_t reg, const void *data, size_t len)
 {
 	const unsigned char *p = data;
 
 	if (len >= FUSED_FROM)
-		reg = crc32c_avx2_fused_run(reg, &p, &len);
+		return crc32c_fused_and_rest(reg, p, len);
 	if (len <= INSTRUCTIONS_MOST)
 		return crc32c_instructions(reg, p, len);
-	if (len <= (SHORT_WHOLE + 1) * VBYTES)
-		return crc32c_avx2_short(reg, p, len);
-	return crc32c_avx2_bulk(reg, p, len);
+	if (len <= 64 + 2 * VBYTES)
+		return crc32c_avx2_mixed(reg, p, len, 1);
+	if (len <= 64 + 6 * VBYTES)
+		return crc32c_avx2_mixed(reg, p, len, 5);
+	return crc32c_sse42_x3(reg, p, len);
 }
 
 TARGET uint32_t

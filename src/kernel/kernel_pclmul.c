@@ -2,8 +2,8 @@
  * kernel_pclmul.c
  *	  CRCs by carry-less products of 128-bit vectors.
  *
- * CRC-32C needs them up to 128 bytes, then three chains of the crc32
- * instruction are faster, and from FUSED_FROM on both side by side.
+ * CRC-32C takes them from FUSED_FROM on, beside crc32 instructions; below, one
+ * and three chains of these are faster.
  */
 #include "kernel.h"
 
@@ -55,20 +55,18 @@ static const int16_t whole_offsets[SHORT_WHOLE + 1][SHORT_WHOLE] = {
 #define CRC_CONST_(x) CRC32C_##x
 #define CRC_CONST(x) CRC_CONST_(x)
 #define FN(x) crc32c_pclmul_##x
-#define FEW(reg, p, n) crc32c_instructions(reg, p, n)
 #define REDUCE(w, s) reduce_crc32c(w, s)
 #define WITHOUT_BULK
 #define FUSED_WORDS 4
 #define FUSED_MOST 256
 #define FUSED_FROM 1280
-#define INSTRUCTIONS_MOST 64
+#define INSTRUCTIONS_BELOW 192
 #include "fold_x86.inc.h"
 #undef FUSED_WORDS
 #undef WITHOUT_BULK
 #undef CRC
 #undef CRC_CONST_
 #undef FN
-#undef FEW
 #undef REDUCE
 
 #define CRC(x) crc32_##x
@@ -78,17 +76,22 @@ static const int16_t whole_offsets[SHORT_WHOLE + 1][SHORT_WHOLE] = {
 #define REDUCE(w, s) reduce_crc32(w, s)
 #include "fold_x86.inc.h"
 
+TARGET __attribute__((noinline)) static uint32_t
+crc32c_fused_and_rest(uint32_t reg, const unsigned char *p, size_t len)
+{
+	reg = crc32c_pclmul_fused_run(reg, &p, &len);
+	return crc32c_pclmul(reg, p, len);
+}
+
 TARGET uint32_t
 crc32c_pclmul(uint32_t reg, const void *data, size_t len)
 {
 	const unsigned char *p = data;
 
 	if (len >= FUSED_FROM)
-		reg = crc32c_pclmul_fused_run(reg, &p, &len);
-	if (len <= INSTRUCTIONS_MOST)
+		return crc32c_fused_and_rest(reg, p, len);
+	if (len < INSTRUCTIONS_BELOW)
 		return crc32c_instructions(reg, p, len);
-	if (len <= (SHORT_WHOLE + 1) * VBYTES)
-		return crc32c_pclmul_short(reg, p, len);
 	return crc32c_sse42_x3(reg, p, len);
 }
 

@@ -105,9 +105,28 @@ crc32c_tail(uint64_t crc, uint64_t word, size_t k)
 		(crc >> (8 * k));
 }
 
+/* CRC-32C of 64 bytes. */
+__attribute__((target("sse4.2"), always_inline))
+static inline uint32_t
+crc32c_64(uint32_t reg, const unsigned char *p)
+{
+	uint64_t	crc = reg;
+
+	crc = _mm_crc32_u64(crc, load_native64(p));
+	crc = _mm_crc32_u64(crc, load_native64(p + 8));
+	crc = _mm_crc32_u64(crc, load_native64(p + 16));
+	crc = _mm_crc32_u64(crc, load_native64(p + 24));
+	crc = _mm_crc32_u64(crc, load_native64(p + 32));
+	crc = _mm_crc32_u64(crc, load_native64(p + 40));
+	crc = _mm_crc32_u64(crc, load_native64(p + 48));
+	return (uint32_t) _mm_crc32_u64(crc, load_native64(p + 56));
+}
+
 /*
- * CRC-32C of few bytes, in one chain of instructions.  The header of a WAL
- * record has 20 bytes: a tail of 4 is worth the branch.
+ * CRC-32C of len < 192 bytes, in one chain of instructions that is entered at
+ * the right place: a loop takes a branch a word, and two cycles where it lies
+ * across a boundary of 64 bytes.  The header of a WAL record has 20 bytes: a
+ * tail of 4 is worth the branch.
  */
 __attribute__((target("sse4.2"), always_inline))
 static inline uint32_t
@@ -117,8 +136,41 @@ crc32c_instructions(uint32_t reg, const unsigned char *p, size_t len)
 
 	if (len >= 8)
 	{
-		for (; len >= 8; len -= 8, p += 8)
-			crc = _mm_crc32_u64(crc, load_native64(p));
+		p += len & ~(size_t) 7;
+#define WORD(i) \
+		case i: \
+			crc = _mm_crc32_u64(crc, load_native64(p - 8 * (i))); \
+			__attribute__((fallthrough))
+		switch (len / 8)
+		{
+			WORD(23);
+			WORD(22);
+			WORD(21);
+			WORD(20);
+			WORD(19);
+			WORD(18);
+			WORD(17);
+			WORD(16);
+			WORD(15);
+			WORD(14);
+			WORD(13);
+			WORD(12);
+			WORD(11);
+			WORD(10);
+			WORD(9);
+			WORD(8);
+			WORD(7);
+			WORD(6);
+			WORD(5);
+			WORD(4);
+			WORD(3);
+			WORD(2);
+			WORD(1);
+			default:
+				break;
+		}
+#undef WORD
+		len %= 8;
 		if (len == 4)
 			crc = _mm_crc32_u32((uint32_t) crc, load_native32(p));
 		else if (len > 0)
