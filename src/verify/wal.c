@@ -29,6 +29,8 @@
 static void records_page(WalWalker *ctx, const uint8_t *page);
 static void switched_bytes(WalWalker *ctx, const uint8_t *page, uint32_t from);
 static void seek_page(WalWalker *ctx, const uint8_t *page, const char *why);
+static uint32_t pass_records(WalWalker *ctx, const uint8_t *page, uint32_t pos)
+			__attribute__((noinline));
 static void walk_records(WalWalker *ctx, const uint8_t *page, uint32_t pos);
 static const char *check_header(WalWalker *ctx, const uint8_t *page,
 								char message[WAL_MESSAGE_SIZE]);
@@ -747,9 +749,9 @@ count_records(WalWalker *ctx, uint64_t records, uint64_t bytes, uint64_t fpi)
  * page and are in order, and returns where the first other one starts.  It
  * judges nothing: what it does not pass is walk_records()'s, which would have
  * passed all that this does.  So its branches fall the same way for every
- * record, and what it keeps stays in registers.
+ * record; apart from its caller, it keeps its state in registers.
  */
-static __attribute__((noinline)) uint32_t
+static uint32_t
 pass_records(WalWalker *ctx, const uint8_t *page, uint32_t pos)
 {
 	const uint32_t page_size = ctx->opt.page_size;
