@@ -20,6 +20,7 @@
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "storage/smgr.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
@@ -58,10 +59,12 @@ static void queue_dependents(Relation rel, const RelationScanOptions *options,
 							 List **queue);
 static void scan_forks(Relation rel, const RelationScanOptions *options,
 					   ScanSink *sink);
+static bool follow_relation(ForkScan *fork);
+static void sample_fork(ForkScan *fork, SegmentMap *map);
 static const char *why_not_verifiable(const ForkScan *fork);
 static void report_unverifiable(Oid relid, ForkNumber fork, const char *why,
 								ScanSink *sink);
-static void scan_fork(const ForkScan *fork, const RelationScanOptions *options,
+static void scan_fork(ForkScan *fork, const RelationScanOptions *options,
 					  ScanSink *sink);
 static void scan_map(const ForkScan *fork, const SegmentMap *map,
 					 const RelationScanOptions *options, ScanSink *sink);
@@ -214,6 +217,35 @@ scan_forks(Relation rel, const RelationScanOptions *options, ScanSink *sink)
 	}
 }
 
+/*
+ * ALTER SEQUENCE gives its sequence a new file under a lock that lets us read;
+ * the old one is emptied at its commit and goes with the next checkpoint.  (What
+ * else changes files waits for our lock.)  The news is sent before the file is
+ * touched.  True: described anew, the fork has another file.
+ */
+static bool
+follow_relation(ForkScan *fork)
+{
+	char		path[SCAN_PATH_SIZE];
+
+	strlcpy(path, fork->path, SCAN_PATH_SIZE);
+	AcceptInvalidationMessages();
+	describe_fork(fork, fork->rel, fork->fork);
+	return strcmp(path, fork->path) != 0;
+}
+
+/* Samples the sizes of the files that the fork has now. */
+static void
+sample_fork(ForkScan *fork, SegmentMap *map)
+{
+	segment_map_sample(map, fork);
+	while (map->bytes[0] <= 0 && follow_relation(fork))
+	{
+		segment_map_free(map);
+		segment_map_sample(map, fork);
+	}
+}
+
 /* NULL: it can be verified. */
 static const char *
 why_not_verifiable(const ForkScan *fork)
@@ -260,7 +292,7 @@ fork_required(const ForkScan *fork)
 }
 
 static void
-scan_fork(const ForkScan *fork, const RelationScanOptions *options, ScanSink *sink)
+scan_fork(ForkScan *fork, const RelationScanOptions *options, ScanSink *sink)
 {
 	const char *why = why_not_verifiable(fork);
 	SegmentMap	map;
@@ -275,7 +307,7 @@ scan_fork(const ForkScan *fork, const RelationScanOptions *options, ScanSink *si
 	}
 	if (!fork->md && !smgrexists(RelationGetSmgr(fork->rel), fork->fork))
 		return;
-	segment_map_sample(&map, fork);
+	sample_fork(fork, &map);
 	if (segment_map_exists(&map) || fork_required(fork))
 		scan_map(fork, &map, options, sink);
 	segment_map_free(&map);
@@ -592,12 +624,12 @@ report_block(RangeScan *scan, BlockNumber blkno, PageStatus status)
  * ---------------------------------------------------------------- */
 
 static void
-list_segments(const ForkScan *fork, SegmentCallback callback, void *arg)
+list_segments(ForkScan *fork, SegmentCallback callback, void *arg)
 {
 	SegmentMap	map;
 	SegmentInfo info;
 
-	segment_map_sample(&map, fork);
+	sample_fork(fork, &map);
 	if (segment_map_exists(&map) || fork_required(fork))
 		for (BlockNumber i = 0; i < map.count; i++)
 		{
@@ -665,13 +697,17 @@ scan_read_block(Oid relid, ForkNumber fork, BlockNumber blkno, char *page)
 	BlockDecision *decision = palloc(sizeof(BlockDecision));
 	ForkScan	scan;
 	ForkReader	reader;
+	bool		opened;
 
 	if (!RELKIND_HAS_STORAGE(rel->rd_rel->relkind))
 		raise_no_storage(rel);
 	describe_fork(&scan, rel, fork);
 	fork_reader_init(&reader, &scan);
 	decision->fate = BLOCK_GONE;
-	if (!fork_reader_open(&reader, blkno))
+	opened = fork_reader_open(&reader, blkno);
+	if (!opened && reader.error == ENOENT && follow_relation(&scan))
+		opened = fork_reader_open(&reader, blkno);
+	if (!opened)
 		decision->fate = reader.error == ENOENT ? BLOCK_GONE :
 			BLOCK_UNREADABLE;
 	else if (blkno < fork_reader_segment_end(&reader))

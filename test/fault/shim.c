@@ -3,14 +3,16 @@
  *	  Makes the n-th system call on certain files fail, inside a real backend.
  *
  * Preloaded into the server (LD_PRELOAD), it stands before the C library's
- * open, read, pread, fstat and lseek families.  The same file is a module with
+ * open, read, pread, fstat, lseek and stat families.  The same file is a module with
  * two SQL functions, so a session arms its own process and nobody else's:
  *
  *	fault_arm(call text, fault text, nth integer, for_good boolean, pattern text)
  *	fault_fired() -> integer	how many calls failed since, then disarms
  *
- * call		open | read | fstat | lseek
- * fault	eio | eintr | short (read only: half of the bytes) | emfile | enoent
+ * call		open | read | fstat | lseek | stat
+ * fault	eio | eintr | short (read only: half of the bytes) | emfile | enoent |
+ *			pause (not failing: before the call, makes a file fault_paused in
+ *			the data directory and waits for one called fault_go)
  * pattern	part of the path of the file (resolved through /proc/self/fd)
  *
  * With FAULT_READ_LOG in the server's environment every process appends a line
@@ -39,7 +41,7 @@ PG_MODULE_MAGIC;
 
 typedef enum FaultCall
 {
-	CALL_NONE, CALL_open, CALL_read, CALL_fstat, CALL_lseek
+	CALL_NONE, CALL_open, CALL_read, CALL_fstat, CALL_lseek, CALL_stat
 } FaultCall;
 
 static FaultCall armed_call;
@@ -49,6 +51,18 @@ static int	armed_nth;
 static bool armed_for_good;
 static int	matched;
 static int	fired;
+
+/* A minute at most. */
+static void
+pause_here(void)
+{
+	int			fd = open("fault_paused", O_WRONLY | O_CREAT, 0600);
+
+	if (fd >= 0)
+		close(fd);
+	for (int i = 0; i < 6000 && access("fault_go", F_OK) != 0; i++)
+		usleep(10000);
+}
 
 /* Whether this call on this path is to fail. */
 static bool
@@ -61,6 +75,11 @@ fails_path(FaultCall call, const char *path)
 	if (matched < armed_nth || (matched > armed_nth && !armed_for_good))
 		return false;
 	fired++;
+	if (strcmp(armed_fault, "pause") == 0)
+	{
+		pause_here();
+		return false;
+	}
 	return true;
 }
 
@@ -262,8 +281,19 @@ off_t name(int fd, off_t offset, int whence) \
 	return next(fd, offset, whence); \
 }
 
+#define DEFINE_STAT(name, type) \
+int name(const char *path, struct type *st); \
+int name(const char *path, struct type *st) \
+{ \
+	NEXT(int, name, (const char *, struct type *)); \
+	FAIL_IF(fails_path(CALL_stat, path)); \
+	return next(path, st); \
+}
+
 #undef open
 #undef open64
+#undef stat
+#undef stat64
 #undef openat
 #undef openat64
 #undef pread
@@ -292,6 +322,8 @@ DEFINE_FSTAT(fstat, stat)
 DEFINE_FSTAT(fstat64, stat64)
 DEFINE_LSEEK(lseek)
 DEFINE_LSEEK(lseek64)
+DEFINE_STAT(stat, stat)
+DEFINE_STAT(stat64, stat64)
 
 PG_FUNCTION_INFO_V1(fault_arm);
 Datum
@@ -307,7 +339,8 @@ fault_arm(PG_FUNCTION_ARGS)
 	fired = 0;
 	armed_call = strcmp(call, "open") == 0 ? CALL_open :
 		strcmp(call, "read") == 0 ? CALL_read :
-		strcmp(call, "fstat") == 0 ? CALL_fstat : CALL_lseek;
+		strcmp(call, "fstat") == 0 ? CALL_fstat :
+		strcmp(call, "stat") == 0 ? CALL_stat : CALL_lseek;
 	PG_RETURN_VOID();
 }
 

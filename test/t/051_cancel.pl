@@ -150,7 +150,8 @@ sub cancel_times
 	my ($out, $err) = ('', '');
 	$node->psql('postgres', $script, stdout => \$out, stderr => \$err,
 		on_error_stop => 0, timeout => 600);
-	$err =~ s/^.*(WARNING|DETAIL|CONTEXT|canceling statement due to statement timeout).*\n?//mg;
+	$err = join "\n", grep { /ERROR|FATAL|PANIC|server closed/ && !/canceling statement due to statement timeout/ }
+	  split /\n/, $err;
 	my @runs = $out =~ /^Time: ([\d.]+) ms.*\nstate= (\w+)$/mg;
 	my @times;
 	while (my ($time, $state) = splice @runs, 0, 2)
