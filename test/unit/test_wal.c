@@ -297,6 +297,58 @@ test_flips(uint32_t step)
 			test_flip(s, at, (int) random_below(8));
 }
 
+/* ---- lies: records whose CRC is right and whose header is not ---- */
+
+static void
+test_lie(const MakerItem *item, bool link)
+{
+	WalWalkOptions options = options_for((int) ((item->start - maker.base) / SEGMENT));
+	uint8_t    *rec = maker_byte(&maker, item->start);
+	uint32_t	len = (uint32_t) (item->end - item->start);
+	uint8_t		saved[WAL_REC_HEADER];
+	uint64_t	prev = wal_load64(rec + WAL_REC_PREV);
+	uint32_t	crc;
+	const WalWalker *w;
+
+	memcpy(saved, rec, sizeof(saved));
+	prev -= WAL_REC_ALIGN << random_below(3);
+	if (link)
+		memcpy(rec + WAL_REC_PREV, &prev, 8);
+	else
+		rec[WAL_REC_RMID] = (uint8_t) (WAL_RMGR_LAST + 1 +
+									   random_below(WAL_RMGR_CUSTOM - WAL_RMGR_LAST - 1));
+	crc = maker_crc(rec, len);
+	memcpy(rec + WAL_REC_CRC, &crc, 4);
+	options.limit_exact = true;
+	options.limit = maker.at;
+	w = judge(&options, false);
+	memcpy(rec, saved, sizeof(saved));
+	check(w->counts.errors == 1 && w->counts.first_error == item->start,
+		  "%s at %llX with a right CRC: %u findings, %s",
+		  link ? "wrong link" : "no such resource manager",
+		  (unsigned long long) item->start, w->counts.errors,
+		  w->counts.first_message);
+}
+
+static void
+test_lies(void)
+{
+	bool		first = true;	/* its link leads nowhere */
+
+	for (int i = 0; i < maker.nitems; i++)
+	{
+		const MakerItem *item = &maker.items[i];
+
+		if (item->kind != MAKER_RECORD)
+			continue;
+		if (!first &&
+			item->start / maker.page_size == (item->end - 1) / maker.page_size &&
+			maker_byte(&maker, item->start)[WAL_REC_RMID] != WAL_RMGR_XLOG)
+			test_lie(item, i % 2 == 0);
+		first = false;
+	}
+}
+
 /* ---- where the log ends ---- */
 
 /* Does a cut at lsn leave an item as it is?  It may end in zeros. */
@@ -520,6 +572,7 @@ main(int argc, char **argv)
 			;
 		test_intact();
 		test_flips(i == 0 && unit.scale == UNIT_FULL ? 1 : 12);
+		test_lies();
 		test_ends(60);
 		test_garbage(100);
 		test_identities();
