@@ -27,6 +27,8 @@ for part in "$@"; do
 			gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross mmdebstrap valgrind
 			libipc-run-perl" chroots="15 17 18" ;;
 		fuzz) packages="$packages $server clang libclang-rt-dev" ;;
+		coverage) packages="$packages $server postgresql-$major-pgtap libipc-run-perl qemu-user-static
+			zlib1g-dev libisal-dev libdeflate-dev" ;;
 		gates) packages="$packages $server clang libclang-rt-dev shellcheck python3-venv python3-pip" ;;
 		*) die "unknown part: $part" ;;
 	esac

@@ -1,7 +1,8 @@
 #!/bin/sh
 # run.sh [PART...] [--long]: runs the tests of this project.
 #
-#	parts: unit regress pgtap tap matrix fuzz gates (default: all)
+#	parts: unit regress pgtap tap matrix fuzz gates (default: these), coverage
+#	--long: the form for a release, hours: README.md; by default coverage too
 #
 # Installs what they need (prepare.sh), runs them on this machine's PostgreSQL
 # and on 17 and 18 in chroots, two at a time, and prints what ran where, which
@@ -18,18 +19,18 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=test/lib.sh
 . "$top/test/lib.sh"
 
-all_parts="unit regress pgtap tap matrix fuzz gates"
+all_parts="unit regress pgtap tap matrix fuzz gates coverage"
 parts=
 LONG=
 for argument in "$@"; do
 	case $argument in
 		--long) LONG=1 ;;
-		unit | regress | pgtap | tap | matrix | fuzz | gates)
+		unit | regress | pgtap | tap | matrix | fuzz | gates | coverage)
 			parts="$parts $argument" ;;
 		*) die "usage: run.sh [$all_parts] [--long]" ;;
 	esac
 done
-[ -n "$parts" ] || parts=$all_parts
+[ -n "$parts" ] || parts=${all_parts% coverage}${LONG:+ coverage}
 export LONG
 
 started=$(date +%s)
@@ -158,6 +159,7 @@ for part in $parts; do
 					"test/matrix/$(basename "$script")" $long
 			done
 			;;
+		coverage) script_job coverage "$native" "what the tests run" test/coverage/run.sh ;;
 		gates)
 			for script in "$top"/test/gates/*.sh; do
 				case $script in
@@ -212,7 +214,7 @@ for dir in "$scratch"/jobs/*; do
 	fi
 	printf '  %-6s  %-8s %-5s %-44s %4s s\n' "$word" "$(column "$dir" part)" \
 		"$(column "$dir" where)" "$(column "$dir" what)" "$(column "$dir" seconds)"
-	grep -E '[0-9]+ passed, [0-9]+ failed|^Files=|^Result: |All [0-9]+ tests passed|: ok( |$)' \
+	grep -E '[0-9]+ passed, [0-9]+ failed|^Files=|^Result: |All [0-9]+ tests passed|: ok( |$)|^all  ' \
 		"$dir/log" | sed 's/^ */            /' || true
 done
 

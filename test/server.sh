@@ -10,8 +10,9 @@
 #	KERNEL=name PAGE_KERNEL=name	force kernels in every server (regress)
 #	BUILD="with_llvm=no ..."		more arguments for make
 #	SANITIZE=1						module built with ASan and UBSan
+#	COVERAGE=folder					module built with gcov; its notes and counts go there
 #	PROVE_FLAGS=-v					arguments for prove (pgtap, tap)
-#	LONG=1							tests take their long form
+#	LONG=1							tests take their long form (tap)
 #	KEEP=1							leave the scratch folder
 #	UPDATE=1						write expected/ from the results (then read the diff!)
 set -eu
@@ -34,6 +35,8 @@ cleanup()
 {
 	[ -z "$server_running" ] ||
 		as_user "$bindir/pg_ctl" -D "$scratch/data" -m immediate stop >/dev/null
+	[ -z "${COVERAGE:-}" ] || (cd "$scratch/tree" &&
+		find src -name '*.gc??' | tar cf - -T -) | tar xf - -C "$COVERAGE"
 	if [ -n "${KEEP:-}" ]; then
 		echo "kept: $scratch"
 	else
@@ -78,6 +81,12 @@ stage_extension()
 		preload="$(gcc -print-file-name=libasan.so) $scratch/initfirst.so"
 		set -- PG_CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined' \
 			PG_LDFLAGS='-fsanitize=address,undefined'
+	fi
+	# Every process of a server adds to the counts when it ends, in this tree.
+	if [ -n "${COVERAGE:-}" ]; then
+		mkdir -p "$COVERAGE"
+		BUILD="${BUILD:-} with_llvm=no"
+		set -- PG_CFLAGS='--coverage -O0 -Dalways_inline=unused' SHLIB_LINK=--coverage
 	fi
 	# shellcheck disable=SC2086	# BUILD holds several arguments
 	make -s -j"$(nproc)" PG_CONFIG="$pg_config" ${BUILD:-} "$@" install \
@@ -183,6 +192,12 @@ END
 run_tap()	# script...
 {
 	mkdir "$scratch/tap"
+	# The long form; 050 and 051 look at LONG themselves.
+	if [ -n "${LONG:-}" ]; then
+		: "${ACCEL_STORM_SECONDS:=1800}" "${ACCEL_CRASH_LOOPS:=100}"
+		: "${ACCEL_WAL_STORM:=60}" "${ACCEL_WAL_CRASHES:=20}" "${ACCEL_WAL_FLIPS:=10000}"
+		export ACCEL_STORM_SECONDS ACCEL_CRASH_LOOPS ACCEL_WAL_STORM ACCEL_WAL_CRASHES ACCEL_WAL_FLIPS
+	fi
 	# shellcheck disable=SC2086
 	as_user env PERL5LIB="$pgxs/test/perl:$scratch/tree/test/t" \
 		PATH="$bindir:$PATH" PG_REGRESS="$pgxs/test/regress/pg_regress" \

@@ -66,6 +66,7 @@ foreach my $case (
 		"SELECT count(DISTINCT blkno), string_agg(DISTINCT status, ','), bool_and(message <> '') FROM verify_relation_checksums('t', 'main')",
 		"$blocks|io_error|t" ],
 	[ 'one read fails once', 'eio', 7, 'f', $summary, "$blocks|0|ok" ],
+	[ 'one read fails once, below a rate', 'eio', 7, 'f', $summary =~ s/'main'/'main', max_rate => 1000/r, "$blocks|0|ok" ],
 	[ 'one read is short', 'short', 7, 'f', $summary, "$blocks|0|ok" ])
 {
 	my ($title, $fault, $nth, $for_good, $query, $want) = @$case;

@@ -84,6 +84,28 @@ is(sql($tuples), 'bad_on_disk_cached_ok dirty', 'damaged below a dirty buffer');
 sql('CHECKPOINT');
 is(sql($tuples), '', 'and written over');
 
+my $file = "$data/$path";
+rename($file, "$file.away");
+mkdir $file;
+refused("SELECT read_disk_page('t', 'main', 0);", '58030', 'a folder in the place of a file');
+rmdir $file;
+rename("$file.away", $file);
+
+# ten files, all but the first without content
+foreach my $number (1 .. 9)
+{
+	append_to_file("$file.$number", '');
+	truncate("$file.$number", 2**30);
+}
+is(sql(q{SELECT count(*), max(segment), string_agg(status, ',') FILTER (WHERE status <> 'ok') FROM relation_segments('t') WHERE fork = 'main'}),
+	'10|9|short_segment', 'more segments than are allocated at first');
+unlink "$file.$_" foreach 1 .. 9;
+
+sql('CREATE ACCESS METHOD unknown TYPE TABLE HANDLER heap_tableam_handler; CREATE TABLE u USING unknown AS SELECT 1; CHECKPOINT');
+is(sql(q{SELECT verified, bad FROM verify_relation_summary('u', 'main')}), '1|0', 'a table of another access method');
+is(sql(q{SELECT crc32c = crc32c_accel(overlay(read_disk_page('u', 'main', 0) PLACING '\x00000000000000000000' FROM 1))
+	FROM relation_page_crcs('u', masked => true)}), 't', 'of which LSN and checksum are masked');
+
 my ($rc, $out, $err) = $node->psql('postgres', 'CALL verify_database_checksums(include_catalogs => false, verbose => true)');
 like($err, qr/INFO: .*INFO: /s, 'verbose');
 
