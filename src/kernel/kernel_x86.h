@@ -143,29 +143,29 @@ crc32c_instructions(uint32_t reg, const unsigned char *p, size_t len)
 			__attribute__((fallthrough))
 		switch (len / 8)
 		{
-			WORD(23);
-			WORD(22);
-			WORD(21);
-			WORD(20);
-			WORD(19);
-			WORD(18);
-			WORD(17);
-			WORD(16);
-			WORD(15);
-			WORD(14);
-			WORD(13);
-			WORD(12);
-			WORD(11);
-			WORD(10);
-			WORD(9);
-			WORD(8);
-			WORD(7);
-			WORD(6);
-			WORD(5);
-			WORD(4);
-			WORD(3);
-			WORD(2);
-			WORD(1);
+				WORD(23);
+				WORD(22);
+				WORD(21);
+				WORD(20);
+				WORD(19);
+				WORD(18);
+				WORD(17);
+				WORD(16);
+				WORD(15);
+				WORD(14);
+				WORD(13);
+				WORD(12);
+				WORD(11);
+				WORD(10);
+				WORD(9);
+				WORD(8);
+				WORD(7);
+				WORD(6);
+				WORD(5);
+				WORD(4);
+				WORD(3);
+				WORD(2);
+				WORD(1);
 			default:
 				break;
 		}
