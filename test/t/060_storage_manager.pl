@@ -99,5 +99,12 @@ is(sql(q{SELECT string_agg(blkno::text, ' ' ORDER BY blkno) FROM verify_relation
 sql(q{CALL verify_database_checksums(include_catalogs => false)});
 is(sql(q{SELECT string_agg(blkno::text, ' ' ORDER BY blkno) FROM checksum_findings}),
 	'17 33', 'damaged: the whole database');
+is(sql(q{SET zero_damaged_pages = on; SELECT count(*) FROM verify_relation_checksums('t')}),
+	'2', 'zero_damaged_pages changes nothing');
+my $cancelled;
+$node->psql('postgres', q{SET statement_timeout = 5; SELECT count(*) FROM generate_series(1, 10000) g,
+	verify_relation_summary(CASE WHEN g > 0 THEN 't'::regclass END)}, stderr => \$cancelled);
+like($cancelled, qr/canceling statement due to statement timeout/, 'a cancel is no read error');
+
 $node->stop;
 done_testing();
