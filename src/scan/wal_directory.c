@@ -384,38 +384,40 @@ add_missing(const WalScan *scan, WalList *list, TimeLineID timeline,
 	}
 }
 
-/* The segment in which a timeline's history leaves another one; else false. */
-static bool
-left_in_segment(const WalScan *scan, TimeLineID timeline, TimeLineID parent,
-				uint64 *segno)
-{
-	const WalTimeline *history = wal_scan_timeline(scan, timeline);
-
-	for (int i = 0; history != NULL && i < history->nentries - 1; i++)
-		if (history->entries[i].timeline == parent)
-		{
-			*segno = history->entries[i].end / scan->segment_size;
-			return true;
-		}
-	return false;
-}
-
-/* What is missing between two neighbours of a list. */
+/*
+ * What is missing between two neighbours of a list.  Where the later timeline
+ * descends from the other one, all of the path between them belongs there.  A
+ * timeline begins with a copy of the segment in which it left its parent, and
+ * the parent's own file says nothing of what follows in that segment.  lowest:
+ * of the list; who removes old segments goes by their numbers.
+ */
 static void
 add_gap(const WalScan *scan, WalList *list, const WalEntry *a,
-		const WalEntry *b)
+		const WalEntry *b, uint64 lowest)
 {
-	uint64		after = entry_segno(scan, a) + 1;
+	const WalTimeline *history = wal_scan_timeline(scan, b->timeline);
+	uint64		next = entry_segno(scan, a) + 1;
 	uint64		before = entry_segno(scan, b);
-	uint64		left = after;
+	bool		related = false;
 
 	if (a->timeline == b->timeline)
-		add_missing(scan, list, a->timeline, after, before);
-	else if (left_in_segment(scan, b->timeline, a->timeline, &left))
 	{
-		add_missing(scan, list, a->timeline, after, Min(left, before));
-		add_missing(scan, list, b->timeline, Max(left, after), before);
+		add_missing(scan, list, a->timeline, next, before);
+		return;
 	}
+	for (int i = 0; history != NULL && i < history->nentries - 1; i++)
+	{
+		const WalHistory *entry = &history->entries[i];
+		uint64		left = entry->end / scan->segment_size;
+
+		related |= entry->timeline == a->timeline;
+		if (!related)
+			continue;
+		add_missing(scan, list, entry->timeline, next, Min(left, before));
+		next = Max(left, lowest);
+	}
+	if (related)
+		add_missing(scan, list, b->timeline, next, before);
 }
 
 static WalEntry
@@ -440,6 +442,7 @@ wal_scan_list(WalScan *scan, const char *first, const char *last,
 	WalEntry	upper = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
 	WalList		files;
 	WalList		wanted = {0};
+	uint64		lowest = PG_UINT64_MAX;
 
 	if (first != NULL)
 		lower = bound_argument(first, 0);
@@ -454,7 +457,10 @@ wal_scan_list(WalScan *scan, const char *first, const char *last,
 	for (Size i = 0; i < files.count; i++)
 		if (compare_entries(&files.entries[i], &lower) >= 0 &&
 			compare_entries(&files.entries[i], &upper) <= 0)
+		{
 			list_add(&wanted, &files.entries[i]);
+			lowest = Min(lowest, entry_segno(scan, &files.entries[i]));
+		}
 	/* bounds that were named are expected to be there */
 	memset(list, 0, sizeof(*list));
 	if (wanted.count == 0)
@@ -473,7 +479,8 @@ wal_scan_list(WalScan *scan, const char *first, const char *last,
 	for (Size i = 0; i < wanted.count; i++)
 	{
 		if (i > 0)
-			add_gap(scan, list, &wanted.entries[i - 1], &wanted.entries[i]);
+			add_gap(scan, list, &wanted.entries[i - 1], &wanted.entries[i],
+					lowest);
 		list_add(list, &wanted.entries[i]);
 	}
 	if (last != NULL &&
@@ -501,6 +508,41 @@ timeline_has(const WalScan *scan, const WalTimeline *history,
 		begin = end;
 	}
 	return false;
+}
+
+/*
+ * The timeline of a history that the log of segment segno ends with, as far as
+ * it is wanted.
+ */
+static TimeLineID
+timeline_at_end(const WalScan *scan, const WalTimeline *history, uint64 segno)
+{
+	XLogRecPtr	begin = segno * scan->segment_size;
+	XLogRecPtr	end = Max(Min(begin + scan->segment_size, scan->to), begin + 1);
+
+	for (int i = 0; i < history->nentries - 1; i++)
+		if (end <= history->entries[i].end)
+			return history->entries[i].timeline;
+	return history->timeline;
+}
+
+/* What is missing of the path to a timeline, by the timelines of the path. */
+static void
+add_missing_path(const WalScan *scan, WalList *list,
+				 const WalTimeline *history, uint64 segno, uint64 end)
+{
+	uint64		per_log = (UINT64CONST(1) << 32) / scan->segment_size;
+
+	for (int rows = 0; segno < end && rows < MISSING_ROWS_MAX; segno++, rows++)
+	{
+		WalEntry	entry = {timeline_at_end(scan, history, segno),
+			(uint32) (segno / per_log), (uint32) (segno % per_log),
+			WAL_ENTRY_MISSING};
+
+		CHECK_FOR_INTERRUPTS();
+		if (!may_be_absent(scan, history->timeline, segno))
+			list_add(list, &entry);
+	}
 }
 
 /* By number; for a number the newest timeline, whole before partial, first. */
@@ -573,14 +615,16 @@ wal_scan_range(WalScan *scan, XLogRecPtr start, XLogRecPtr end,
 
 		if (segno < next)
 			continue;			/* an older timeline's, or the partial one */
-		add_missing(scan, list, timeline, next, segno);
+		add_missing_path(scan, list, history, next, segno);
 		list_add(list, &wanted.entries[i]);
+		if (wanted.entries[i].timeline < timeline_at_end(scan, history, segno))
+			add_missing_path(scan, list, history, segno, segno + 1);
 		next = segno + 1;
 	}
 	if (end != WAL_LSN_MAX)
-		add_missing(scan, list, timeline, next, last + 1);
+		add_missing_path(scan, list, history, next, last + 1);
 	else if (list->count == 0)
-		add_missing(scan, list, timeline, first, first + 1);
+		add_missing_path(scan, list, history, first, first + 1);
 }
 
 /* ---- entries ---- */

@@ -30,6 +30,13 @@ sql('INSERT INTO t SELECT g FROM generate_series(1, 2000) g; SELECT pg_switch_wa
 	INSERT INTO t VALUES (1)');
 my $last = sql('SELECT pg_walfile_name(pg_current_wal_insert_lsn())');
 
+# where each timeline was left
+sql('CREATE TABLE switched (parent int, switched pg_lsn)');
+foreach (split /\n/, slurp_file($node->data_dir . sprintf('/pg_wal/%08X.history', $newest)))
+{
+	sql("INSERT INTO switched VALUES ($1, '$2')") if /^(\d+)\s+(\S+)/;
+}
+
 my $segments = q{SELECT string_agg(substr(w.segment, 7, 2) || '/' || substr(w.segment, 13, 4) || substr(w.segment, 22) || ' ' || w.status, ', ') FROM };
 my $whole = "$segments verify_wal_directory('%s') w WHERE w.status NOT LIKE 'ok%%'";
 my $range = "$segments verify_wal_range('$start', directory => '%s') w WHERE w.status NOT LIKE 'ok%%'";
@@ -55,9 +62,20 @@ foreach my $case (
 		'01/0000FFC ok_switched, 02/0000FFD ok_switched, 03/0000FFE ok_switched, 03/0000FFF ok_end_of_wal' ],
 	[ 'a timeline that nothing is known of', sub { }, "$segments verify_wal_range('$start', timeline => 99, directory => '%s') w", '63/0000FFC missing' ],
 	[ 'a range within one record', sub { }, "$segments verify_wal_range('$start', '$start', directory => '%s') w", '01/0000FFC ok_switched' ],
-	[ 'a copy of a part, made at a switch, is gone', sub { unlink '000000050000000100000000' }, $whole, '' ],
+	[ 'the first of a timeline is gone', sub { unlink '000000050000000100000000' }, $whole, '05/0001000 missing' ],
+	[ 'the first of a timeline is gone, a range', sub { unlink '000000050000000100000000' }, $range, '05/0001000 missing' ],
+	[ 'the first of a timeline is gone, a range up to it', sub { unlink '000000050000000100000000' },
+		"$segments verify_wal_range('$start', (SELECT t.switched FROM switched t WHERE parent = 4), directory => '%s') w WHERE w.status NOT LIKE 'ok%%'", '' ],
+	[ 'the first of a timeline is gone, a range into it', sub { unlink '000000050000000100000000' },
+		"$segments verify_wal_range('$start', (SELECT t.switched + 1 FROM switched t WHERE parent = 4), directory => '%s') w WHERE w.status NOT LIKE 'ok%%'", '05/0001000 missing' ],
+	[ 'a timeline between is gone', sub { unlink glob('00000006*[0-9]') }, $whole, '06/0001001 missing' ],
+	[ 'timelines between are gone', sub { unlink glob('0000000[67]*[0-9]') }, $whole, '06/0001001 missing, 07/0001002 missing' ],
+	[ 'a timeline between is gone, a range', sub { unlink glob('00000006*[0-9]') }, $range, '06/0001001 missing' ],
+	[ 'old segments are removed, by number', sub {
+			foreach my $name (grep { /^[0-9A-F]{24}$/ } glob('*')) { unlink $name if substr($name, 8) le '0000000100000002' }
+			}, $whole, '' ],
 	[ 'a segment is gone', sub { unlink glob('0000000[45]0000000100000000') }, $whole, '05/0001000 missing' ],
-	[ 'a segment is gone, a range', sub { unlink glob('0000000[45]0000000100000000') }, $range, qr{^0./0001000 missing$} ],
+	[ 'a segment is gone, a range', sub { unlink glob('0000000[45]0000000100000000') }, $range, '05/0001000 missing' ],
 	[ 'the first is named and not there', sub { }, "$segments verify_wal_directory('%s', '000000010000000000000FF9') w WHERE w.status NOT LIKE 'ok%%'", '01/0000FF9 missing, 01/0000FFA missing, 01/0000FFB missing' ],
 	[ 'the last is named and not there', sub { }, "$segments verify_wal_directory('%s', NULL, '0000000B0000000100000009') w WHERE w.status NOT LIKE 'ok%%'", '0B/0001007 missing, 0B/0001008 missing, 0B/0001009 missing' ],
 	[ 'none of those named is there', sub { }, "$segments verify_wal_directory('%s', '000000010000000000000F00', '000000010000000000000F02') w", '01/0000F00 missing, 01/0000F01 missing, 01/0000F02 missing' ],
