@@ -18,6 +18,7 @@ my $primary = Accel::new_node('primary', allows_streaming => 1, conf => <<'CONF'
 autovacuum = off
 shared_buffers = 16MB
 hot_standby_feedback = on
+wal_receiver_status_interval = 1s
 max_standby_streaming_delay = -1
 CONF
 $primary->start;
@@ -81,7 +82,9 @@ my @load = (
 my $hints = join ';', 'SET enable_seqscan = on; SELECT count(*) FROM heap', 'SELECT count(*) FROM mv',
   'SELECT count(*) FROM pg_class', 'SET enable_seqscan = off',
   (map { "SELECT count(*) FROM heap WHERE $_" } 'id > 0', "word >= 'a'", 'k = 5', 'k = 6',
-	"p <@ box '(0,0),(100,100)'", 'tags @> ARRAY[3]');
+	"p <@ box '(0,0),(100,100)'", 'tags @> ARRAY[3]'),
+  # bitmap scans kill no entries
+  'SET enable_bitmapscan = off', (map { "SELECT count(*) FROM heap WHERE $_" } 'id > -1', map { 'k = ' . 5 * $_ } 0 .. 19);
 
 sub load
 {
@@ -90,6 +93,18 @@ sub load
 	s/\?/1 + int rand 9/eg foreach @statements;
 	note join "; ", map { s/\s+/ /gr } @statements;
 	$primary->safe_psql('postgres', $_) foreach @statements;
+	return;
+}
+
+# Leaves what the primary's hints change on pages whose image is in the log already:
+# hints on others are logged with the page, and reach the standby.  Index entries
+# are killed only when no snapshot of the standby may want them.
+sub load_for_hints
+{
+	$primary->safe_psql('postgres', "CHECKPOINT; UPDATE heap SET word = word || 'h' WHERE id % 5 = 0");
+	my $xid = $primary->safe_psql('postgres', 'SELECT pg_current_xact_id()');
+	$primary->poll_query_until('postgres', "SELECT backend_xmin::text::bigint >= $xid FROM pg_stat_replication")
+	  or die 'no feedback from the standby';
 	return;
 }
 
@@ -119,7 +134,7 @@ foreach my $round (1 .. $rounds)
 	# the standby's hints reach its disk with pages that replay has dirtied
 	my ($here, $there) = ($round % 3 != 0, $round % 3 != 1);
 
-	load();
+	$round == 1 ? load_for_hints() : load();
 	$primary->safe_psql('postgres', "SELECT nextval('seq') FROM generate_series(1, 5)");
 	$primary->safe_psql('postgres', $hints) if $here;
 	if ($there)
