@@ -6,17 +6,10 @@ use Accel;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $shim = PostgreSQL::Test::Utils::tempdir() . '/shim.so';
-my $headers = `pg_config --includedir-server`;
-chomp $headers;
-system_or_bail('cc', '-O1', '-shared', '-fPIC', '-Wl,-z,lazy', '-fno-builtin',
-	'-U_FORTIFY_SOURCE', "-I$headers", '-o', $shim, 'test/fault/shim.c', '-ldl');
+my $shim = Accel::fault_shim();
 
 my $node = Accel::new_node('main', conf => "autovacuum = off\njit = off\n");
-{
-	local $ENV{LD_PRELOAD} = $shim;
-	$node->start;
-}
+Accel::start_under($shim, $node);
 $node->safe_psql('postgres', <<"SQL");
 CREATE EXTENSION crc32c_accel;
 CREATE FUNCTION fault_arm(cstring, cstring, int, bool, cstring) RETURNS void AS '$shim' LANGUAGE C;

@@ -7,12 +7,8 @@ use Accel;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $shim = PostgreSQL::Test::Utils::tempdir() . '/shim.so';
+my $shim = Accel::fault_shim();
 my $log = PostgreSQL::Test::Utils::tempdir() . '/reads';
-my $headers = `pg_config --includedir-server`;
-chomp $headers;
-system_or_bail('cc', '-O1', '-shared', '-fPIC', '-Wl,-z,lazy', '-fno-builtin',
-	'-U_FORTIFY_SOURCE', "-I$headers", '-o', $shim, 'test/fault/shim.c', '-ldl');
 
 my $node = Accel::new_node('main', conf => "autovacuum = off\njit = off\n");
 $node->start;

@@ -11,20 +11,11 @@ use Test::More;
 
 my $most = $ENV{LONG} ? 1000 : 24;	# how many n of one call are tried
 
-# The shim
-my $shim_source = 'test/fault/shim.c';
-my $shim = PostgreSQL::Test::Utils::tempdir() . '/shim.so';
-my $headers = `pg_config --includedir-server`;
-chomp $headers;
-system_or_bail('cc', '-O1', '-Wall', '-shared', '-fPIC', '-Wl,-z,lazy',
-	'-fno-builtin', '-U_FORTIFY_SOURCE', "-I$headers", '-o', $shim, $shim_source, '-ldl');
+my $shim = Accel::fault_shim();
 
 my $node = Accel::new_node('main', extra => ['--wal-segsize=1'],
 	conf => "autovacuum = off\njit = off\n");
-{
-	local $ENV{LD_PRELOAD} = $shim;
-	$node->start;
-}
+Accel::start_under($shim, $node);
 my $q = sub { return $node->safe_psql('postgres', $_[0]) };
 
 $q->(qq{

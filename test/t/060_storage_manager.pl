@@ -11,17 +11,10 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $through = ($ENV{BUILD} // '') =~ /ACCEL_THROUGH_SMGR/;
-my $shim = PostgreSQL::Test::Utils::tempdir() . '/shim.so';
-my $headers = `pg_config --includedir-server`;
-chomp $headers;
-system_or_bail('cc', '-O1', '-shared', '-fPIC', '-Wl,-z,lazy', '-fno-builtin',
-	'-U_FORTIFY_SOURCE', "-I$headers", '-o', $shim, 'test/fault/shim.c', '-ldl');
+my $shim = Accel::fault_shim();
 
 my $node = Accel::new_node('main', conf => "autovacuum = off\njit = off\n");
-{
-	local $ENV{LD_PRELOAD} = $shim;
-	$node->start;
-}
+Accel::start_under($shim, $node);
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 
 sql(qq{

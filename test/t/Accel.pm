@@ -37,4 +37,25 @@ sub configure
 	return;
 }
 
+# Builds the library that stands before system calls; returns its path.
+sub fault_shim
+{
+	my $shim = PostgreSQL::Test::Utils::tempdir() . '/shim.so';
+	my $headers = `pg_config --includedir-server`;
+	chomp $headers;
+	system_or_bail('cc', '-O1', '-Wall', '-shared', '-fPIC', '-Wl,-z,lazy',
+		'-fno-builtin', '-U_FORTIFY_SOURCE', "-I$headers", '-o', $shim,
+		'test/fault/shim.c', '-ldl');
+	return $shim;
+}
+
+# Starts a server with a library preloaded by the loader.
+sub start_under
+{
+	my ($library, $node) = @_;
+	local $ENV{LD_PRELOAD} = $library;
+	$node->start;
+	return;
+}
+
 1;
