@@ -6,18 +6,20 @@
 # SECONDS each (60); --long: 10^8 executions each.  A target is a file
 # fuzz_*.c, its first line says what to compile it with (unit/needs.sh); its
 # corpus is corpus/fuzz_*/, read but not written: what a run finds stays in
-# build/fuzz_*/corpus, input that fails is build/fuzz_*/crash-*.  A first line
-# with max_len:N limits the length of inputs.  JOBS targets (2) run at once.
+# build/fuzz_*/corpus, input that fails is build/fuzz_*/crash-*.  In a first line
+# max_len:N limits the length of inputs, long:N the executions of --long, and
+# cc:OPTION is for the compiler.  JOBS targets (2) run at once.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 build=${BUILD_DIR:-$here/build}
 jobs=${JOBS:-2}
 limit="-max_total_time=60"
+long=
 targets=
 for arg; do
 	case $arg in
-	--long) limit="-runs=100000000" ;;
+	--long) long=100000000 ;;
 	fuzz_*) targets="$targets $arg" ;;
 	*) limit="-max_total_time=$arg" ;;
 	esac
@@ -32,6 +34,11 @@ if ! command -v clang >/dev/null; then
 	exit 0
 fi
 
+# option SOURCE NAME: what follows NAME: in its first line
+option() {
+	sed -n "1s/.* $2:\([^ ]*\) .*/\1/p" "$1"
+}
+
 # fuzz TARGET: builds and runs it; its output is kept in a log.
 fuzz() {
 	target=${1%.c} source=$here/${1%.c}.c
@@ -41,13 +48,16 @@ fuzz() {
 	# shellcheck disable=SC2046
 	if ! clang -g -O1 -Wall -Wextra -Werror \
 		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+		$(option "$source" cc) \
 		-I"$root/src" -I"$root/test/unit" "$source" "$root"/src/kernel/*.c \
 		$(needed "$source") -o "$dir/$target" >"$dir/log" 2>&1; then
 		cat "$dir/log"
 		echo "FAIL $target: does not build"
 		return 1
 	fi
-	max_len=$(sed -n '1s/.*max_len:\([0-9]*\).*/\1/p' "$source")
+	max_len=$(option "$source" max_len)
+	runs=$(option "$source" long)
+	[ -z "$long" ] || limit=-runs=${runs:-$long}
 	if ! (cd "$dir" && "./$target" "$limit" -max_len="${max_len:-16384}" \
 		-print_final_stats=1 corpus "$here/corpus/$target") >"$dir/log" 2>&1
 	then
