@@ -241,6 +241,22 @@ seek_page(WalWalker *ctx, const uint8_t *page, const char *why)
 
 /* ---- the zero tail behind a switch ---- */
 
+/*
+ * Is this what a recycled file held here before?  A server that stops between
+ * writing the switch record and the last of the zeros leaves it so; recovery
+ * goes on in the next segment and nobody ever looks here again.
+ */
+static bool
+is_former_page(const WalWalker *ctx, const uint8_t *page)
+{
+	WalLsn		address = wal_load64(page + WAL_PAGE_ADDR);
+
+	return wal_version_supported(wal_load16(page + WAL_PAGE_MAGIC)) &&
+		(wal_load16(page + WAL_PAGE_INFO) & ~WAL_FLAGS) == 0 &&
+		address < ctx->page &&
+		(ctx->page - address) % ctx->opt.segment_size == 0;
+}
+
 static void
 switched_bytes(WalWalker *ctx, const uint8_t *page, uint32_t from)
 {
@@ -249,6 +265,12 @@ switched_bytes(WalWalker *ctx, const uint8_t *page, uint32_t from)
 	if (wal_is_zero(page + from, ctx->opt.page_size - from))
 	{
 		count_inside(ctx, &ctx->counts.zero_bytes, ctx->opt.page_size - from);
+		ctx->dirty = false;
+		return;
+	}
+	if (from == 0 && is_former_page(ctx, page))
+	{
+		count_inside(ctx, &ctx->counts.former_bytes, ctx->opt.page_size);
 		ctx->dirty = false;
 		return;
 	}

@@ -65,6 +65,8 @@ typedef struct WalCounts
 	uint64_t	tail_bytes;		/* of a record that ends behind, likewise */
 	uint64_t	zero_bytes;		/* after a switch or the end of WAL */
 	uint64_t	skipped_bytes;	/* damaged, or passed over after damage */
+	uint64_t	former_bytes;	/* older log behind a switch, where zeros were
+								 * never written */
 	uint64_t	abandoned;		/* records that a crash cut off, legally */
 	uint64_t	pages;			/* with a valid header */
 	uint32_t	errors;
@@ -177,6 +179,7 @@ typedef struct WalIdentity
 	bool		zero;			/* the first page is all zero */
 	WalLsn		address;		/* of the first page by its own word; 0:
 								 * unknown */
+	uint32_t	timeline;		/* likewise */
 	WalLsn		second_address; /* the same by the second page's word: in a
 								 * recycled file, an older one */
 	char		message[WAL_MESSAGE_SIZE];

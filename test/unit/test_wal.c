@@ -421,6 +421,56 @@ test_end(int s, uint32_t at, bool recycled)
 	memcpy(log_bytes, intact, sizeof(intact));
 }
 
+/*
+ * A crash between a switch record and the last of the zeros behind it: from some
+ * page on there is what the recycled file held before.
+ */
+static void
+test_former(const MakerItem *tail, uint64_t back, unsigned errors)
+{
+	int			s = (int) ((tail->start - maker.base) / SEGMENT);
+	WalWalkOptions options = options_for(s);
+	WalLsn		page = tail->start + maker.page_size - 1;
+	uint64_t	former = 0;
+	const WalWalker *w;
+
+	page -= page % maker.page_size;
+	page += maker.page_size * random_below((uint32_t) ((tail->end - page) / maker.page_size + 1));
+	for (; page < tail->end; page += maker.page_size)
+	{
+		uint8_t    *p = maker_byte(&maker, page);
+		WalLsn		old = page - back;
+
+		unit_fill(p, maker.page_size);
+		memcpy(p + WAL_PAGE_MAGIC, &maker.magic, 2);
+		memset(p + WAL_PAGE_INFO, 0, 2);
+		memcpy(p + WAL_PAGE_ADDR, &old, 8);
+		former += maker.page_size;
+	}
+	w = judge(&options, false);
+	check(w->switched && w->counts.errors == (former > 0 ? errors : 0),
+		  "former log behind a switch: %u findings, %s", w->counts.errors,
+		  w->counts.first_message);
+	check(sum_of(&w->counts) + w->counts.former_bytes == SEGMENT &&
+		  w->counts.former_bytes == (errors > 0 ? 0 : former),
+		  "%llu bytes behind a switch",
+		  (unsigned long long) w->counts.former_bytes);
+	memcpy(log_bytes, intact, sizeof(intact));
+}
+
+static void
+test_formers(void)
+{
+	for (int i = 0; i < maker.nitems; i++)
+	{
+		if (maker.items[i].kind != MAKER_TAIL)
+			continue;
+		test_former(&maker.items[i], 4 * SEGMENT, 0);
+		test_former(&maker.items[i], 0, 1);
+		test_former(&maker.items[i], maker.page_size, 1);
+	}
+}
+
 static void
 test_ends(int n)
 {
@@ -573,6 +623,7 @@ main(int argc, char **argv)
 		test_intact();
 		test_flips(i == 0 && unit.scale == UNIT_FULL ? 1 : 12);
 		test_lies();
+		test_formers();
 		test_ends(60);
 		test_garbage(100);
 		test_identities();
