@@ -186,7 +186,9 @@ keep_finding(void *arg, const WalFinding *finding)
 {
 	Findings   *findings = arg;
 
-	if (findings->count == findings->max)
+	if (finding == NULL)		/* another look */
+		findings->count = 0;
+	if (finding == NULL || findings->count == findings->max)
 		return;
 	if (findings->count == findings->room)
 	{

@@ -128,6 +128,15 @@ file_scan_read(FileScan *scan, void *buffer, size_t length, off_t offset)
 	return (ssize_t) done;
 }
 
+void
+file_scan_resize(FileScan *scan)
+{
+	struct stat status;
+
+	if (fstat(scan->fd, &status) == 0)
+		scan->size = status.st_size;
+}
+
 bool
 file_scan_still_there(const FileScan *scan)
 {

@@ -61,6 +61,9 @@ _Noreturn extern void file_scan_error(FileScanResult result,
 extern ssize_t file_scan_read(FileScan *scan, void *buffer, size_t length,
 							  off_t offset);
 
+/* Takes the size of the open file again, which may have grown. */
+extern void file_scan_resize(FileScan *scan);
+
 /* Does the name still lead to the file that was opened? */
 extern bool file_scan_still_there(const FileScan *scan);
 

@@ -14,6 +14,13 @@
  * A segment is judged together with the record that crosses its start and the
  * one that crosses its end, if the neighbours are there.  So a damaged record
  * on a border is reported for both: either file may be the bad one.
+ *
+ * What is still written to (a .partial file, another server's pg_wal, a file
+ * that an archiver copies) looks damaged to a reader whom the writer overtakes:
+ * a place was read before it was written, what follows it afterwards.  At the
+ * end of that look the place has been written, so the next look cannot find the
+ * same there, only further on.  Findings count when two looks in succession
+ * agree on them.
  */
 #include "compat.h"
 
@@ -25,6 +32,9 @@
 
 /* stays in the second-level cache; a multiple of every page size */
 #define PIECE_BYTES		(128 * 1024)
+
+/* at a segment whose findings are others each time */
+#define LOOKS_MAX		100
 
 /* What is being judged: a file, or bytes in memory. */
 typedef struct WalSource
@@ -49,6 +59,7 @@ typedef struct SegmentScan
 	WalWalker	walker;
 	uint32		crc;			/* raw register */
 	bool		failed;			/* a read failed, see the message */
+	uint32		digest;			/* of the findings' places */
 } SegmentScan;
 
 static void scan_segment(SegmentScan *seg);
@@ -285,15 +296,17 @@ next_is_written(SegmentScan *seg)
 {
 	WalSource	source = seg->source;
 	FileScan	file;
+	const uint8 *page;
 	size_t		len;
 	bool		written;
 
 	if (!open_neighbour(seg, seg->segno + 1, seg->name.timeline, &file))
 		return false;
 	seg->source.file = &file;
-	written = wal_page_is_at(read_piece(seg, 0, seg->id.page_size, &len),
-							 (seg->segno + 1) * seg->id.segment_size) &&
-		len == seg->id.page_size;
+	page = read_piece(seg, 0, seg->id.page_size, &len);
+	written = len == seg->id.page_size &&
+		wal_page_is_at(page, (seg->segno + 1) * seg->id.segment_size) &&
+		wal_load32(page + WAL_PAGE_TLI) == seg->name.timeline;
 	file_scan_close(&file);
 	seg->source = source;
 	seg->failed = false;
@@ -356,6 +369,17 @@ may_be_empty(const WalWalkOptions *options)
 /* ---- one segment ---- */
 
 static void
+put_finding(void *arg, const WalFinding *finding)
+{
+	SegmentScan *seg = arg;
+
+	seg->digest = checksum_crc32c(seg->digest, &finding->lsn,
+								  sizeof(finding->lsn));
+	if (seg->finding != NULL)
+		seg->finding(seg->arg, finding);
+}
+
+static void
 finding_of_file(SegmentScan *seg, WalStatus status, uint64 offset,
 				const char *message)
 {
@@ -371,8 +395,7 @@ finding_of_file(SegmentScan *seg, WalStatus status, uint64 offset,
 		counts->first_error = finding.lsn;
 		strlcpy(counts->first_message, message, sizeof(counts->first_message));
 	}
-	if (seg->finding != NULL)
-		seg->finding(seg->arg, &finding);
+	put_finding(seg, &finding);
 }
 
 /* A verdict without a walk. */
@@ -385,20 +408,39 @@ verdict(SegmentScan *seg, WalStatus status, const char *message)
 		finding_of_file(seg, status, 0, message);
 }
 
-/* The file holds another segment than its name says. */
+/*
+ * The first page is of a timeline that never wrote at its place: recycled by
+ * a server that left that timeline.
+ */
+static bool
+is_left_over(const SegmentScan *seg, const WalWalkOptions *options)
+{
+	for (int i = 0; i < options->nhistory; i++)
+		if (options->segment_start < options->history[i].end)
+			return seg->id.timeline != 0 &&
+				seg->id.timeline < options->history[i].timeline;
+	return false;
+}
+
+/*
+ * The file holds another segment than its name says.  A server recycles older
+ * segments; one that leaves a timeline, those behind that point too.
+ */
 static void
 judge_misplaced(SegmentScan *seg, const WalWalkOptions *options)
 {
 	char		name[WAL_NAME_SIZE];
 	char		message[WAL_MESSAGE_SIZE];
 	uint32		size = seg->id.segment_size;
-	bool		older = seg->id.address < options->segment_start;
+	bool		former = seg->id.address < options->segment_start ||
+		options->limit <= options->segment_start ||
+		is_left_over(seg, options);
 
 	wal_format_name(name, seg->name.timeline, seg->id.address / size, size);
 	snprintf(message, sizeof(message), "holds log of %X/%X, which is segment %s",
 			 LSN_FORMAT_ARGS(seg->id.address), name + 8);
 	seg->result->counts.skipped_bytes = seg->source.size;
-	verdict(seg, older && may_be_empty(options) ? WAL_RECYCLED : WAL_CORRUPT,
+	verdict(seg, former && may_be_empty(options) ? WAL_RECYCLED : WAL_CORRUPT,
 			message);
 	if (seg->result->status == WAL_RECYCLED)
 		seg->result->counts.skipped_bytes = 0;
@@ -408,12 +450,16 @@ judge_misplaced(SegmentScan *seg, const WalWalkOptions *options)
 static bool
 judge_identity(SegmentScan *seg, const WalWalkOptions *options)
 {
-	if (seg->source.size == 0)
+	/* pg_receivewal creates an empty file first */
+	if (seg->source.size == 0 && !seg->name.partial)
 		return false;
 	if (seg->id.status != WAL_OK)
 		verdict(seg, seg->id.status, seg->id.message);
-	else if (seg->id.zero && may_be_empty(options))
+	else if ((seg->id.zero || seg->source.size == 0) && may_be_empty(options))
 		verdict(seg, WAL_UNUSED, "");
+	else if (may_be_empty(options) && is_left_over(seg, options) &&
+			 seg->id.address == options->segment_start)
+		verdict(seg, WAL_RECYCLED, "holds log of an older timeline");
 	else if (seg->id.magic != 0 &&
 			 seg->id.address != options->segment_start &&
 			 seg->id.second_address != options->segment_start &&
@@ -523,6 +569,8 @@ explain(SegmentScan *seg)
 	else if (counts->abandoned > 0)
 		snprintf(message, size, UINT64_FORMAT " record was cut off by a crash and abandoned by the server",
 				 counts->abandoned);
+	else if (counts->former_bytes > 0)
+		snprintf(message, size, "older log is left behind the switch: the server stopped before it wrote zeros there");
 }
 
 static void
@@ -550,8 +598,8 @@ scan_segment(SegmentScan *seg)
 	options.segment_start = seg->segno * seg->id.segment_size;
 	options.page_size = seg->id.page_size;
 	options.magic = seg->id.magic;
-	options.finding = seg->finding;
-	options.arg = seg->arg;
+	options.finding = put_finding;
+	options.arg = seg;
 	history = seg->scan != NULL ?
 		wal_scan_timeline(seg->scan, seg->name.timeline) : NULL;
 	if (history != NULL)
@@ -592,6 +640,34 @@ begin_result(SegmentScan *seg, const char *name)
 	seg->result->timeline = seg->name.timeline;
 }
 
+/* Looks at a file until it is sure of what it finds. */
+static void
+scan_file(SegmentScan *seg, const char *name)
+{
+	uint32		digest = 0;
+	uint32		errors = 0;
+
+	for (int look = 0; look < LOOKS_MAX; look++)
+	{
+		if (look > 0)
+			file_scan_resize(seg->source.file);
+		if (look > 0 && seg->finding != NULL)
+			seg->finding(seg->arg, NULL);
+		seg->source.size = (uint64) seg->source.file->size;
+		seg->failed = false;
+		seg->digest = CHECKSUM_CRC_INIT;
+		begin_result(seg, name);
+		scan_segment(seg);
+		if (seg->result->status != WAL_CORRUPT &&
+			seg->result->status != WAL_SIZE_MISMATCH)
+			break;
+		if (errors == seg->result->counts.errors && digest == seg->digest)
+			break;
+		errors = seg->result->counts.errors;
+		digest = seg->digest;
+	}
+}
+
 FileScanResult
 wal_scan_segment(WalScan *scan, const char *name, WalSegmentResult *result,
 				 WalFindingFn finding, void *arg)
@@ -611,9 +687,7 @@ wal_scan_segment(WalScan *scan, const char *name, WalSegmentResult *result,
 	if (opened != FILE_SCAN_OK)
 		return opened;
 	seg->source.file = &file;
-	seg->source.size = (uint64) file.size;
-	begin_result(seg, name);
-	scan_segment(seg);
+	scan_file(seg, name);
 	if (!file_scan_still_there(&file))
 	{
 		result->counts.errors = 0;	/* of bytes that may be new ones */

@@ -105,7 +105,9 @@ extern void wal_scan_name(const char *name, WalName *result);
 
 /*
  * Judges one segment.  A result other than FILE_SCAN_OK means that it could
- * not be opened, and errno says why; *result is then not set.
+ * not be opened, and errno says why; *result is then not set.  finding is
+ * called with NULL when all that it was told is to be forgotten: the segment is
+ * looked at once more.
  */
 extern FileScanResult wal_scan_segment(WalScan *scan, const char *name,
 									   WalSegmentResult *result,

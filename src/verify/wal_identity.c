@@ -190,6 +190,7 @@ wal_identify(WalIdentity *id, const uint8_t *data, size_t len,
 	id->status = WAL_OK;
 	id->page_size = page_size;
 	id->segment_size = segment_size;
+	id->zero = len > 0 && wal_is_zero(data, len < page_size ? len : page_size);
 	if (len < WAL_PAGE_LONG)
 		return;
 	id->page_size = find_page_size(data, len, page_size);
@@ -202,7 +203,10 @@ wal_identify(WalIdentity *id, const uint8_t *data, size_t len,
 	if (id->has_long_header && !id->zero)
 		id->system = wal_load64(data + WAL_PAGE_SYSTEM);
 	if (wal_version_supported(wal_load16(data)))
+	{
 		id->address = wal_load64(data + WAL_PAGE_ADDR);
+		id->timeline = wal_load32(data + WAL_PAGE_TLI);
+	}
 	if (second_page(data, len, id->page_size))
 		id->second_address =
 			wal_load64(data + id->page_size + WAL_PAGE_ADDR) - id->page_size;

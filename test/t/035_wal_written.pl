@@ -1,0 +1,175 @@
+# WAL that is still written to while it is read, and what servers leave behind
+# the end of WAL: none of it is a finding, and real damage beside it is.
+#
+# The shim of 050_faults.pl stops the reading process before a chosen call.
+use strict;
+use warnings;
+use Accel;
+use AccelWal;
+use File::Copy;
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+my $MB = 1024 * 1024;
+my $shim = Accel::fault_shim();
+my $node = Accel::new_node(
+	'main',
+	allows_streaming => 1,
+	extra => ['--wal-segsize=1'],
+	conf => "autovacuum = off\nwal_keep_size = 512MB\nmax_wal_size = 512MB\ncheckpoint_timeout = 1h\n");
+Accel::start_under($shim, $node);
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+sql(qq{
+	CREATE EXTENSION crc32c_accel;
+	CREATE FUNCTION fault_arm(cstring, cstring, int, bool, cstring) RETURNS void AS '$shim' LANGUAGE C;
+	CREATE TABLE t (id int, filler text)});
+$node->backup('early');
+sql(q{INSERT INTO t SELECT g, repeat('x', 200) FROM generate_series(1, 15000) g; SELECT pg_create_restore_point('early');
+	SELECT pg_switch_wal(); INSERT INTO t SELECT g, repeat('y', 200) FROM generate_series(1, 40000) g;
+	SELECT pg_switch_wal(); INSERT INTO t VALUES (1)});
+my @names = split /\n/, sql(q{SELECT segment FROM verify_wal_directory() WHERE status = 'ok' OFFSET 1});
+my $pg_wal = $node->data_dir . '/pg_wal';
+
+# --- overtaken by the writer -----------------------------------------------------
+
+my $folder = PostgreSQL::Test::Utils::tempdir();
+my $whole = AccelWal::peek("$pg_wal/$names[0]", 0, $MB);
+my $front = 200_000;			# written so far
+
+sub put
+{
+	my ($path, $bytes) = @_;
+	open(my $file, '>:raw', $path) or die "$path: $!";
+	print $file $bytes;
+	close $file;
+	return;
+}
+
+# Runs a query that stops before the n-th read of a file; does something
+# meanwhile.
+sub meanwhile
+{
+	my ($nth, $pattern, $query, $do) = @_;
+	my $data = $node->data_dir;
+	my ($out, $err) = ('', '');
+
+	unlink "$data/fault_paused", "$data/fault_go";
+	my $session = IPC::Run::start(
+		[ 'psql', '-XAtq', '-d', $node->connstr('postgres'),
+			'-c', "SELECT fault_arm('read', 'pause', $nth, false, '$pattern')", '-c', $query ],
+		'<', \undef, '>', \$out, '2>', \$err);
+	for (my $i = 0; $i < 4000 && !-e "$data/fault_paused"; $i++)
+	{
+		usleep(5000);
+		$session->pump_nb;
+		last if !$session->pumpable;
+	}
+	my $paused = -e "$data/fault_paused";
+	$do->();
+	put("$data/fault_go", '');
+	$session->finish;
+	unlink "$data/fault_paused", "$data/fault_go";
+	$out =~ s/^\n//;
+	chomp $out;
+	return $paused ? "$out$err" : 'never stopped';
+}
+
+my $damaged = $whole;
+substr($damaged, 100_000, 1) ^= "\x10";
+put("$folder/$names[0].partial", $damaged);
+my $place = sql("SELECT string_agg(file_offset || ' ' || status, ', ') FROM wal_findings('$names[0].partial', '$folder')");
+like($place, qr/^\d+ corrupt$/, 'one finding');
+unlink "$folder/$names[0].partial";
+
+# The log in three pieces: the writer stands in the second one when that is read,
+# and has gone on when the third one is.
+foreach my $case (
+	[ 'a .partial file', '.partial', $whole, "\0" x ($MB - $front), 'partial 0', undef ],
+	[ 'damaged before', '.partial', $damaged, "\0" x ($MB - $front), 'corrupt 1', $place ],
+	[ 'another server\'s pg_wal', '', $whole, "\0" x ($MB - $front), 'ok_end_of_wal 0', undef ],
+	[ 'a recycled file of another server', '', $whole, AccelWal::peek("$pg_wal/$names[1]", $front, $MB - $front), 'ok_end_of_wal 0', undef ],
+	[ 'a copy that is being made', '', $whole, '', 'ok 0', undef ])
+{
+	my ($title, $suffix, $bytes, $rest, $want, $findings) = @$case;
+	my $name = "$names[0]$suffix";
+	my $copied = $title =~ /copy/;
+	my $before = sub { put("$folder/$name", substr($bytes, 0, $copied ? 300_000 : $front) . $rest) };
+	my $after = sub { AccelWal::poke("$folder/$name", $front, substr($bytes, $front)) };
+
+	$copied ? rmdir "$folder/archive_status" : mkdir "$folder/archive_status";
+	$before->();
+	is( meanwhile(5, $name, "SELECT status || ' ' || errors FROM verify_wal_segment('$name', '$folder')", $after),
+		$want, "$title: overtaken while it is read");
+	$before->();
+	is( meanwhile(5, $name, "SELECT string_agg(file_offset || ' ' || status, ', ') FROM wal_findings('$name', '$folder')", $after),
+		$findings // '', "$title: its findings");
+	unlink "$folder/$name";
+}
+
+# pg_receivewal creates a file, fills it with zeros, then writes to it
+foreach my $size (0, 1, 8191, 8192, 500_000)
+{
+	put("$folder/$names[0].partial", "\0" x $size);
+	is(sql("SELECT status || ' ' || errors FROM verify_wal_segment('$names[0].partial', '$folder')"),
+		'unused 0', "a .partial file of $size bytes, all zero");
+}
+put("$folder/$names[0].partial", substr($whole, 0, 500_000));
+is(sql("SELECT status || ' ' || errors FROM verify_wal_segment('$names[0].partial', '$folder')"),
+	'size_mismatch 1', 'a .partial file that was truncated');
+unlink "$folder/$names[0].partial";
+
+# --- a switch that a crash cut off -------------------------------------------------
+
+# from some page on there is what the recycled file held before
+my ($before, $switched, $behind) = split /\|/, sql(q{SELECT * FROM (SELECT lag(segment) OVER w, segment, lead(segment) OVER w FROM verify_wal_directory()
+	WHERE status LIKE 'ok%' WINDOW w AS (ORDER BY segment)) s (before, segment, behind), verify_wal_segment(before) b, verify_wal_segment(s.segment) v, verify_wal_segment(behind) n
+	WHERE v.status = 'ok_switched' AND v.zero_bytes > 100000 AND b.status = 'ok' AND n.status = 'ok' LIMIT 1});
+my $zeros = sql("SELECT zero_bytes FROM verify_wal_segment('$switched')");
+my $tail = int(($MB - $zeros) / 8192 + 3) * 8192;
+copy("$pg_wal/$_", "$folder/$_") foreach $before, $switched;
+AccelWal::poke("$folder/$switched", $tail, AccelWal::peek("$pg_wal/$before", $tail, $MB - $tail));
+my $cut = "SELECT concat_ws('|', status, errors, $zeros - zero_bytes, message) FROM verify_wal_segment('$switched', '$folder')";
+like(sql($cut), qr/^ok_switched\|0\|@{[$MB - $tail]}\|older log is left behind the switch/,
+	'a switch that a crash cut off');
+AccelWal::poke("$folder/$switched", $tail - 100, 'x');
+like(sql($cut), qr/^corrupt\|1\|.*not zero behind the end of a switched segment/, 'zeros before that must be zeros');
+AccelWal::poke("$folder/$switched", $tail - 100, "\0");
+AccelWal::poke("$folder/$switched", $tail + 8192, AccelWal::peek("$pg_wal/$behind", $tail + 8192, 8192));
+like(sql($cut), qr/^corrupt\|1\|/, 'no log of a later segment is left there');
+unlink "$folder/$_" foreach $before, $switched;
+
+# --- a timeline is left, with log behind that point ----------------------------------
+
+# The server recycles that log for the new timeline: files with later log than
+# their names say.
+$node->stop;
+my $restored = PostgreSQL::Test::Cluster->new('restored');
+$restored->init_from_backup($node, 'early');
+Accel::configure($restored);
+copy($_, $restored->data_dir . '/pg_wal') foreach glob("$pg_wal/0*");
+$restored->append_conf('postgresql.conf', <<'CONF');
+restore_command = 'false'
+recovery_target_name = 'early'
+recovery_target_action = promote
+CONF
+append_to_file($restored->data_dir . '/recovery.signal', '');
+$restored->start;
+$restored->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()');
+my $copy = PostgreSQL::Test::Utils::tempdir();
+AccelWal::copy_files($restored->data_dir . '/pg_wal', $copy);
+mkdir "$copy/archive_status";
+foreach my $where ([ 'own pg_wal', '' ], [ 'a copy', "'$copy'" ])
+{
+	my ($title, $argument) = @$where;
+	my $all = "verify_wal_directory($argument)";
+	is($restored->safe_psql('postgres', "SELECT string_agg(w::text, E'\\n') FROM $all w WHERE errors > 0 OR status = 'corrupt'"),
+		'', "$title: log behind the point where its timeline was left is no finding");
+	like($restored->safe_psql('postgres', "SELECT string_agg(DISTINCT status, ' ') || ' ' || (count(*) > 3) FROM $all
+			WHERE timeline = 2 AND start_lsn > (SELECT max(end_lsn) FROM $all WHERE status = 'ok_end_of_wal' AND timeline = 2 AND records > 0)"),
+		qr/^recycled( unused)? true$/, "$title: it is recycled");
+}
+$restored->stop;
+done_testing();
