@@ -3,7 +3,7 @@
  *	  The CRC of a concatenation from the CRCs of its parts.
  *
  * crc(a||b) = crc(a) * x^(8 len(b)) + crc(b) mod P.  The power is a product of
- * four table entries, one for each digit to base 256 of the length, whatever
+ * three table entries, one for each digit to base 2048 of the length, whatever
  * the length: x^m = 1 for the order m of x, 2^31 - 1 for CRC-32C and 2^32 - 1
  * for CRC-32, so the length counts modulo m only (README.md, "Combining").
  */
@@ -68,12 +68,11 @@ multiply(uint32_t a, uint32_t b, uint32_t poly)
 
 static uint32_t
 combine(uint32_t crc1, uint32_t crc2, uint32_t len2,
-		const uint32_t digit_powers[4][256], uint32_t x68, uint32_t poly)
+		const uint32_t *digit_powers, uint32_t surplus, uint32_t poly)
 {
-	crc1 = multiply(crc1, x68, poly);
-	crc1 = multiply(crc1, digit_powers[0][len2 & 0xFF], poly);
-	for (int i = 1; (len2 >>= 8) > 0; i++)
-		crc1 = multiply(crc1, digit_powers[i][len2 & 0xFF], poly);
+	crc1 = multiply(crc1, surplus, poly);
+	for (int i = 0; i < 3; i++)
+		crc1 = multiply(crc1, digit_power(digit_powers, len2, i), poly);
 	return crc1 ^ crc2;
 }
 
@@ -81,12 +80,12 @@ uint32_t
 crc32c_combine_portable(uint32_t crc1, uint32_t crc2, uint64_t len2)
 {
 	return combine(crc1, crc2, combine_exponent(len2, CRC32C_ORDER_BITS),
-				   crc32c_digit_powers, CRC32C_X68, CRC32C_POLY_REFLECTED);
+				   crc32c_digit_powers, CRC32C_SURPLUS, CRC32C_POLY_REFLECTED);
 }
 
 uint32_t
 crc32_combine_portable(uint32_t crc1, uint32_t crc2, uint64_t len2)
 {
 	return combine(crc1, crc2, combine_exponent(len2, CRC32_ORDER_BITS),
-				   crc32_digit_powers, CRC32_X68, CRC32_POLY_REFLECTED);
+				   crc32_digit_powers, CRC32_SURPLUS, CRC32_POLY_REFLECTED);
 }

@@ -2,7 +2,7 @@
  * combine_x86.c
  *	  The CRC of a concatenation, by carry-less products.
  *
- * README.md, "Combining".  Only the last product and reduction wait for crc1.
+ * README.md, "Combining".
  */
 #include "kernel.h"
 
@@ -19,13 +19,15 @@ product(uint32_t a, uint32_t b)
 								_mm_cvtsi32_si128((int) b), 0);
 }
 
+/* 95 bits, short of x^2 at the end of a quadword and a half */
 static INLINE __m128i
-power(const uint32_t digit_powers[4][256], uint32_t n)
+power(const uint32_t *digit_powers, uint32_t n)
 {
-	return _mm_clmulepi64_si128(product(digit_powers[0][n & 0xFF],
-										digit_powers[1][n >> 8 & 0xFF]),
-								product(digit_powers[2][n >> 16 & 0xFF],
-										digit_powers[3][n >> 24]), 0);
+	__m128i		last = _mm_cvtsi32_si128((int) digit_power(digit_powers, n, 2));
+
+	return _mm_clmulepi64_si128(product(digit_power(digit_powers, n, 0),
+										digit_power(digit_powers, n, 1)),
+								last, 0);
 }
 
 TARGET uint32_t
@@ -34,19 +36,34 @@ crc32c_combine_pclmul(uint32_t crc1, uint32_t crc2, uint64_t len2)
 	uint32_t	n = combine_exponent(len2, CRC32C_ORDER_BITS);
 	__m128i		zero = _mm_setzero_si128();
 	uint32_t	shift = reduce_crc32c(power(crc32c_digit_powers, n), zero);
+	__m128i		crc = product(crc1, shift);
 
-	return (uint32_t) _mm_crc32_u64(0, (uint64_t) _mm_cvtsi128_si64(product(crc1,
-																			shift))) ^
-		crc2;
+	return (uint32_t) _mm_crc32_u64(0, (uint64_t) _mm_cvtsi128_si64(crc)) ^ crc2;
 }
 
+/*
+ * The first 32 of 96 bits become a multiple of x^63 in the 64 behind them.
+ * The quotient by P of what these 64 are worth is known before crc1 is, so
+ * that Barrett's method has one product less to wait for.
+ */
 TARGET uint32_t
 crc32_combine_pclmul(uint32_t crc1, uint32_t crc2, uint64_t len2)
 {
+	const __m128i k = _mm_set_epi64x((int64_t) CRC32_P,
+									 (int64_t) CRC32_X96_DIV_P);
+	const __m128i x63 = _mm_cvtsi32_si128((int) CRC32_X63);
+	__m128i		crc = _mm_cvtsi32_si128((int) crc1);
 	uint32_t	n = combine_exponent(len2, CRC32_ORDER_BITS);
-	__m128i		zero = _mm_setzero_si128();
-	uint32_t	shift = reduce_crc32(power(crc32_digit_powers, n), zero);
+	__m128i		shift = power(crc32_digit_powers, n);
+	__m128i		first = _mm_slli_epi64(shift, 32);
+	__m128i		quotient;
 
-	return barrett_crc32(product(crc1, shift)) ^ crc2;
+	shift = _mm_xor_si128(shift, _mm_clmulepi64_si128(first, x63, 0));
+	shift = _mm_srli_si128(shift, 4);
+	quotient = _mm_clmulepi64_si128(shift, k, 0);
+	shift = _mm_clmulepi64_si128(crc, shift, 0);
+	quotient = _mm_clmulepi64_si128(crc, quotient, 0);
+	shift = _mm_xor_si128(shift, _mm_clmulepi64_si128(quotient, k, 0x10));
+	return (uint32_t) _mm_extract_epi32(shift, 2) ^ crc2;
 }
 #endif

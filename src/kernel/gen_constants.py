@@ -162,26 +162,27 @@ def order(poly):
     return n
 
 
-# The first digit's entries carry what the products of combine_x86.c add: three
-# products of reflected words and two reductions, x^68 in all.
-COMBINE_SURPLUS = 68
+# The first digit's entries carry what the products and reductions of
+# combine_x86.c add.
+COMBINE_SURPLUS = {"crc32c": 99, "crc32": 3}
+COMBINE_DIGITS = [(0, 11), (11, 11), (22, 10)]  # from bit, bits
 
 
 def print_combine(name, poly):
-    """x^(8 d 256^i) for the digits d of a length in bytes."""
-    digits = [
-        [
-            xpow((8 * d * 256**i - (0 if i else COMBINE_SURPLUS)) % order(poly), poly)
-            for d in range(256)
-        ]
-        for i in range(4)
+    """x^(8 d 2^from) for the digits d of a length in bytes."""
+    surplus = COMBINE_SURPLUS[name]
+    powers = [
+        xpow(((8 * d << start) - (0 if start else surplus)) % order(poly), poly)
+        for start, bits in COMBINE_DIGITS
+        for d in range(1 << bits)
     ]
     upper = name.upper()
     print("#define %s_ORDER_BITS %d" % (upper, order(poly).bit_length()))
-    print("#define %s_X68 0x%08X" % (upper, reflect(xpow(68, poly), 32)))
+    print("#define %s_X63 0x%08X" % (upper, reflect(xpow(63, poly), 32)))
+    print("#define %s_SURPLUS 0x%08X" % (upper, reflect(xpow(surplus, poly), 32)))
     print("#ifdef WANT_COMBINE")
-    print("/* [i][d] is x^(8 d 256^i), divided by x^68 where i = 0 */")
-    reflected = [[reflect(v, 32) for v in row] for row in digits]
+    print("/* for the digits of 11, 11, 10 bits; the first divided by x^%d */" % surplus)
+    reflected = [reflect(v, 32) for v in powers]
     print(table("uint32_t", name + "_digit_powers", reflected, 8, 6), end="")
     print("#endif")
 

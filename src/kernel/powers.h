@@ -22,9 +22,19 @@ extern const uint32_t crc32_block_powers[256];
 extern const uint64_t crc32c_straight_powers[64];
 extern const uint64_t crc32_straight_powers[64];
 
-/* [i][d] is x^(8 d 256^i), divided by x^68 where i = 0; combine.c has them. */
-extern const uint32_t crc32c_digit_powers[4][256];
-extern const uint32_t crc32_digit_powers[4][256];
+/*
+ * x^(8 d) for the digits d of a length: bits 0 to 10, 11 to 21, 22 to 31, one
+ * after the other.  The first are divided by what combine_x86.c multiplies in.
+ */
+extern const uint32_t crc32c_digit_powers[2048 + 2048 + 1024];
+extern const uint32_t crc32_digit_powers[2048 + 2048 + 1024];
+
+/* The entry of digit i (0 to 2) of a length. */
+static inline uint32_t
+digit_power(const uint32_t *digit_powers, uint32_t len, int i)
+{
+	return digit_powers[2048 * i + (len >> 11 * i & 2047)];
+}
 
 /*
  * A number of bytes modulo 2^order_bits - 1, or that modulus added to it where
