@@ -48,7 +48,7 @@
  * such a buffer only ever goes from invalid to valid.  Invalid before and after
  * our read means invalid throughout, hence never flushed meanwhile.  Became it
  * valid, the decision starts again.  (A valid buffer becomes invalid under its
- * tag only where 15 extends a relation over a buffer that holds a zero page:
+ * tag only where a relation is extended over a buffer that holds a zero page:
  * what is written then is zeroes over zeroes.)
  *
  * Each case costs one read of a block under one lightweight lock, and nothing

@@ -41,7 +41,7 @@ static BlockNumber segments_end(const ForkScan *fork, const SegmentMap *map);
 static BlockNumber segments_end_in_directory(const ForkScan *fork);
 static void append(SegmentMap *map, int64 bytes);
 static bool suspicious(const SegmentMap *map);
-static bool same(const SegmentMap *a, const SegmentMap *b);
+static bool same_suspicions(const SegmentMap *a, const SegmentMap *b);
 static void wait_for_extension(const ForkScan *fork);
 
 void
@@ -57,7 +57,7 @@ segment_map_sample(SegmentMap *map, const ForkScan *fork)
 		pg_usleep(SUSPICION_PAUSE_US);
 		wait_for_extension(fork);
 		sample(&again, fork);
-		agreed = same(map, &again) ? agreed + 1 : 0;
+		agreed = same_suspicions(map, &again) ? agreed + 1 : 0;
 		segment_map_free(map);
 		*map = again;
 	}
@@ -242,12 +242,16 @@ segments_end_in_directory(const ForkScan *fork)
 	while ((entry = ReadDirExtended(dir, path, LOG)) != NULL)
 	{
 		const char *number = entry->d_name + length;
+		char	   *rest;
+		unsigned long segment;
 
 		CHECK_FOR_INTERRUPTS();
 		if (strncmp(entry->d_name, name, length) != 0 || number[0] != '.' ||
 			number[1] < '0' || number[1] > '9')
 			continue;
-		end = Max(end, (BlockNumber) strtoul(number + 1, NULL, 10) + 1);
+		segment = strtoul(number + 1, &rest, 10);
+		if (*rest == '\0')		/* else a stranger's: 16384.1.bak */
+			end = Max(end, (BlockNumber) segment + 1);
 	}
 	if (dir != NULL)
 		FreeDir(dir);
@@ -266,9 +270,23 @@ suspicious(const SegmentMap *map)
 	return false;
 }
 
+/*
+ * Files that are in order may grow all the time.  So may one that is too short
+ * for what stands behind it, since the server takes it for the last: that this
+ * is what it stays is enough.  A partial block that moves on is one that is
+ * being written.
+ */
 static bool
-same(const SegmentMap *a, const SegmentMap *b)
+same_suspicions(const SegmentMap *a, const SegmentMap *b)
 {
-	return a->count == b->count &&
-		memcmp(a->bytes, b->bytes, a->count * sizeof(int64)) == 0;
+	for (BlockNumber i = 0; i < Max(a->count, b->count); i++)
+	{
+		PageStatus	was = i < a->count ? segment_map_status(a, i) : PAGE_OK;
+		PageStatus	is = i < b->count ? segment_map_status(b, i) : PAGE_OK;
+
+		if (was != is ||
+			(is == PAGE_PARTIAL_BLOCK && a->bytes[i] != b->bytes[i]))
+			return false;
+	}
+	return true;
 }

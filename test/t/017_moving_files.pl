@@ -167,5 +167,39 @@ foreach my $case ([ 'stat', 1 ], [ 'open', 1 ], [ 'read', 1 ], [ 'read', 3 ])
 	is("$out$err", '0|ok', "a table truncated before $call $nth");
 }
 
+# Files of a stranger beside those of a segment and more.
+$q->(q{CREATE TABLE long (i int); INSERT INTO long VALUES (1); CHECKPOINT});
+my $long = $node->data_dir . '/' . $q->("SELECT pg_relation_filepath('long')");
+truncate $long, 1 << 30;
+foreach my $name ("$long.2.bak", "$long.3~", "$long.")
+{
+	open my $fh, '>', $name or die $!;
+	close $fh;
+}
+is($q->("SELECT segment, status FROM relation_segments('long') WHERE fork = 'main'"), '0|ok',
+	'the copy of a file is no segment');
+
+# A file that grows all the time although others stand behind it: said at once.
+truncate $long, 8192;
+open my $behind, '>', "$long.1" or die $!;
+print $behind "\0" x 8192;
+close $behind;
+$writer = fork() // die $!;
+if ($writer == 0)
+{
+	for (my $size = 8192; $size < 1 << 29 && !-e "$path.stop2"; $size += 8192)
+	{
+		truncate $long, $size;
+		usleep(2000);
+	}
+	POSIX::_exit(0);
+}
+$node->psql('postgres', q{SET statement_timeout = '60s';
+	SELECT status, blkno > 0 FROM verify_relation_checksums('long')}, stdout => \$out, stderr => \$err);
+open $stop, '>', "$path.stop2" or die $!;
+close $stop;
+waitpid $writer, 0;
+is("$out$err", 'short_segment|t', 'a short segment that grows');
+
 $node->stop('immediate');
 done_testing();
