@@ -325,6 +325,7 @@ SELECT pg_catalog.pg_extension_config_dump('checksum_findings',
 REVOKE ALL ON TABLE checksum_runs, checksum_relations, checksum_findings FROM PUBLIC;
 GRANT SELECT, INSERT, UPDATE ON TABLE checksum_runs TO pg_stat_scan_tables;
 GRANT SELECT, INSERT ON TABLE checksum_relations, checksum_findings TO pg_stat_scan_tables;
+GRANT SELECT ON SEQUENCE checksum_runs_run_seq TO pg_stat_scan_tables;	-- for pg_dump
 
 CREATE PROCEDURE verify_database_checksums(
 	workers integer DEFAULT 0,

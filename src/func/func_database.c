@@ -65,12 +65,13 @@ typedef struct DatabaseRun
 
 	/* the relation at work */
 	Oid			relid;
+	const char *name;			/* NULL: cannot be told */
 	bool		shared;
 	int64		relation_blocks;
 	int64		relation_bytes;
 	int64		relation_findings;
 	int			failures;		/* of checksums, confirmed */
-	Tuplestorestate *store;		/* findings, each a bytea */
+	Tuplestorestate *store;		/* findings, each a bytea; if recording */
 	TupleDesc	store_desc;
 } DatabaseRun;
 
@@ -80,16 +81,20 @@ static void run_fail(DatabaseRun *run, MemoryContext context,
 					 MemoryContext caller);
 static void finish_nested_spi(MemoryContext caller);
 static List *list_relations(DatabaseRun *run);
-static bool verify_one(DatabaseRun *run, Oid relid);
+static void verify_one(DatabaseRun *run, Oid relid);
+static void verify_open(DatabaseRun *run);
+static bool open_relation(DatabaseRun *run, Oid relid, ErrorData **error);
+static bool ends_run(int sqlerrcode);
+static void note_closed(DatabaseRun *run, const ErrorData *error);
 static void note_finding(ScanSink *sink, const PageFinding *finding);
-static void warn_finding(const PageFinding *finding);
+static void warn_finding(DatabaseRun *run, const PageFinding *finding);
 static void note_fork(ScanSink *sink, const ForkSummary *summary);
 static void report_failures(DatabaseRun *run);
 static void start_record(DatabaseRun *run);
 static void tidy_runs(DatabaseRun *run);
-static bool lock_run(int64 number);
+static bool lock_run(int64 number, bool session);
 static void unlock_run(int64 number);
-static void record_relation(DatabaseRun *run);
+static void record_relation(DatabaseRun *run, bool verified);
 static void record_findings(DatabaseRun *run);
 static void record_run(DatabaseRun *run, const char *state);
 static void commit(DatabaseRun *run);
@@ -178,8 +183,7 @@ run_all(DatabaseRun *run)
 	{
 		CHECK_FOR_INTERRUPTS();
 		MemoryContextSwitchTo(item);
-		if (verify_one(run, lfirst_oid(cell)) && run->recording)
-			record_relation(run);
+		verify_one(run, lfirst_oid(cell));
 		commit(run);
 		MemoryContextSwitchTo(run->context);
 		MemoryContextReset(item);
@@ -187,6 +191,7 @@ run_all(DatabaseRun *run)
 	if (run->recording)
 	{
 		record_run(run, "completed");
+		commit(run);			/* or others would take it for interrupted */
 		unlock_run(run->number);
 	}
 	if (run->verbose)
@@ -215,10 +220,17 @@ run_fail(DatabaseRun *run, MemoryContext context, MemoryContext caller)
 	progress_end();
 	if (run->recording)
 	{
-		record_run(run, error->sqlerrcode == ERRCODE_QUERY_CANCELED ?
-				   "cancelled" : "failed");
-		SPI_commit();
-		unlock_run(run->number);
+		PG_TRY();
+		{
+			record_run(run, error->sqlerrcode == ERRCODE_QUERY_CANCELED ?
+					   "cancelled" : "failed");
+			SPI_commit();
+		}
+		PG_FINALLY();
+		{
+			unlock_run(run->number);
+		}
+		PG_END_TRY();
 	}
 	ReThrowError(error);
 }
@@ -285,35 +297,111 @@ list_relations(DatabaseRun *run)
 	return relations;
 }
 
-/* False when the relation was dropped meanwhile. */
-static bool
+static void
 verify_one(DatabaseRun *run, Oid relid)
 {
-	RelationScanOptions options = SCAN_OPTIONS_ALL;
-	Relation	rel = try_relation_open(relid, AccessShareLock);
+	ErrorData  *error = NULL;
+	bool		opened;
 
-	if (rel == NULL)
-		return false;
 	run->relid = relid;
-	run->shared = rel->rd_rel->relisshared;
-	relation_close(rel, NoLock);	/* the lock stays up to the commit */
+	run->name = NULL;
+	run->shared = false;
 	run->relation_blocks = 0;
 	run->relation_bytes = 0;
 	run->relation_findings = 0;
 	run->failures = 0;
-	run->store = tuplestore_begin_heap(false, false, work_mem);
-	scan_relation(relid, &options, &run->scan.sink);
+	run->store = NULL;
+	opened = open_relation(run, relid, &error);
+	if (!opened && error == NULL)
+		return;					/* dropped meanwhile */
+	if (run->recording)
+		run->store = tuplestore_begin_heap(false, false, work_mem);
+	if (opened)
+		verify_open(run);
+	else
+		note_closed(run, error);
+	run->findings += run->relation_findings;
+	if (run->recording)
+		record_relation(run, opened);
+}
+
+static void
+verify_open(DatabaseRun *run)
+{
+	RelationScanOptions options = SCAN_OPTIONS_ALL;
+
+	scan_relation(run->relid, &options, &run->scan.sink);
 	report_failures(run);
 	run->relations++;
 	run->blocks += run->relation_blocks;
 	run->bytes += run->relation_bytes;
-	run->findings += run->relation_findings;
 	if (run->verbose)
 		ereport(INFO,
 				(errmsg("verified \"%s\": " INT64_FORMAT " blocks, " INT64_FORMAT " findings",
-						get_rel_name(relid), run->relation_blocks,
+						run->name, run->relation_blocks,
 						run->relation_findings)));
+}
+
+/*
+ * Locks a relation up to the commit.  False when it was dropped meanwhile, or
+ * with *error when the server cannot open it: its rows in the catalogs may be
+ * damaged, the library of its access method gone.  That must not keep us from
+ * the relations behind it.  The transaction has been rolled back then.
+ */
+static bool
+open_relation(DatabaseRun *run, Oid relid, ErrorData **error)
+{
+	MemoryContext context = CurrentMemoryContext;
+	volatile Relation rel = NULL;
+
+	PG_TRY();
+	{
+		run->name = get_rel_name(relid);
+		rel = try_relation_open(relid, AccessShareLock);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		*error = CopyErrorData();
+		if (ends_run((*error)->sqlerrcode))
+			PG_RE_THROW();
+		FlushErrorState();
+		SPI_rollback();
+		MemoryContextSwitchTo(context);
+	}
+	PG_END_TRY();
+	if (rel == NULL)
+		return false;
+	run->shared = rel->rd_rel->relisshared;
+	relation_close(rel, NoLock);	/* the lock stays up to the commit */
 	return true;
+}
+
+/*
+ * Errors that are not of the relation's making: a cancel, a deadlock, a lock
+ * that took too long, too few resources.
+ */
+static bool
+ends_run(int sqlerrcode)
+{
+	int			category = ERRCODE_TO_CATEGORY(sqlerrcode);
+
+	return category == ERRCODE_OPERATOR_INTERVENTION ||
+		category == ERRCODE_TRANSACTION_ROLLBACK ||
+		category == ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE ||
+		category == ERRCODE_INSUFFICIENT_RESOURCES;
+}
+
+static void
+note_closed(DatabaseRun *run, const ErrorData *error)
+{
+	PageFinding finding;
+
+	page_finding_init(&finding, run->relid, InvalidForkNumber,
+					  PAGE_NOT_VERIFIABLE);
+	snprintf(finding.message, sizeof(finding.message),
+			 "the relation cannot be opened: %s", error->message);
+	note_finding(&run->scan.sink, &finding);
 }
 
 static void
@@ -342,20 +430,19 @@ note_finding(ScanSink *sink, const PageFinding *finding)
 
 	SET_VARSIZE(copy, VARHDRSZ + sizeof(*finding));
 	memcpy(VARDATA(copy), finding, sizeof(*finding));
-	tuplestore_putvalues(run->store, run->store_desc, &value, &null);
+	if (run->store)
+		tuplestore_putvalues(run->store, run->store_desc, &value, &null);
 	pfree(copy);
 	progress_finding();
 	run->relation_findings++;
 	if (finding->status == PAGE_CHECKSUM_MISMATCH)
 		run->failures++;
-	warn_finding(finding);
-	InvalidateCatalogSnapshot();	/* the relation's name took one */
+	warn_finding(run, finding);
 }
 
 static void
-warn_finding(const PageFinding *finding)
+warn_finding(DatabaseRun *run, const PageFinding *finding)
 {
-	char	   *name = get_rel_name(finding->relid);
 	char		place[64] = "";
 
 	if (finding->blkno >= 0)
@@ -367,12 +454,13 @@ warn_finding(const PageFinding *finding)
 			 errmsg("%s%s fork of relation \"%s\" (OID %u): %s", place,
 					finding->fork == InvalidForkNumber ? "any" :
 					forkNames[finding->fork],
-					name ? name : "?", finding->relid,
+					run->name ? run->name : "?", finding->relid,
 					page_status_name(finding->status)),
 			 finding->message[0] ? errdetail_internal("%s.", finding->message) : 0,
-			 finding->path[0] ? errcontext("file \"%s\", offset " INT64_FORMAT,
-										   finding->path,
-										   finding->file_offset) : 0));
+			 finding->path[0] == '\0' ? 0 : finding->file_offset < 0 ?
+			 errcontext("file \"%s\"", finding->path) :
+			 errcontext("file \"%s\", offset " INT64_FORMAT,
+						finding->path, finding->file_offset)));
 }
 
 /* The server's own counters; those of shared relations stand apart there. */
@@ -404,15 +492,16 @@ start_record(DatabaseRun *run)
 	run->number = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
 											  SPI_tuptable->tupdesc, 1,
 											  &isnull));
-	(void) lock_run(run->number);
 	tidy_runs(run);
 	PopActiveSnapshot();
+	(void) lock_run(run->number, true);
 }
 
 /*
  * A run is at work as long as its session holds a lock in its name, which
  * outlives commits and nothing else: rows of other running ones are those of
- * sessions that died.
+ * sessions that died.  It is given up after the row's last state is committed,
+ * which we may not have seen yet.
  */
 static void
 tidy_runs(DatabaseRun *run)
@@ -435,13 +524,14 @@ tidy_runs(DatabaseRun *run)
 										   &isnull);
 
 		if (DatumGetInt64(number) == run->number ||
-			!lock_run(DatumGetInt64(number)))
+			!lock_run(DatumGetInt64(number), false))
 			continue;
 		execute(run, SPI_OK_UPDATE,
 				psprintf("UPDATE %s.checksum_runs SET state = 'interrupted'"
-						 " WHERE run OPERATOR(pg_catalog.=) $1", run->schema),
+						 " WHERE run OPERATOR(pg_catalog.=) $1"
+						 " AND state OPERATOR(pg_catalog.=) 'running'",
+						 run->schema),
 				1, types, &number, NULL);
-		unlock_run(DatumGetInt64(number));
 	}
 	SPI_freetuptable(rows);
 }
@@ -451,13 +541,14 @@ tidy_runs(DatabaseRun *run)
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) ((number) >> 32), \
 						 (uint32) (number), 3)
 
+/* For the session, up to unlock_run(), or for the transaction. */
 static bool
-lock_run(int64 number)
+lock_run(int64 number, bool session)
 {
 	LOCKTAG		tag;
 
 	LOCKTAG_OF_RUN(tag, number);
-	return LockAcquire(&tag, ExclusiveLock, true, true) !=
+	return LockAcquire(&tag, ExclusiveLock, session, true) !=
 		LOCKACQUIRE_NOT_AVAIL;
 }
 
@@ -470,8 +561,9 @@ unlock_run(int64 number)
 	(void) LockRelease(&tag, ExclusiveLock, true);
 }
 
+/* What was found, and that the relation was verified to its end. */
 static void
-record_relation(DatabaseRun *run)
+record_relation(DatabaseRun *run, bool verified)
 {
 	Oid			types[] = {INT8OID, OIDOID, INT8OID, INT8OID};
 	Datum		values[] = {Int64GetDatum(run->number),
@@ -485,12 +577,13 @@ record_relation(DatabaseRun *run)
 	PushActiveSnapshot(GetTransactionSnapshot());
 	record_findings(run);
 	tuplestore_end(run->store);
-	execute(run, SPI_OK_INSERT,
-			psprintf("INSERT INTO %s.checksum_relations"
-					 " (run, relid, verified_at, blocks, findings)"
-					 " VALUES ($1, $2, pg_catalog.clock_timestamp(), $3, $4)",
-					 run->schema),
-			4, types, values, NULL);
+	if (verified)
+		execute(run, SPI_OK_INSERT,
+				psprintf("INSERT INTO %s.checksum_relations"
+						 " (run, relid, verified_at, blocks, findings)"
+						 " VALUES ($1, $2, pg_catalog.clock_timestamp(), $3, $4)",
+						 run->schema),
+				4, types, values, NULL);
 	record_run(run, "running");
 	PopActiveSnapshot();
 }
@@ -505,6 +598,9 @@ record_findings(DatabaseRun *run)
 									 " $9, $10, $11, $12, $13)", run->schema);
 	TupleTableSlot *slot = MakeSingleTupleTableSlot(run->store_desc,
 													&TTSOpsMinimalTuple);
+	MemoryContext context = CurrentMemoryContext;
+	MemoryContext row = AllocSetContextCreate(context, "row",
+											  ALLOCSET_DEFAULT_SIZES);
 
 	while (tuplestore_gettupleslot(run->store, true, false, slot))
 	{
@@ -516,6 +612,7 @@ record_findings(DatabaseRun *run)
 		bytea	   *copy = DatumGetByteaPP(slot_getattr(slot, 1, &isnull));
 
 		CHECK_FOR_INTERRUPTS();
+		MemoryContextSwitchTo(row);
 		memcpy(&finding, VARDATA_ANY(copy), sizeof(finding));
 		values[0] = Int64GetDatum(run->number);
 		accel_finding_values(&finding, values + 1, nulls + 1);
@@ -523,7 +620,10 @@ record_findings(DatabaseRun *run)
 			spi_nulls[i] = nulls[i] ? 'n' : ' ';
 		execute(run, SPI_OK_INSERT, statement, lengthof(types),
 				types, values, spi_nulls);
+		MemoryContextSwitchTo(context);
+		MemoryContextReset(row);
 	}
+	MemoryContextDelete(row);
 	ExecDropSingleTupleTableSlot(slot);
 }
 

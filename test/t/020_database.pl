@@ -226,6 +226,63 @@ like($err, qr/ERROR:  refused/, 'an error inside a trigger comes through');
 is(query('SELECT state FROM ext.checksum_runs ORDER BY run DESC LIMIT 1'), 'failed', 'and is recorded');
 query('DROP FUNCTION refuse() CASCADE');
 
+# ... also when what ends it cannot be recorded; no lock is left
+query(q{CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE 'refused'; END$$;
+	CREATE TRIGGER refuse BEFORE UPDATE ON ext.checksum_runs FOR EACH ROW EXECUTE FUNCTION refuse()});
+$node->psql('postgres', q{CALL ext.verify_database_checksums(include_catalogs => false);
+	SELECT 'locks: ' || count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()},
+	stdout => \$out, stderr => \$err, on_error_stop => 0);
+like($err, qr/ERROR:  refused/, 'a run that cannot be recorded at all');
+is($out, 'locks: 0', 'leaves no lock to the session');
+query('DROP FUNCTION refuse() CASCADE');
+call('CALL ext.verify_database_checksums(include_catalogs => false)');
+is(query("SELECT count(*) FROM ext.checksum_runs WHERE state = 'running'"), '0', 'the next run tells its state');
+
+# a run that has ended in a transaction that has not: another run lets it be
+my $gate = $node->background_psql('postgres');
+$gate->query_safe('SELECT pg_advisory_lock(4711)');
+$run = query('SELECT max(run) + 1 FROM ext.checksum_runs');
+my $first = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c',
+	'DO $$BEGIN CALL ext.verify_database_checksums(include_catalogs => false); PERFORM pg_advisory_lock(4711); END$$' ],
+	'>', \$out, '2>', \$err);
+$node->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)")
+  or fail('the first run never ended');
+is(query("SELECT state FROM ext.checksum_runs WHERE run = $run"), 'completed', 'a run is over when it has returned');
+$node->psql('postgres', q{SET statement_timeout = '20s'; CALL ext.verify_database_checksums(include_catalogs => false)});
+$gate->quit;
+$first->finish;
+is(query("SELECT string_agg(state, ' ' ORDER BY run) FROM ext.checksum_runs WHERE run >= $run"),
+	'completed completed', 'and another run does not think otherwise');
+
+# a relation that the server cannot open: the library of its access method is
+# gone (one for a type of its own: 18 asks all that know an operator it plans)
+query(q{CREATE FUNCTION handler(internal) RETURNS index_am_handler AS '$libdir/bloom', 'blhandler' LANGUAGE C;
+	CREATE ACCESS METHOD blooms TYPE INDEX HANDLER handler;
+	CREATE OPERATOR CLASS blooms_ops DEFAULT FOR TYPE macaddr USING blooms AS OPERATOR 1 =, FUNCTION 1 hashmacaddr(macaddr);
+	CREATE TABLE blooming (m macaddr);
+	CREATE INDEX blooming_i ON blooming USING blooms (m);
+	CREATE TABLE behind (i int)});
+query(q{SET allow_system_table_mods = on; UPDATE pg_proc SET probin = '$libdir/gone' WHERE proname = 'handler'});
+$warnings = call('CALL ext.verify_database_checksums(include_catalogs => false)');
+like($warnings, qr/any fork of relation "blooming_i" \(OID \d+\): not_verifiable
+DETAIL:  the relation cannot be opened: could not access file "(\$libdir\/)?gone"/,
+	'a relation that cannot be opened is not verifiable');
+$run = query('SELECT max(run) FROM ext.checksum_runs');
+is(query("SELECT state, findings, (SELECT count(*) FROM ext.checksum_findings f WHERE f.run = r.run AND status = 'not_verifiable')
+	FROM ext.checksum_runs r WHERE run = $run"), 'completed|4|1', 'which is recorded');
+is(query("SELECT string_agg(relname, ' ' ORDER BY relname) FROM ext.checksum_relations JOIN pg_class ON oid = relid
+	WHERE run = $run AND relname ~ '^bloom|^behind'"), 'behind blooming', 'those behind it are verified, it does not count as such');
+query(q{SET allow_system_table_mods = on; UPDATE pg_proc SET probin = '$libdir/bloom' WHERE proname = 'handler'});
+query('DROP ACCESS METHOD blooms CASCADE; DROP TABLE blooming, behind; DROP FUNCTION handler');
+
+# a file that is gone has no offset
+my $gone = path_of('part1');
+rename $gone, "$gone.away";
+$warnings = call("\\set SHOW_CONTEXT always\nCALL ext.verify_database_checksums(include_catalogs => false)");
+like($warnings, qr/block 0 of main fork of relation "part1" \(OID \d+\): missing_segment\nDETAIL: .*\nCONTEXT:  file "[^"]+"$/m,
+	'a file that is gone');
+rename "$gone.away", $gone;
+
 # a relation dropped meanwhile, after it was listed
 query('CREATE TABLE dropped (i int)');
 $err = slow_run('include_catalogs => false, max_rate => 8000', 'healthy',
@@ -270,6 +327,8 @@ $warnings = call('CALL ext.verify_database_checksums(workers => 2)', $standby);
 is(scalar(() = $warnings =~ /WARNING.*checksum_mismatch/g), 3, 'a standby: a WARNING a finding');
 is($standby->safe_psql('postgres', 'SELECT count(*) FROM ext.checksum_runs'),
 	'0', 'and no record');
+is($standby->safe_psql('postgres', 'SET ROLE scanner; SELECT last_value > 1 FROM ext.checksum_runs_run_seq'),
+	't', 'who may run it may dump its tables');
 $standby->psql('postgres', "\\set VERBOSITY verbose\nCALL ext.verify_database_checksums(skip_verified_since => now())", stderr => \$err);
 like($err, qr/ERROR:  55000/, 'no skipping of what the primary has verified');
 
@@ -293,6 +352,15 @@ for my $relation ('healthy', 'healthy_i', 's', 'toasted', 'm')
 	}
 }
 like($digests{false}, qr/other/, 'unmasked ones differ');
+
+# more findings on a standby than memory may hold: they are not kept at all
+my $healthy = $standby->data_dir . '/' . query("SELECT pg_relation_filepath('healthy')");
+my $damaged = (-s $healthy) / 8192;
+cmp_ok($damaged, '>', 500, 'many blocks');
+flip_byte($healthy, $_ * 8192 + 5000) foreach 0 .. $damaged - 1;
+$warnings = call("SET work_mem = '64kB'; CALL ext.verify_database_checksums(include_catalogs => false)", $standby);
+cmp_ok(scalar(() = $warnings =~ /of relation "healthy"/g), '>', 500, 'many findings on a standby');
+unlike($warnings, qr/leak/, 'leave no file behind');
 
 $standby->stop;
 $node->stop;
