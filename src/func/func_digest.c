@@ -89,6 +89,9 @@ put_broken(ScanSink *sink, const PageFinding *finding)
 	ereport(WARNING,
 			(errcode(finding->status == PAGE_NOT_VERIFIABLE ?
 					 ERRCODE_WARNING : ERRCODE_DATA_CORRUPTED),
+			 finding->blkno < 0 ?
+			 errmsg("no digest of any block: %s",
+					page_status_name(finding->status)) :
 			 errmsg("no digest of block " INT64_FORMAT ": %s", finding->blkno,
 					page_status_name(finding->status)),
 			 errdetail_internal("%s.", finding->message)));

@@ -33,10 +33,12 @@ typedef struct RowSink
 {
 	ScanRun		run;			/* first: the scan's sink */
 	ReturnSetInfo *rsinfo;
+	MemoryContext row;			/* what a row is made of: millions may come */
 	bool		warned;			/* of checksums being off */
 } RowSink;
 
 static void scan_arguments(FunctionCallInfo fcinfo, ScanArguments *arguments);
+static void rows_init(RowSink *rows, FunctionCallInfo fcinfo);
 static BlockNumber block_argument(int64 blkno);
 static ForkNumber fork_argument(text *name);
 static void put_finding(ScanSink *sink, const PageFinding *finding);
@@ -81,8 +83,7 @@ SQL_FUNCTION(accel_verify_relation_checksums)
 	ScanArguments arguments;
 
 	scan_arguments(fcinfo, &arguments);
-	InitMaterializedSRF(fcinfo, 0);
-	rows.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	rows_init(&rows, fcinfo);
 	scan_run_init(&rows.run, arguments.workers, arguments.max_rate);
 	rows.run.sink.finding = put_finding;
 	rows.run.sink.fork_end = warn_checksums_off;
@@ -97,8 +98,7 @@ SQL_FUNCTION(accel_verify_relation_summary)
 	ScanArguments arguments;
 
 	scan_arguments(fcinfo, &arguments);
-	InitMaterializedSRF(fcinfo, 0);
-	rows.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	rows_init(&rows, fcinfo);
 	scan_run_init(&rows.run, arguments.workers, arguments.max_rate);
 	rows.run.sink.finding = count_finding;
 	rows.run.sink.fork_end = put_summary;
@@ -192,6 +192,15 @@ scan_arguments(FunctionCallInfo fcinfo, ScanArguments *arguments)
  *		Rows
  * ---------------------------------------------------------------- */
 
+static void
+rows_init(RowSink *rows, FunctionCallInfo fcinfo)
+{
+	InitMaterializedSRF(fcinfo, 0);
+	rows->rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	rows->row = AllocSetContextCreate(CurrentMemoryContext, "row",
+									  ALLOCSET_DEFAULT_SIZES);
+}
+
 static Datum
 fork_name(ForkNumber fork, bool *null)
 {
@@ -229,13 +238,17 @@ accel_finding_values(const PageFinding *finding, Datum *values, bool *nulls)
 static void
 put_finding(ScanSink *sink, const PageFinding *finding)
 {
-	ReturnSetInfo *rsinfo = ((RowSink *) sink)->rsinfo;
+	RowSink    *rows = (RowSink *) sink;
+	MemoryContext context = MemoryContextSwitchTo(rows->row);
 	Datum		values[ACCEL_FINDING_COLUMNS] = {0};
 	bool		nulls[ACCEL_FINDING_COLUMNS] = {0};
 
 	progress_finding();
 	accel_finding_values(finding, values, nulls);
-	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	tuplestore_putvalues(rows->rsinfo->setResult, rows->rsinfo->setDesc,
+						 values, nulls);
+	MemoryContextSwitchTo(context);
+	MemoryContextReset(rows->row);
 }
 
 static void
@@ -256,7 +269,8 @@ seconds_interval(double seconds)
 static void
 put_summary(ScanSink *sink, const ForkSummary *summary)
 {
-	ReturnSetInfo *rsinfo = ((RowSink *) sink)->rsinfo;
+	RowSink    *rows = (RowSink *) sink;
+	MemoryContext context = MemoryContextSwitchTo(rows->row);
 	Datum		values[13] = {0};
 	bool		nulls[13] = {0};
 
@@ -276,7 +290,10 @@ put_summary(ScanSink *sink, const ForkSummary *summary)
 	values[11] = CStringGetTextDatum(page_status_name(summary->status));
 	values[12] = CStringGetTextDatum(summary->message);
 	nulls[12] = summary->message[0] == '\0';
-	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	tuplestore_putvalues(rows->rsinfo->setResult, rows->rsinfo->setDesc,
+						 values, nulls);
+	MemoryContextSwitchTo(context);
+	MemoryContextReset(rows->row);
 }
 
 /*

@@ -53,10 +53,19 @@ typedef struct RangeScan
 	int			short_reads;	/* in a row, at the same block */
 } RangeScan;
 
-static void scan_one(Oid relid, const RelationScanOptions *options, ScanSink *sink,
-					 bool required, List **queue);
-static void queue_dependents(Relation rel, const RelationScanOptions *options,
-							 List **queue);
+/* What is done with one relation; returns those that come next. */
+typedef List *(*RelationVisit) (void *arg, Oid relid, bool required);
+
+/* The arguments of scan_relation(). */
+typedef struct RelationScan
+{
+	const RelationScanOptions *options;
+	ScanSink   *sink;
+} RelationScan;
+
+static void visit_relations(Oid relid, RelationVisit visit, void *arg);
+static List *scan_one(void *arg, Oid relid, bool required);
+static List *dependents_of(Relation rel, const RelationScanOptions *options);
 static void scan_forks(Relation rel, const RelationScanOptions *options,
 					   ScanSink *sink);
 static bool follow_relation(ForkScan *fork);
@@ -97,16 +106,39 @@ static void report_block(RangeScan *scan, BlockNumber blkno,
 void
 scan_relation(Oid relid, const RelationScanOptions *options, ScanSink *sink)
 {
-	List	   *queue = list_make1_oid(relid);
+	RelationScan scan = {options, sink};
 
-	while (queue != NIL)
+	visit_relations(relid, scan_one, &scan);
+}
+
+/*
+ * Visits a relation, then what it returned and what those did, depth first.
+ * There may be a hundred thousand partitions: what a visit allocates goes with
+ * it, and the stack (next on top) is never copied.
+ */
+static void
+visit_relations(Oid relid, RelationVisit visit, void *arg)
+{
+	List	   *stack = list_make1_oid(relid);
+	MemoryContext outer = CurrentMemoryContext;
+	MemoryContext item = AllocSetContextCreate(outer, "relation being read",
+											   ALLOCSET_DEFAULT_SIZES);
+
+	while (stack != NIL)
 	{
-		Oid			next = linitial_oid(queue);
+		Oid			next = llast_oid(stack);
+		List	   *after;
 
 		CHECK_FOR_INTERRUPTS();
-		queue = list_delete_first(queue);
-		scan_one(next, options, sink, next == relid, &queue);
+		stack = list_delete_last(stack);
+		MemoryContextSwitchTo(item);
+		after = visit(arg, next, next == relid);
+		MemoryContextSwitchTo(outer);
+		for (int i = list_length(after) - 1; i >= 0; i--)
+			stack = lappend_oid(stack, list_nth_oid(after, i));
+		MemoryContextReset(item);
 	}
+	MemoryContextDelete(item);
 }
 
 /*
@@ -144,47 +176,46 @@ require_storage(Relation rel)
 		raise_no_storage(rel);
 }
 
-static void
-scan_one(Oid relid, const RelationScanOptions *options, ScanSink *sink,
-		 bool required, List **queue)
+static List *
+scan_one(void *arg, Oid relid, bool required)
 {
+	RelationScan *scan = arg;
 	Relation	rel = open_relation(relid, required, AccessShareLock);
+	List	   *dependents = NIL;
 	char		kind;
 
 	if (rel == NULL)
-		return;
+		return NIL;
 	if (required)
 		require_storage(rel);
 	kind = rel->rd_rel->relkind;
 	if (RELKIND_HAS_STORAGE(kind))
-		scan_forks(rel, options, sink);
+		scan_forks(rel, scan->options, scan->sink);
 	else if (!RELKIND_HAS_PARTITIONS(kind))
 		report_unverifiable(relid, InvalidForkNumber,
-							"a foreign table has no storage here", sink);
+							"a foreign table has no storage here", scan->sink);
 	if (RELKIND_HAS_STORAGE(kind) || RELKIND_HAS_PARTITIONS(kind))
-		queue_dependents(rel, options, queue);
+		dependents = dependents_of(rel, scan->options);
 	relation_close(rel, AccessShareLock);
+	return dependents;
 }
 
 /*
- * Puts what belongs to a relation before the rest of the queue: partitions (of
- * a table or an index), or its TOAST table and then its indexes.
+ * What belongs to a relation: partitions (of a table or an index), or its TOAST
+ * table and then its indexes.
  */
-static void
-queue_dependents(Relation rel, const RelationScanOptions *options, List **queue)
+static List *
+dependents_of(Relation rel, const RelationScanOptions *options)
 {
 	List	   *dependents = NIL;
 
 	if (RELKIND_HAS_PARTITIONS(rel->rd_rel->relkind))
-		dependents = find_inheritance_children(RelationGetRelid(rel), NoLock);
-	else
-	{
-		if (options->include_toast && OidIsValid(rel->rd_rel->reltoastrelid))
-			dependents = lappend_oid(dependents, rel->rd_rel->reltoastrelid);
-		if (options->include_indexes && rel->rd_rel->relhasindex)
-			dependents = list_concat(dependents, RelationGetIndexList(rel));
-	}
-	*queue = list_concat(dependents, *queue);
+		return find_inheritance_children(RelationGetRelid(rel), NoLock);
+	if (options->include_toast && OidIsValid(rel->rd_rel->reltoastrelid))
+		dependents = lappend_oid(dependents, rel->rd_rel->reltoastrelid);
+	if (options->include_indexes && rel->rd_rel->relhasindex)
+		dependents = list_concat(dependents, RelationGetIndexList(rel));
+	return dependents;
 }
 
 /*
@@ -665,28 +696,38 @@ list_relation_segments(Relation rel, SegmentCallback callback, void *arg)
 	}
 }
 
+/* The arguments of scan_relation_segments(). */
+typedef struct SegmentScan
+{
+	SegmentCallback callback;
+	void	   *arg;
+} SegmentScan;
+
+static List *
+list_one(void *arg, Oid relid, bool required)
+{
+	static const RelationScanOptions alone = SCAN_OPTIONS_ALL;
+	SegmentScan *scan = arg;
+	Relation	rel = open_relation(relid, required, AccessShareLock);
+	List	   *partitions;
+
+	if (rel == NULL)
+		return NIL;
+	if (required)
+		require_storage(rel);
+	if (RELKIND_HAS_STORAGE(rel->rd_rel->relkind))
+		list_relation_segments(rel, scan->callback, scan->arg);
+	partitions = dependents_of(rel, &alone);
+	relation_close(rel, AccessShareLock);
+	return partitions;
+}
+
 void
 scan_relation_segments(Oid relid, SegmentCallback callback, void *arg)
 {
-	List	   *queue = list_make1_oid(relid);
-	Relation	rel;
+	SegmentScan scan = {callback, arg};
 
-	while (queue != NIL)
-	{
-		Oid			next = linitial_oid(queue);
-
-		queue = list_delete_first(queue);
-		rel = open_relation(next, next == relid, AccessShareLock);
-		if (rel == NULL)
-			continue;
-		if (next == relid)
-			require_storage(rel);
-		if (RELKIND_HAS_PARTITIONS(rel->rd_rel->relkind))
-			queue = list_concat(find_inheritance_children(next, NoLock), queue);
-		else if (RELKIND_HAS_STORAGE(rel->rd_rel->relkind))
-			list_relation_segments(rel, callback, arg);
-		relation_close(rel, AccessShareLock);
-	}
+	visit_relations(relid, list_one, &scan);
 }
 
 void

@@ -8,7 +8,7 @@ use Test::More;
 
 my $shim = Accel::fault_shim();
 
-my $node = Accel::new_node('main', conf => "autovacuum = off\njit = off\n");
+my $node = Accel::new_node('main', conf => "autovacuum = off\njit = off\nshared_buffers = 1MB\n");
 Accel::start_under($shim, $node);
 $node->safe_psql('postgres', <<"SQL");
 CREATE EXTENSION crc32c_accel;
@@ -46,5 +46,26 @@ foreach my $case (
 }
 is($node->safe_psql('postgres', "SELECT count(*) FROM verify_relation_checksums('t')"),
 	'0', 'all is well again');
+
+# A disk that is gone: a finding a block, and no more memory than for a few.
+# The files are holes.
+$node->safe_psql('postgres', 'CREATE TABLE large (i int); INSERT INTO large VALUES (1); CHECKPOINT');
+$path = $node->safe_psql('postgres', "SELECT pg_relation_filepath('large')");
+truncate $node->data_dir . "/$path", 1 << 30;
+my $peak = q{SELECT 'peak=' || (regexp_match(pg_read_file('/proc/self/status'), 'VmHWM:\s+(\d+) kB'))[1]};
+foreach my $query ("SELECT 'n=' || count(*) FROM verify_relation_checksums('large')",
+	"CALL verify_database_checksums(include_catalogs => false);
+		SELECT 'n=' || findings FROM checksum_runs")
+{
+	my ($function) = $query =~ /(verify\w+)/;
+	my $got = $node->safe_psql('postgres',
+		"SET log_min_messages = error; SET client_min_messages = error;
+		SELECT fault_arm('read', 'eio', 1, true, '$path'); $peak; $query; $peak");
+	my ($before, $after) = $got =~ /^peak=(\d+)$/mg;
+	my ($found) = $got =~ /^n=(\d+)$/m;
+	is($found, 131072, "$function: a finding a block");
+	note("$function: grew by " . ($after - $before) . ' kB');
+	cmp_ok($after - $before, '<=', 16 * 1024, "$function: at most 16 MiB more memory");
+}
 $node->stop;
 done_testing();

@@ -70,6 +70,22 @@ is(sql(q{SELECT relation, status, message FROM verify_relation_checksums('parted
 	'away|not_verifiable|a foreign table has no storage here', 'a foreign partition');
 is(sql(q{SELECT count(*) FROM relation_segments('parted')}), '1', 'a foreign partition has no files');
 
+my (undef, undef, $warning) = $node->psql('postgres', q{CREATE TEMPORARY TABLE mine AS SELECT 1; SELECT * FROM relation_page_crcs('mine')});
+like($warning, qr/WARNING:  no digest of any block: not_verifiable/, 'a temporary table has no digests');
+
+# many partitions: no memory for each of them, once the server knows them
+sql(q{CREATE TABLE many (i int) PARTITION BY LIST (i);
+	DO $$BEGIN
+		FOR g IN 1 .. 2500 LOOP
+			EXECUTE format('CREATE TABLE many%s PARTITION OF many FOR VALUES IN (%1$s)', g);
+		END LOOP;
+	END$$});
+my $peak = q{SELECT 'peak=' || (regexp_match(pg_read_file('/proc/self/status'), 'VmHWM:\s+(\d+) kB'))[1]};
+my ($before, $after) = sql("SELECT count(pg_relation_size(inhrelid)) FROM pg_inherits; $peak;
+	SELECT count(*) FROM verify_relation_summary('many'); $peak") =~ /^peak=(\d+)$/mg;
+note('2500 partitions: grew by ' . ($after - $before) . ' kB');
+cmp_ok($after - $before, '<=', 8 * 1024, '2500 partitions');
+
 AccelWal::poke("$data/$path", 8192 + 3000, 'damage');
 $node->restart;
 AccelWal::poke("$data/$path", 3 * 8192 + 3000, 'damage');
