@@ -67,7 +67,10 @@ wal_scan_begin(WalScan *scan, const char *directory)
 	scan->segment_size = wal_segment_size;
 	scan->buffer = palloc(BUFFER_BYTES);
 	if (scan->live)
+	{
+		scan->removed = XLogGetLastRemovedSegno();
 		set_live_limits(scan);	/* before anything is read */
+	}
 	read_timelines(scan);
 	if (!scan->live)
 		find_segment_size(scan);
@@ -349,27 +352,49 @@ entry_segno(const WalScan *scan, const WalEntry *entry)
 		entry->seg;
 }
 
+/* Behind the end of WAL of this server: names there come in any order. */
+static bool
+is_behind_end(const WalScan *scan, TimeLineID timeline, uint64 segno)
+{
+	for (int i = 0; i < scan->nlimits; i++)
+		if (scan->limits[i].timeline == timeline)
+			return segno * scan->segment_size >= scan->limits[i].limit;
+	return false;
+}
+
+/* Has this server removed the segment since the scan began? */
+static bool
+was_removed(const WalScan *scan, uint64 segno)
+{
+	return scan->live && segno > scan->removed &&
+		segno <= XLogGetLastRemovedSegno();
+}
+
 /*
  * Segments that are gone by right, or were never written: in this server's own
- * pg_wal, old ones may be removed while we list it, and names behind the end
- * of WAL come in any order.
+ * pg_wal, old ones may be removed while we list it.
  */
 static bool
 may_be_absent(const WalScan *scan, TimeLineID timeline, uint64 segno)
 {
 	if (!scan->live)
 		return false;
-	if (segno <= XLogGetLastRemovedSegno())
+	if (segno <= XLogGetLastRemovedSegno() ||
+		is_behind_end(scan, timeline, segno))
 		return true;
 	for (int i = 0; i < scan->nlimits; i++)
 		if (scan->limits[i].timeline == timeline)
-			return segno * scan->segment_size >= scan->limits[i].limit;
+			return false;
 	return true;
 }
 
+/*
+ * wanted: the user has named these segments, so that only what was never
+ * written may be absent without a word.
+ */
 static void
 add_missing(const WalScan *scan, WalList *list, TimeLineID timeline,
-			uint64 segno, uint64 end)
+			uint64 segno, uint64 end, bool wanted)
 {
 	uint64		per_log = (UINT64CONST(1) << 32) / scan->segment_size;
 
@@ -379,7 +404,8 @@ add_missing(const WalScan *scan, WalList *list, TimeLineID timeline,
 		(uint32) (segno % per_log), WAL_ENTRY_MISSING};
 
 		CHECK_FOR_INTERRUPTS();
-		if (!may_be_absent(scan, timeline, segno))
+		if (wanted ? !is_behind_end(scan, timeline, segno) :
+			!may_be_absent(scan, timeline, segno))
 			list_add(list, &entry);
 	}
 }
@@ -402,7 +428,7 @@ add_gap(const WalScan *scan, WalList *list, const WalEntry *a,
 
 	if (a->timeline == b->timeline)
 	{
-		add_missing(scan, list, a->timeline, next, before);
+		add_missing(scan, list, a->timeline, next, before, false);
 		return;
 	}
 	for (int i = 0; history != NULL && i < history->nentries - 1; i++)
@@ -413,11 +439,11 @@ add_gap(const WalScan *scan, WalList *list, const WalEntry *a,
 		related |= entry->timeline == a->timeline;
 		if (!related)
 			continue;
-		add_missing(scan, list, entry->timeline, next, Min(left, before));
+		add_missing(scan, list, entry->timeline, next, Min(left, before), false);
 		next = Max(left, lowest);
 	}
 	if (related)
-		add_missing(scan, list, b->timeline, next, before);
+		add_missing(scan, list, b->timeline, next, before, false);
 }
 
 static WalEntry
@@ -470,12 +496,12 @@ wal_scan_list(WalScan *scan, const char *first, const char *last,
 						entry_segno(scan, &lower),
 						last != NULL && upper.timeline == lower.timeline ?
 						entry_segno(scan, &upper) + 1 :
-						entry_segno(scan, &lower) + 1);
+						entry_segno(scan, &lower) + 1, true);
 		return;
 	}
 	if (first != NULL && wanted.entries[0].timeline == lower.timeline)
 		add_missing(scan, list, lower.timeline, entry_segno(scan, &lower),
-					entry_segno(scan, &wanted.entries[0]));
+					entry_segno(scan, &wanted.entries[0]), true);
 	for (Size i = 0; i < wanted.count; i++)
 	{
 		if (i > 0)
@@ -487,7 +513,7 @@ wal_scan_list(WalScan *scan, const char *first, const char *last,
 		wanted.entries[wanted.count - 1].timeline == upper.timeline)
 		add_missing(scan, list, upper.timeline,
 					entry_segno(scan, &wanted.entries[wanted.count - 1]) + 1,
-					entry_segno(scan, &upper) + 1);
+					entry_segno(scan, &upper) + 1, true);
 }
 
 /* ---- ranges of positions ---- */
@@ -540,7 +566,7 @@ add_missing_path(const WalScan *scan, WalList *list,
 			WAL_ENTRY_MISSING};
 
 		CHECK_FOR_INTERRUPTS();
-		if (!may_be_absent(scan, history->timeline, segno))
+		if (!is_behind_end(scan, history->timeline, segno))
 			list_add(list, &entry);
 	}
 }
@@ -649,6 +675,13 @@ wal_scan_entry(WalScan *scan, const WalEntry *entry,
 	char		name[64];
 	FileScanResult opened;
 
+	if (entry->kind == WAL_ENTRY_MISSING &&
+		was_removed(scan, entry_segno(scan, entry)))
+	{
+		entry_result(scan, entry, result, WAL_REMOVED_DURING_SCAN,
+					 "the server has removed the segment");
+		return;
+	}
 	if (entry->kind == WAL_ENTRY_MISSING)
 	{
 		entry_result(scan, entry, result, WAL_MISSING,

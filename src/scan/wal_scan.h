@@ -33,7 +33,8 @@ typedef struct WalScan
 	XLogRecPtr	to;				/* likewise, else WAL_LSN_MAX */
 	uint32		segment_size;	/* bytes; of the server until a file tells */
 
-	/* live: how far the log was complete when the scan began */
+	/* live: how far the log was removed, and complete, when the scan began */
+	uint64		removed;		/* a segment's number, 0: unknown */
 	int			nlimits;
 	struct
 	{

@@ -130,7 +130,24 @@ sql(q{ALTER SYSTEM SET wal_keep_size = 0; ALTER SYSTEM SET max_wal_size = '2MB';
 	SELECT pg_switch_wal(); CHECKPOINT});
 is(sql(q{SELECT min(segment) > '0000000B0000000100000006' FROM verify_wal_directory() WHERE status LIKE 'ok%'}),
 	't', 'live: old segments are removed');
-is(sql(q{SELECT count(*) FROM verify_wal_directory(NULL, '0000000B0000000100000006') WHERE status NOT LIKE 'ok%' AND status NOT IN ('recycled', 'unused', 'removed_during_scan')}),
+is(sql(q{SELECT count(*) FROM verify_wal_directory() WHERE status NOT LIKE 'ok%' AND status NOT IN ('recycled', 'unused', 'removed_during_scan')}),
 	'0', 'live: what was removed by right is not missing');
+
+# unless it is asked for, before a restart and after
+sub asked_for
+{
+	my ($title) = @_;
+	my $missing = "SELECT string_agg(segment || ' ' || status, ', ') FROM (SELECT segment, status FROM";
+	is(sql("$missing verify_wal_range('$start', '$start') LIMIT 1) w"), '000000010000000000000FFC missing', "$title: a position");
+	is(sql("$missing verify_wal_range('1/600000') LIMIT 2) w"), '0000000B0000000100000006 missing, 0000000B0000000100000007 missing', "$title: from a position on");
+	is(sql("$missing verify_wal_range('1/600000', '1/700000', 99) LIMIT 1) w"), '000000630000000100000006 missing', "$title: of no timeline here");
+	is(sql("$missing verify_wal_directory(NULL, '0000000B0000000100000006') LIMIT 1) w"), '0000000B0000000100000006 missing', "$title: by a first name");
+	is(sql("$missing verify_wal_directory(NULL, '0000000B0000000100000005', '0000000B0000000100000006')) w"), '0000000B0000000100000005 missing, 0000000B0000000100000006 missing', "$title: by both names");
+	is(sql("SELECT count(*) FROM verify_wal_range('2/0')"), '0', "$title: behind the end of WAL nothing is");
+	return;
+}
+asked_for('removed');
+$node->restart;
+asked_for('after a restart');
 $node->stop;
 done_testing();
