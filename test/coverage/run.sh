@@ -51,7 +51,8 @@ run()	# name, command...
 # The fuzz targets over their committed corpus.
 corpus()
 {
-	root=$top pg_config=$PG_CONFIG
+	cd "$top"	# whose path may hold blanks
+	root=. pg_config=$PG_CONFIG
 	# shellcheck source=test/unit/needs.sh
 	. "$top/test/unit/needs.sh"
 	for source in "$top"/test/fuzz/fuzz_*.c; do

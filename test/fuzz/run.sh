@@ -11,7 +11,8 @@
 # cc:OPTION is for the compiler.  JOBS targets (2) run at once.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
+cd "$here/../.." || exit 1
+root=.	# the path of the tree may hold blanks
 build=${BUILD_DIR:-$here/build}
 jobs=${JOBS:-2}
 limit="-max_total_time=60"
@@ -73,6 +74,7 @@ fuzz() {
 
 rm -rf "$build"
 mkdir -p "$build"
+trap 'trap "" TERM; kill -s TERM 0; exit 130' INT TERM HUP	# its targets, too
 running=0
 for target in $targets; do
 	{

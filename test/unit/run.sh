@@ -15,7 +15,8 @@
 # SKIP; the exit status is 0 when everything that ran passed.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
+cd "$here/../.." || exit 1
+root=.	# the path of the tree may hold blanks
 build=${BUILD_DIR:-$here/build}
 jobs=${JOBS:-2}
 scale=
@@ -158,6 +159,7 @@ running() {
 
 rm -rf "$build"
 mkdir -p "$build"
+trap 'trap "" TERM; kill -s TERM 0; exit 130' INT TERM HUP	# its jobs, too
 sanitize="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
 echo "unit: seed $seed"
 if [ "$quick" = coverage ]; then
