@@ -60,17 +60,25 @@ show()	# SQL: the statement and its result, as psql shows them
 
 start()	# name of a data folder in scratch
 {
+	running=$1
 	as_user "$bindir/pg_ctl" -D "$scratch/$1" -l "$scratch/$1.log" -s -w start || {
 		tail -20 "$scratch/$1.log" >&2
 		die "the server does not start"
 	}
-	running=$1
 }
 
 stop()
 {
-	[ -z "$running" ] || as_user "$bindir/pg_ctl" -D "$scratch/$running" -s -w -m fast stop
+	[ -z "$running" ] || as_user "$bindir/pg_ctl" -D "$scratch/$running" -s -w -m fast stop || return 1
 	running=
+}
+
+bench()	# arguments of pgbench, whose words matter only when it fails
+{
+	as_user "$bindir/pgbench" "$@" >"$scratch/pgbench.log" 2>&1 || {
+		tail -5 "$scratch/pgbench.log" >&2
+		die "pgbench failed"
+	}
 }
 
 # Turns one bit of a file around.
@@ -95,18 +103,18 @@ usable()
 installed=
 if ! usable || ! command -v gcc >/dev/null || ! command -v make >/dev/null; then
 	[ -z "${PG_CONFIG:-}" ] || usable || die "no PostgreSQL with headers at $PG_CONFIG"
-	as_root apt-get update >/dev/null 2>&1 || true
-	major=$(native_major)
-	[ -n "$major" ] || die "apt knows no postgresql package"
+	need_native_major
 	wanted="gcc make libc6-dev postgresql-$major postgresql-server-dev-$major"
 	# shellcheck disable=SC2086
-	installed=$(missing_packages $wanted | tr '\n' ' ')
+	installed=$(missing_packages $wanted | paste -sd ' ')
 	# shellcheck disable=SC2086
 	install_packages $wanted
 	pg_config=${PG_CONFIG:-$(pg_config_of "$major")}
 	usable || die "$pg_config is not usable"
 fi
 need_test_user
+need_tmpdir
+need_disk "$TMPDIR" $((1500 + 60 * scale)) "a cluster and a copy of it"
 bindir=$("$pg_config" --bindir)
 say "  $("$pg_config" --version), $(gcc --version | head -1)"
 say "  $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)"
@@ -115,15 +123,22 @@ began=$(date +%s)
 #
 # 2. The extension, built in a copy of this tree and installed nowhere
 #
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/crc32c_quickstart.XXXXXX")
+scratch=$(mktemp -d "$TMPDIR/crc32c_quickstart.XXXXXX")
 running=
 cleanup()
 {
-	stop || true
+	trap '' INT TERM HUP
+	# interrupted while it started, the server may not have its file yet
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		stop 2>/dev/null && break
+		[ -d "$scratch/$running" ] || break
+		sleep 0.3
+	done
 	rm -rf "$scratch"
 }
 trap cleanup EXIT
-trap 'exit 130' INT TERM HUP
+trap 'exit 130' INT HUP
+trap 'exit 143' TERM
 
 step "2. Building crc32c_accel in a scratch folder"
 mkdir "$scratch/tree" "$scratch/socket"
@@ -165,10 +180,10 @@ END
 export PGHOST="$scratch/socket" PGPORT=5432 PGUSER=postgres PGDATABASE=postgres
 start data
 show "CREATE EXTENSION crc32c_accel;"
-as_user "$bindir/pgbench" -i -q -s "$scale" >/dev/null 2>&1
+bench -i -q -s "$scale"
 sql "CHECKPOINT"
 segment=$(sql "SELECT pg_walfile_name(pg_switch_wal() + 16 * 1024 * 1024)")
-as_user "$bindir/pgbench" -n -c 2 -t 2000 >/dev/null 2>&1
+bench -n -c 2 -t 2000
 sql "CHECKPOINT"
 say "  pgbench scale $scale: $(sql "SELECT pg_size_pretty(pg_database_size(current_database()))"), some transactions run"
 
@@ -234,7 +249,7 @@ show "SELECT kernel,
 
 step "10. Cleaning up"
 cleanup
-trap - EXIT
+trap - EXIT INT TERM HUP
 say "  the servers are stopped, $scratch is removed"
 [ -z "$installed" ] || say "  these packages were installed and stay: $installed"
 say "  $(($(date +%s) - began)) s after the packages"

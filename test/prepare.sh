@@ -8,9 +8,7 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 . "$top/test/lib.sh"
 
 [ $# -gt 0 ] || set -- unit regress pgtap tap matrix fuzz gates
-[ -n "$(native_major)" ] || as_root apt-get update >/dev/null 2>&1 || true
-major=$(native_major)
-[ -n "$major" ] || die "apt knows no postgresql package"
+need_native_major
 
 packages="gcc make libc6-dev perl python3 git"
 server="postgresql-$major postgresql-server-dev-$major"
@@ -35,6 +33,7 @@ for part in "$@"; do
 done
 # shellcheck disable=SC2086
 install_packages $packages
+[ -z "$chroots" ] || need_root "for chroots with other servers"
 need_test_user
 for version in $chroots; do
 	[ "$version" = "$major" ] || need_chroot "$version"

@@ -37,19 +37,73 @@ started=$(date +%s)
 # shellcheck disable=SC2086
 [ -n "${PREPARED:-}" ] || sh "$top/test/prepare.sh" $parts
 need_test_user
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/crc32c_accel_run.XXXXXX")
+need_tmpdir
+need_disk "$TMPDIR" 3000 "the tests"
+scratch=$(mktemp -d "$TMPDIR/crc32c_accel_run.XXXXXX")
 chmod 755 "$scratch"
-mkdir "$scratch/jobs"
+mkdir "$scratch/jobs" "$scratch/tmp"
+chmod 1777 "$scratch/tmp"
+group='' keep_logs=''
 cleanup()
 {
+	trap '' INT TERM HUP
+	[ -z "$group" ] || end_group
 	if [ -n "${KEEP:-}" ]; then
+		say "kept: $scratch"
+	elif [ -n "$keep_logs" ]; then
+		rm -rf "$scratch/tmp"
 		say "kept: $scratch"
 	else
 		rm -rf "$scratch"
 	fi
 }
 trap cleanup EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' INT HUP
+trap 'exit 143' TERM
+
+# Runs a command in a process group of its own and waits for it, so that an
+# interruption can end everything that it has started.
+in_group()	# command...
+{
+	# shellcheck disable=SC2016	# perl's variables
+	perl -e 'setpgrp(0, 0); @SIG{"INT", "QUIT"} = ("DEFAULT") x 2;
+		exec { $ARGV[0] } @ARGV; die "$ARGV[0]: $!\n"' "$@" &
+	group=$!
+	group_status=0
+	wait "$group" || group_status=$?
+	group_signal TERM	# what only waits
+	group=
+	return "$group_status"
+}
+
+group_signal()	# signal: some of them may be root's, by sudo
+{
+	# shellcheck disable=SC2016	# expanded inside
+	as_root sh -c 'kill -s "$1" -- "-$2"' sh "$1" "$group" 2>/dev/null
+}
+
+group_lives()	# whoever has ended and is not waited for does not count
+{
+	cat /proc/[0-9]*/stat 2>/dev/null | sed 's/^.*) //' |
+		awk -v group="$group" '$3 == group && $1 != "Z" {lives = 1} END {exit !lives}'
+}
+
+# Every script cleans up behind itself when it is told to end; then the servers
+# that are left, should one have been killed before it could.
+end_group()
+{
+	say "interrupted: stopping what runs"
+	group_signal TERM || true
+	wait "$group" 2>/dev/null || true
+	for _ in $(seq 150); do
+		group_lives || break
+		sleep 0.2
+	done
+	group_signal KILL || true
+	find "$scratch/tmp" -name postmaster.pid 2>/dev/null | while read -r file; do
+		as_root sh -c 'kill -s QUIT "$(head -1 "$1")"' sh "$file" 2>/dev/null || true
+	done
+}
 
 native=$(native_major)
 others=
@@ -192,8 +246,13 @@ cores=$(nproc)
 : "${JOBS:=$([ "$cores" -gt 1 ] && echo 2 || echo 1)}"
 say "$count jobs, $JOBS at a time; PostgreSQL $native here,$others in chroots; log: $scratch/jobs"
 TOP=$top ACCEL_CACHE=$ACCEL_CACHE export TOP ACCEL_CACHE
-find "$scratch/jobs" -mindepth 1 -maxdepth 1 | sort |
-	xargs -P "$JOBS" -n 1 sh "$scratch/one" || true
+export TMPDIR="$scratch/tmp"
+cat >"$scratch/all" <<'END'
+# a password that sudo has asked for is good for some minutes only
+[ "$(id -u)" = 0 ] || while sleep 60; do sudo -n -v; done >/dev/null 2>&1 &
+find "$1/jobs" -mindepth 1 -maxdepth 1 | sort | xargs -r -P "$2" -n 1 sh "$1/one"
+END
+in_group sh "$scratch/all" "$scratch" "$JOBS" || true
 
 #
 # The report
@@ -259,7 +318,7 @@ sort -u "$scratch/skips" | cut -c1-150 | sed 's/^/  /'
 
 say
 if [ "$failed" != 0 ]; then
-	KEEP=1
+	keep_logs=1
 	for dir in "$scratch"/jobs/*; do
 		[ "$(column "$dir" status)" = 0 ] ||
 			say "failed: $(column "$dir" part) $(column "$dir" where) $(column "$dir" what): $dir/log"

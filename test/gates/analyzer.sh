@@ -6,6 +6,7 @@ cd "$(dirname "$0")/../.."
 headers=$("$pg_config" --includedir-server)
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+trap 'exit 130' INT TERM HUP
 files=0
 for file in src/*.c src/*/*.c; do
 	gcc -std=gnu11 -D_GNU_SOURCE -O2 -fanalyzer -Isrc -isystem "$headers" -c "$file" -o /dev/null 2>>"$log" ||

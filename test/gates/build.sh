@@ -7,6 +7,7 @@ pg_config=${1:-pg_config}
 top=$(cd "$(dirname "$0")/../.." && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM HUP
 failed=0
 
 # attempt NAME MAKE_ARGUMENT...

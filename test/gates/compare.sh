@@ -5,6 +5,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 command -v python3 >/dev/null || { echo "check-compare: skipped, no python3"; exit 0; }
 work=$(mktemp -d "${TMPDIR:-/tmp}/compare.XXXXXX")
 trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM HUP
 failed=0
 
 results()	# VALUES...: five runs of one case, and a kernel's triple

@@ -13,6 +13,7 @@ if [ "$(uname -m)" != x86_64 ] || ! grep -qw sse4_2 /proc/cpuinfo; then
 fi
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM HUP
 (cd "$top" && tar cf - --exclude='*.o' --exclude='*.bc' --exclude='*.so' --exclude=build \
 	Makefile crc32c_accel.control sql src expected test) | (cd "$scratch" && tar xf -)
 

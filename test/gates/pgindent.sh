@@ -15,6 +15,7 @@ cd "$top"
 need_chroot 18
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM HUP
 
 # shellcheck disable=SC2016	# expanded in the chroot
 in_chroot "$ACCEL_CACHE/pg18" "$top" '

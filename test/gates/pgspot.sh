@@ -9,6 +9,7 @@ set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM HUP
 pgspot=$(command -v pgspot || true)
 if [ -z "$pgspot" ]; then
 	python3 -m venv "$scratch/venv"

@@ -16,6 +16,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 major=15
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM HUP
 chmod 755 "$scratch"
 passed=0 failed=0
 

@@ -16,6 +16,7 @@ if [ "$(uname -m)" != x86_64 ]; then
 fi
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM HUP
 
 # A Linux kernel from the package archive, unpacked, not installed.
 vmlinuz=$ACCEL_CACHE/vmlinuz

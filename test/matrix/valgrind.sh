@@ -21,6 +21,7 @@ command -v valgrind >/dev/null || die "no valgrind"
 pg_config=${PG_CONFIG:-$(pg_config_of "$(native_major)")}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM HUP
 chmod 755 "$scratch"
 passed=0 failed=0
 

@@ -22,6 +22,7 @@ cleanup()
 	rm -rf "$scratch"
 }
 trap cleanup EXIT
+trap 'exit 130' INT TERM HUP
 chmod 755 "$scratch"
 
 # A cluster with segments of 1 MB under some load, then killed.

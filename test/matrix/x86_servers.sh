@@ -21,6 +21,7 @@ qemu=$(command -v qemu-x86_64-static || command -v qemu-x86_64) ||
 pg_config=${PG_CONFIG:-$(pg_config_of "$(native_major)")}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM HUP
 chmod 755 "$scratch"
 passed=0 failed=0
 
