@@ -131,6 +131,21 @@ walk_source(SegmentScan *seg, uint64 offset, uint64 end, bool digest)
 
 /* ---- neighbours ---- */
 
+/* Where log of two clusters came together, neither goes on in the other. */
+static bool
+is_of_same_system(const SegmentScan *seg, FileScan *file)
+{
+	uint8		header[WAL_PAGE_LONG];
+	WalIdentity id;
+
+	if (file_scan_read(file, header, sizeof(header), 0) != sizeof(header))
+		return false;
+	wal_identify(&id, header, sizeof(header), file->size, seg->id.page_size,
+				 seg->id.segment_size);
+	return id.system == seg->id.system || id.system == 0 ||
+		seg->id.system == 0;
+}
+
 static bool
 open_neighbour(SegmentScan *seg, uint64 segno, TimeLineID timeline,
 			   FileScan *file)
@@ -140,7 +155,8 @@ open_neighbour(SegmentScan *seg, uint64 segno, TimeLineID timeline,
 
 	wal_format_name(name, timeline, segno, seg->id.segment_size);
 	result = file_scan_open(file, psprintf("%s/%s", seg->scan->directory, name));
-	if (result == FILE_SCAN_OK && file->size == seg->id.segment_size)
+	if (result == FILE_SCAN_OK && file->size == seg->id.segment_size &&
+		is_of_same_system(seg, file))
 		return true;
 	if (result == FILE_SCAN_OK)
 		file_scan_close(file);

@@ -187,6 +187,17 @@ is( sql("SELECT count(*) FILTER (WHERE status = 'foreign_system') > 0, max(error
 	't|1', 'segments of 64 MB read by a server with 1 MB');
 $stranger->stop;
 
+# log of two clusters under the names of one: neither is measured by the other
+my $mixed = PostgreSQL::Test::Utils::tempdir();
+copy("$dir/$_", "$mixed/$_") foreach @names;
+my ($guest) = grep { sql("SELECT head_bytes FROM verify_wal_segment(pg_read_binary_file('$dir/$names[$_]'), '$names[$_]')") > 100 } 1 .. $#names - 1;
+flip("$mixed/$names[$guest]", 25);	# system
+flip("$mixed/$names[$guest]", 100); # the record that goes on from the segment before
+is( sql("SELECT string_agg(segment || ' ' || status || ' ' || errors, ', ') FROM verify_wal_directory('$mixed') WHERE status NOT LIKE 'ok%'"),
+	"$names[$guest] foreign_system 1", 'log of two clusters: each by itself');
+is(sql("SELECT tail_bytes > 0 FROM verify_wal_segment('$names[$guest - 1]', '$mixed')"),
+	't', 'log of two clusters: what goes over the border is not verified');
+
 # --- single flipped bits --------------------------------------------------------
 
 # A flip in the first segment's head or the last one's end has no neighbour that
