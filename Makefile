@@ -5,25 +5,31 @@ MODULE_big = crc32c_accel
 EXTENSION = crc32c_accel
 PGFILEDESC = "crc32c_accel - checksums at hardware speed, online verification"
 
-ifdef VPATH_SRC
-srcroot = $(VPATH_SRC)/
-endif
+# Elsewhere than here (make -f .../Makefile), the folder of this file.
+srcroot := $(filter-out ./,$(dir $(firstword $(MAKEFILE_LIST))))
 
-DATA = $(wildcard $(srcroot)sql/*--*.sql)
-SOURCES = $(sort $(wildcard $(srcroot)src/*.c $(srcroot)src/*/*.c))
+here = $(sort $(patsubst $(srcroot)%,%,$(wildcard $(addprefix $(srcroot),$(1)))))
+DATA = $(call here,sql/*--*.sql)
+SOURCES = $(call here,src/*.c src/*/*.c)
 all_headers = $(wildcard $(srcroot)src/*.h $(srcroot)src/*/*.h \
 	$(srcroot)src/*/*.def)
 OBJS = $(SOURCES:.c=.o)
 
 # The pg_regress scripts are those of sql/ that are no install scripts.
-REGRESS = $(sort $(basename $(notdir $(filter-out $(DATA), \
-	$(wildcard $(srcroot)sql/*.sql)))))
+REGRESS = $(basename $(notdir $(filter-out $(DATA),$(call here,sql/*.sql))))
 
 PG_CPPFLAGS = -I$(or $(srcroot),./)src
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
+ifeq ($(PGXS),)
+$(error "$(PG_CONFIG)" is no pg_config: set PG_CONFIG to that of your server)
+endif
 include $(PGXS)
+
+ifneq ($(srcroot),)
+$(shell mkdir -p $(dir $(OBJS)))
+endif
 
 # PGXS tracks no headers: every object and every bitcode file depends on all of
 # them (the whole build takes seconds).

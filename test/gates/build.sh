@@ -1,7 +1,8 @@
 #!/bin/sh
 # build.sh PG_CONFIG: builds in scratch copies with gcc and clang, with and
 # without bitcode, with assertions of our own, every warning an error; then
-# layers, exported symbols and generated constants.
+# layers, exported symbols and generated constants; and a build in another folder
+# than that of the sources, installed below DESTDIR.
 set -eu
 pg_config=${1:-pg_config}
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -10,15 +11,20 @@ trap 'rm -rf "$scratch"' EXIT
 trap 'exit 130' INT TERM HUP
 failed=0
 
+fresh_tree()
+{
+	rm -rf "$scratch/tree"
+	mkdir "$scratch/tree"
+	(cd "$top" && tar cf - --exclude='*.o' --exclude='*.bc' --exclude='*.so' \
+		Makefile crc32c_accel.control sql src test) | (cd "$scratch/tree" && tar xf -)
+}
+
 # attempt NAME MAKE_ARGUMENT...
 attempt()
 {
 	name=$1
 	shift
-	rm -rf "$scratch/tree"
-	mkdir "$scratch/tree"
-	(cd "$top" && tar cf - --exclude='*.o' --exclude='*.bc' --exclude='*.so' \
-		Makefile crc32c_accel.control sql src test) | (cd "$scratch/tree" && tar xf -)
+	fresh_tree
 	if make -s -C "$scratch/tree" -j"$(nproc)" PG_CONFIG="$pg_config" "$@" \
 		>"$scratch/log" 2>&1 && ! grep -q 'warning:' "$scratch/log"; then
 		echo "build: $name: ok"
@@ -37,4 +43,20 @@ attempt "gcc -O0" CC=gcc COPT="-Werror -O0" with_llvm=no all
 attempt "clang" CC=clang COPT="$clang_flags" with_llvm=no all
 attempt "gcc, no bitcode" CC=gcc COPT=-Werror with_llvm=no all
 attempt "gcc, bitcode" CC=gcc COPT=-Werror with_llvm=yes all check-layers check-symbols check-generated
+
+fresh_tree
+mkdir "$scratch/elsewhere"
+cd "$scratch/elsewhere"
+if make -s -j"$(nproc)" -f "$scratch/tree/Makefile" PG_CONFIG="$pg_config" CC=gcc COPT=-Werror with_llvm=no \
+	install DESTDIR="$scratch/a stage" >"$scratch/log" 2>&1 &&
+	[ "$(find "$scratch/a stage" -type f -name 'crc32c_accel*' | wc -l)" = 3 ] &&
+	sh "$top/test/gates/symbols.sh" "$(find "$scratch/a stage" -name '*.so')" >>"$scratch/log" 2>&1 &&
+	[ -z "$(find "$scratch/tree" -name '*.o')" ]; then
+	echo "build: in another folder: ok"
+else
+	cat "$scratch/log"
+	find "$scratch/a stage" -type f
+	echo "build: in another folder: FAILED"
+	failed=1
+fi
 [ "$failed" = 0 ]

@@ -14,7 +14,7 @@ SELECT drive_crc32c(3, 10000) = drive_crc32c(1, 10000) AS ok
 SELECT count(DISTINCT crc) = 2 AS ok FROM crc32c_bench('{100,0}', min_time => '1 ms', working_set => 100000)
 SELECT count(DISTINCT crc) = 1 AS ok FROM page_checksum_bench(pages => 9, min_time => '1 ms')
 SELECT NOT preloaded AND NOT accelerated AND server_kernel <> '' AS ok FROM crc32c_server()
-SELECT verified = blocks AND bad = 0 AND fork = 'main' AS ok FROM verify_relation_summary('clean', 'main')
+SELECT verified + new = blocks AND bad = 0 AND fork = 'main' AS ok FROM verify_relation_summary('clean', 'main')
 SELECT sum(bad) = 0 AND count(*) > 10 AS ok FROM verify_relation_summary('clean', include_toast => true, include_indexes => true, workers => 2, max_rate => 500)
 SELECT count(*) = 2 AND bool_or(blkno = 7 AND status = 'checksum_mismatch' AND stored_checksum <> computed_checksum) AND bool_or(blkno = 9 AND message <> '') AS ok FROM verify_relation_checksums('damaged', workers => 1)
 SELECT count(*) = 1 AS ok FROM verify_relation_checksums('damaged', 'main', 0, 8)
