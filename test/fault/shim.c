@@ -3,16 +3,17 @@
  *	  Makes the n-th system call on certain files fail, inside a real backend.
  *
  * Preloaded into the server (LD_PRELOAD), it stands before the C library's
- * open, read, pread, fstat, lseek and stat families.  The same file is a module with
+ * open, read, pread, pwrite, fstat, lseek and stat families.  The same file is a module with
  * two SQL functions, so a session arms its own process and nobody else's:
  *
  *	fault_arm(call text, fault text, nth integer, for_good boolean, pattern text)
  *	fault_fired() -> integer	how many calls failed since, then disarms
  *
- * call		open | read | fstat | lseek | stat
+ * call		open | read | write | fstat | lseek | stat
  * fault	eio | eintr | short (read only: half of the bytes) | emfile | enoent |
  *			pause (not failing: before the call, makes a file fault_paused in
- *			the data directory and waits for one called fault_go)
+ *			the data directory and waits for one called fault_go; a write has
+ *			written half of its bytes by then)
  * pattern	part of the path of the file (resolved through /proc/self/fd)
  *
  * With FAULT_READ_LOG in the server's environment every process appends a line
@@ -41,7 +42,8 @@ PG_MODULE_MAGIC;
 
 typedef enum FaultCall
 {
-	CALL_NONE, CALL_open, CALL_read, CALL_fstat, CALL_lseek, CALL_stat
+	CALL_NONE, CALL_open, CALL_read, CALL_write, CALL_fstat, CALL_lseek,
+	CALL_stat
 } FaultCall;
 
 static FaultCall armed_call;
@@ -75,7 +77,7 @@ fails_path(FaultCall call, const char *path)
 	if (matched < armed_nth || (matched > armed_nth && !armed_for_good))
 		return false;
 	fired++;
-	if (strcmp(armed_fault, "pause") == 0)
+	if (strcmp(armed_fault, "pause") == 0 && call != CALL_write)
 	{
 		pause_here();
 		return false;
@@ -263,6 +265,21 @@ ssize_t name(int fd, const struct iovec *iov, int len, off_t offset) \
 	READ_BODY(next(fd, iov, 1, offset), next(fd, iov, len, offset)); \
 }
 
+/* Torn: half of it is there, and after the pause all of it. */
+#define DEFINE_PWRITE(name) \
+ssize_t name(int fd, const void *buf, size_t len, off_t offset); \
+ssize_t name(int fd, const void *buf, size_t len, off_t offset) \
+{ \
+	NEXT(ssize_t, name, (int, const void *, size_t, off_t)); \
+	if (fails_fd(CALL_write, fd)) \
+	{ \
+		FAIL_IF(strcmp(armed_fault, "pause") != 0 || \
+				next(fd, buf, len / 2, offset) < 0); \
+		pause_here(); \
+	} \
+	return next(fd, buf, len, offset); \
+}
+
 #define DEFINE_FSTAT(name, type) \
 int name(int fd, struct type *st); \
 int name(int fd, struct type *st) \
@@ -300,6 +317,8 @@ int name(const char *path, struct type *st) \
 #undef pread64
 #undef preadv
 #undef preadv64
+#undef pwrite
+#undef pwrite64
 #undef fstat
 #undef fstat64
 #undef lseek
@@ -318,6 +337,8 @@ DEFINE_PREAD_CHK(__pread_chk)
 DEFINE_PREAD_CHK(__pread64_chk)
 DEFINE_PREADV(preadv)
 DEFINE_PREADV(preadv64)
+DEFINE_PWRITE(pwrite)
+DEFINE_PWRITE(pwrite64)
 DEFINE_FSTAT(fstat, stat)
 DEFINE_FSTAT(fstat64, stat64)
 DEFINE_LSEEK(lseek)
@@ -339,6 +360,7 @@ fault_arm(PG_FUNCTION_ARGS)
 	fired = 0;
 	armed_call = strcmp(call, "open") == 0 ? CALL_open :
 		strcmp(call, "read") == 0 ? CALL_read :
+		strcmp(call, "write") == 0 ? CALL_write :
 		strcmp(call, "fstat") == 0 ? CALL_fstat :
 		strcmp(call, "stat") == 0 ? CALL_stat : CALL_lseek;
 	PG_RETURN_VOID();

@@ -6,7 +6,6 @@
 use strict;
 use warnings;
 use Accel;
-use IPC::Run;
 use POSIX ();
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -22,33 +21,9 @@ $q->(qq{
 	CREATE FUNCTION fault_arm(cstring, cstring, int, bool, cstring) RETURNS void AS '$shim' LANGUAGE C;
 });
 
-# Runs a query in a session that stops before a call; does something meanwhile.
 sub meanwhile
 {
-	my ($call, $nth, $pattern, $query, $do) = @_;
-	my $data = $node->data_dir;
-	my ($out, $err) = ('', '');
-
-	unlink "$data/fault_paused", "$data/fault_go";
-	my $session = IPC::Run::start(
-		[ 'psql', '-XAtq', '-v', 'VERBOSITY=verbose', '-d', $node->connstr('postgres'),
-			'-c', "SELECT fault_arm('$call', 'pause', $nth, false, '$pattern')", '-c', $query ],
-		'<', \undef, '>', \$out, '2>', \$err);
-	for (my $i = 0; $i < 4000 && !-e "$data/fault_paused"; $i++)
-	{
-		usleep(5000);
-		$session->pump_nb;
-		last if !$session->pumpable;
-	}
-	my $paused = -e "$data/fault_paused";
-	$do->();
-	open my $go, '>', "$data/fault_go" or die $!;
-	close $go;
-	$session->finish;
-	unlink "$data/fault_paused", "$data/fault_go";
-	$out =~ s/^\n//;
-	chomp $out;
-	return ($paused ? $out : 'never stopped', $err);
+	return Accel::stopped_at($node, @_);
 }
 
 # crc32c_file: a file of three pieces

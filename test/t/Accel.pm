@@ -6,8 +6,10 @@ package Accel;
 
 use strict;
 use warnings;
+use IPC::Run ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Time::HiRes qw(usleep);
 
 # A cluster that finds the staged extension.  Options: checksums => 0 (default
 # 1), conf => text for postgresql.conf, extra => [initdb options],
@@ -47,6 +49,37 @@ sub fault_shim
 		'-fno-builtin', '-U_FORTIFY_SOURCE', "-I$headers", '-o', $shim,
 		'test/fault/shim.c', '-ldl');
 	return $shim;
+}
+
+# Runs a query (or several) in a session that stops before its nth call of a kind on files
+# whose path holds the pattern (a write: in the middle of it), and does something
+# meanwhile.  The node runs under the shim and has fault_arm().
+sub stopped_at
+{
+	my ($node, $call, $nth, $pattern, $query, $meanwhile) = @_;
+	my $data = $node->data_dir;
+	my ($out, $err) = ('', '');
+
+	unlink "$data/fault_paused", "$data/fault_go";
+	my $session = IPC::Run::start(
+		[ 'psql', '-XAtq', '-v', 'VERBOSITY=verbose', '-d', $node->connstr('postgres'),
+			map { ('-c', $_) } "SELECT fault_arm('$call', 'pause', $nth, false, '$pattern')",
+			ref $query ? @$query : $query ],
+		'<', \undef, '>', \$out, '2>', \$err);
+	for (my $i = 0; $i < 4000 && !-e "$data/fault_paused"; $i++)
+	{
+		usleep(5000);
+		$session->pump_nb;
+		last if !$session->pumpable;
+	}
+	my $paused = -e "$data/fault_paused";
+	$meanwhile->();
+	append_to_file("$data/fault_go", '');
+	$session->finish;
+	unlink "$data/fault_paused", "$data/fault_go";
+	$out =~ s/^\n//;
+	chomp $out;
+	return ($paused ? $out : 'never stopped', $err);
 }
 
 # Starts a server with a library preloaded by the loader.
