@@ -143,7 +143,7 @@ is_better(const ChecksumKernel *kernel)
 {
 	if (server.own_name == NULL || (kernel->needs & CHECKSUM_POLICY_REFERENCE))
 		return false;
-	for (int i = 0; i < lengthof(server_functions); i++)
+	for (int i = 0; i < (int) lengthof(server_functions); i++)
 	{
 		const ServerFunction *function = &server_functions[i];
 

@@ -8,7 +8,7 @@
 #   wal       the part of src/verify that includes no header of a server
 #   verify    src/verify/*.c, compiled as front-end code
 #   server    the headers of a PostgreSQL server (PG_CONFIG), else skipped
-#   pgport    libpgcommon and libpgport of that server
+#   pgport    libpgcommon and libpgport of that server (and its headers)
 #   native    not under emulators
 #   liars     the program defines __wrap_NAME in the place of every kernel that
 #             needs a feature of the CPU, and of crc32c_combine_pclmul
