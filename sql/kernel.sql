@@ -25,6 +25,7 @@ SET crc32c_accel.kernel = 'slicing8';
 SELECT crc32c_kernel(), crc32c_accel('123456789'), crc32('123456789');
 SELECT kernel, reason FROM checksum_kernels()
 WHERE algorithm = 'crc32c' AND arch = 'any' ORDER BY kernel;
+SELECT kernel FROM checksum_kernels() WHERE algorithm = 'crc32' AND selected;
 SET crc32c_accel.kernel = 'bitwise';
 SELECT crc32c_kernel(), crc32c_accel('123456789');
 SET crc32c_accel.page_kernel = 'portable';

@@ -30,6 +30,7 @@ SELECT status, stored_checksum = :sum AS stored, computed_checksum = :sum AS com
 FROM verify_page(:'sealed', 7);
 SELECT status, stored_checksum = :sum, computed_checksum = :sum
 FROM verify_page(:'sealed', 8);
+SELECT blkno, status FROM (VALUES (7 + 131072), (4294967294)) AS b (blkno), verify_page(:'sealed', blkno);
 SELECT crc32c = crc32c_accel(:'sealed'::bytea) FROM verify_page(:'sealed', 7);
 
 -- Each rule in its turn.

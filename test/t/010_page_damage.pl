@@ -27,11 +27,12 @@ SELECT nextval('s');
 CREATE MATERIALIZED VIEW mv AS SELECT g FROM t;
 CREATE UNLOGGED TABLE u (g) AS SELECT generate_series(1, 5000);
 CREATE INDEX u_idx ON u (g);
+CREATE INDEX u_two ON u (g);
 DELETE FROM t WHERE g % 50 = 0;
 VACUUM t, other;
 -- one for each kind of damage to sizes and segments
 SELECT format('CREATE TABLE size%s AS SELECT g FROM generate_series(1, 2000) g', g)
-FROM generate_series(1, 12) g \gexec
+FROM generate_series(1, 14) g \gexec
 CHECKPOINT;
 SQL
 
@@ -90,6 +91,10 @@ my @pages = (
 	[ 'sequence', 's', 'main', 0, flip(8180, 2), 'checksum_mismatch' ],
 	[ 'materialized view', 'mv', 'main', 4, flip(8180, 2), 'checksum_mismatch' ],
 	[ 'unlogged', 'u', 'main', 4, flip(8180, 2), 'checksum_mismatch' ],
+	[ 'unlogged, an LSN of its own counting', 'u', 'main', 6,
+		resealed(sub { substr($_[0], 0, 8) = pack('VV', 0x7000, 0); $_[0] }), undef ],
+	[ 'init fork, LSN of the future', 'u_two', 'init', 0,
+		resealed(sub { substr($_[0], 0, 8) = pack('VV', 0x7000, 0); $_[0] }), 'lsn_in_future' ],
 	[ 'init fork of an unlogged index', 'u_idx', 'init', 0, flip(40, 2), 'checksum_mismatch' ],
 	[ 'mapped catalog', 'pg_class_tblspc_relfilenode_index', 'main', 1, flip(8000, 2),
 		'checksum_mismatch' ],
@@ -99,6 +104,7 @@ my @pages = (
 # [title, mutilate(sub of a path), findings as [block, segment, offset, status],
 # first block, last block].  Segments of 1 GB are holes here: new pages.
 my $end = $size_blocks * BLCKSZ;
+my $second_segment;
 my @sizes = (
 	[ 'a partial block at the end', sub { truncate $_[0], $end - 5000 },
 		[ [ $size_blocks - 1, 0, $end - BLCKSZ, 'partial_block' ] ] ],
@@ -115,6 +121,13 @@ my @sizes = (
 			put("$_[0].2", BLCKSZ, donor('other')) },
 		[ [ SEGMENT, 1, '', 'missing_segment' ],
 			[ 2 * SEGMENT + 1, 2, BLCKSZ, 'checksum_mismatch' ] ], SEGMENT - 100 ],
+	[ 'block 2 in the place of block 2 of the second segment',
+		sub { make($_[0], SEGMENT * BLCKSZ); make("$_[0].1", 4 * BLCKSZ); put("$_[0].1", 2 * BLCKSZ, donor('other')) },
+		[ [ SEGMENT + 2, 1, 2 * BLCKSZ, 'checksum_mismatch' ] ], SEGMENT - 100 ],
+	[ 'the right page there',
+		sub { make($_[0], SEGMENT * BLCKSZ); make("$_[0].1", 4 * BLCKSZ);
+			put("$_[0].1", 2 * BLCKSZ, $second_segment //= resealed(sub { $_[0] })->(donor('other'), SEGMENT + 2)) },
+		[], SEGMENT - 100 ],
 	[ 'a short middle segment',
 		sub { make($_[0], SEGMENT * BLCKSZ); make("$_[0].1", 3 * BLCKSZ + 5); make("$_[0].2", BLCKSZ) },
 		[ [ SEGMENT + 3, 1, 3 * BLCKSZ, 'short_segment' ] ], SEGMENT - 100, SEGMENT + 100 ],
@@ -388,8 +401,8 @@ sub damage_offline
 		my $got = delete $got{ 'size' . ($i + 1) };
 		is(join("\n", @$got), expected_sizes($i), "$name, offline: $sizes[$i][0]");
 	}
-	my $rest = $node == $primary ? '' : 'u_idx|main||||not_verifiable';
-	is(join("\n", map { @$_ } values %got), $rest, "$name, offline: and nothing else");
+	my $rest = $node == $primary ? '' : "u_idx|main||||not_verifiable\nu_two|main||||not_verifiable";
+	is(join("\n", sort map { @$_ } values %got), $rest, "$name, offline: and nothing else");
 	$node->stop;
 	repair_page($node, $_) foreach @cases;
 	repair_sizes($node, $_) foreach 0 .. $#sizes;
@@ -409,7 +422,7 @@ sub intact
 {
 	my ($node) = @_;
 	my $name = $node->name;
-	my $of_all = "WHERE c.relkind IN ('r', 'i', 'S', 't', 'm') AND c.relname NOT IN ('u', 'u_idx')";
+	my $of_all = "WHERE c.relkind IN ('r', 'i', 'S', 't', 'm') AND c.relname NOT IN ('u', 'u_idx', 'u_two')";
 
 	is(all_findings($node), '', "$name: intact relations give no finding");
 	is( $node->safe_psql('postgres',

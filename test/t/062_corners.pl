@@ -52,10 +52,14 @@ refused("SET ROLE reader;\nSELECT crc32c_file('pg_tblspc/1/x');", '58P01', 'a ta
 # --- relations ----------------------------------------------------------------
 
 my $tuples = q{SELECT string_agg(DISTINCT status || ' ' || coalesce(buffer_state, ''), ', ') FROM verify_relation_checksums('t')};
-is(sql(q{SELECT count(*) FROM relation_page_crcs('t', NULL) a JOIN relation_page_crcs('t') b USING (blkno, lsn, crc32c)}),
-	sql(q{SELECT count(*) FROM relation_page_crcs('t', 'main')}), 'no fork named is the main one');
-is(sql(q{SELECT verified, bad FROM verify_relation_summary('t', 'main', workers => 4)}),
-	sql(q{SELECT verified, bad FROM verify_relation_summary('t', 'main')}), 'no worker to be had: pages');
+sql(q{CREATE TABLE forked WITH (fillfactor = 10) AS SELECT i, repeat('x', 1000) AS x FROM generate_series(1, 1200) i});
+sql('VACUUM forked');
+sql('CHECKPOINT');
+is(sql(q{SELECT count(*), crc32c_agg(p::text::bytea ORDER BY blkno) FROM relation_page_crcs('forked', NULL) p}),
+	sql(q{SELECT count(*), crc32c_agg(p::text::bytea ORDER BY blkno) FROM relation_page_crcs('forked', 'main') p}),
+	'no fork named is the main one, of three');
+is(sql(q{SELECT blocks > 1024, verified, bad FROM verify_relation_summary('forked', 'main', workers => 4)}),
+	sql(q{SELECT true, verified, bad FROM verify_relation_summary('forked', 'main')}), 'no worker to be had: pages');
 is(sql(q{SELECT count(*), sum(errors) FROM verify_wal_directory(workers => 4) WHERE status NOT IN ('recycled', 'unused')}),
 	sql(q{SELECT count(*), sum(errors) FROM verify_wal_directory() WHERE status NOT IN ('recycled', 'unused')}),
 	'no worker to be had: WAL');
@@ -175,7 +179,7 @@ _PG_init(void)
 C
 SKIP:
 {
-	skip "the server has no pointer", 5
+	skip "the server has no pointer", 6
 	  if system("cc -O1 -shared -fPIC -I$headers -o $other.so $other.c") != 0
 	  || sql('SELECT swappable FROM crc32c_server()') ne 't';
 	$node->append_conf('postgresql.conf', "crc32c_accel.accelerate_server = on\n");
@@ -195,6 +199,7 @@ SKIP:
 	$node->restart;
 	is(sql($server), "f|t|another library has replaced the server's CRC-32C function", 'a library that came before us');
 	is(sql('SELECT count(*) FROM checksum_progress'), '0', 'shared memory beside that of another library');
+	is(sql('CREATE EXTENSION pg_stat_statements; SELECT count(*) > 0 FROM pg_stat_statements'), 't', 'which has its own');
 	is(sql(q{SELECT sum(errors) FROM verify_wal_directory() WHERE status NOT IN ('recycled', 'unused')}), '0', 'what was written is right');
 }
 $node->stop;
