@@ -420,7 +420,8 @@ scan_extents(const ForkScan *fork, const SegmentMap *map,
 				scan_blocks(sink, fork, extent.first, extent.end, summary);
 		}
 		if (segment_map_status(map, i) != PAGE_OK &&
-			end >= options->first && end < options->end)
+			end >= options->first &&
+			(end < options->end || options->end == InvalidBlockNumber))
 			report_segment(fork, map, i, sink, summary);
 		first = end;
 	}

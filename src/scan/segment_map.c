@@ -36,6 +36,7 @@
 #define SUSPICION_PAUSE_US	20000L
 
 static void sample(SegmentMap *map, const ForkScan *fork);
+static int64 segment_room(BlockNumber i);
 static int64 segment_size(const ForkScan *fork, BlockNumber segment);
 static BlockNumber segments_end(const ForkScan *fork, const SegmentMap *map);
 static BlockNumber segments_end_in_directory(const ForkScan *fork);
@@ -90,7 +91,18 @@ segment_map_blocks(const SegmentMap *map, BlockNumber i)
 {
 	int64		bytes = map->bytes[i];
 
-	return bytes <= 0 ? 0 : (BlockNumber) (Min(bytes, SEGMENT_BYTES) / BLCKSZ);
+	return bytes <= 0 ? 0 :
+		(BlockNumber) (Min(bytes, segment_room(i)) / BLCKSZ);
+}
+
+/* The last segment that block numbers reach ends a block early. */
+static int64
+segment_room(BlockNumber i)
+{
+	uint64		first = (uint64) i * RELSEG_SIZE;
+
+	return Min((int64) (MaxBlockNumber + UINT64CONST(1) - first) * BLCKSZ,
+			   SEGMENT_BYTES);
 }
 
 PageStatus
@@ -107,7 +119,7 @@ segment_map_status(const SegmentMap *map, BlockNumber i)
 		return PAGE_MISSING_SEGMENT;
 	if (bytes < SEGMENT_BYTES && !last)
 		return PAGE_SHORT_SEGMENT;
-	if (bytes % BLCKSZ != 0 || bytes > SEGMENT_BYTES)
+	if (bytes % BLCKSZ != 0 || bytes > segment_room(i))
 		return PAGE_PARTIAL_BLOCK;
 	return PAGE_OK;
 }
@@ -137,7 +149,7 @@ segment_map_explain(const SegmentMap *map, BlockNumber i, char *dst,
 					 i, bytes, SEGMENT_BYTES);
 			break;
 		case PAGE_PARTIAL_BLOCK:
-			snprintf(dst, size, bytes > SEGMENT_BYTES ?
+			snprintf(dst, size, bytes > segment_room(i) ?
 					 "segment %u has " INT64_FORMAT " bytes, more than a segment can have" :
 					 "segment %u has " INT64_FORMAT " bytes, no multiple of the block size",
 					 i, bytes);
