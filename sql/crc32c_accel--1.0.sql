@@ -299,7 +299,7 @@ CREATE TABLE checksum_findings (
 CREATE INDEX checksum_findings_run ON checksum_findings (run);
 COMMENT ON TABLE checksum_findings IS 'what verify_database_checksums has found; columns as of verify_relation_checksums';
 COMMENT ON COLUMN checksum_findings.run IS 'the run';
-COMMENT ON COLUMN checksum_findings.relation IS 'the relation';
+COMMENT ON COLUMN checksum_findings.relation IS 'the relation; NULL: the cluster, whose data checksums are disabled';
 COMMENT ON COLUMN checksum_findings.fork IS 'its fork; NULL: the relation as a whole';
 COMMENT ON COLUMN checksum_findings.blkno IS 'the block, counted over all segments';
 COMMENT ON COLUMN checksum_findings.path IS 'the file, relative to the data directory';

@@ -88,7 +88,9 @@ static bool ends_run(int sqlerrcode);
 static void note_closed(DatabaseRun *run, const ErrorData *error);
 static void note_finding(ScanSink *sink, const PageFinding *finding);
 static void warn_finding(DatabaseRun *run, const PageFinding *finding);
+static void keep_finding(DatabaseRun *run, const PageFinding *finding);
 static void note_fork(ScanSink *sink, const ForkSummary *summary);
+static void note_checksums_off(DatabaseRun *run);
 static void report_failures(DatabaseRun *run);
 static void start_record(DatabaseRun *run);
 static void tidy_runs(DatabaseRun *run);
@@ -412,18 +414,47 @@ note_fork(ScanSink *sink, const ForkSummary *summary)
 	run->relation_blocks += summary->blocks;
 	run->relation_bytes += summary->bytes;
 	if (summary->unverifiable > 0 && !run->warned_checksums)
-	{
-		run->warned_checksums = true;
-		ereport(WARNING,
-				(errmsg("data checksums are disabled in this cluster"),
-				 errdetail("Only page headers and segments are verified.")));
-	}
+		note_checksums_off(run);
+}
+
+/*
+ * Once a run, and of no relation.  Recorded as well: a run without findings
+ * would later be taken for a clean one.
+ */
+static void
+note_checksums_off(DatabaseRun *run)
+{
+	PageFinding finding;
+
+	run->warned_checksums = true;
+	page_finding_init(&finding, InvalidOid, InvalidForkNumber,
+					  PAGE_NOT_VERIFIABLE);
+	strlcpy(finding.message,
+			"data checksums are disabled: only page headers and segments were verified",
+			sizeof(finding.message));
+	keep_finding(run, &finding);
+	run->findings++;
+	ereport(WARNING,
+			(errmsg("data checksums are disabled in this cluster"),
+			 errdetail("Only page headers and segments are verified.")));
 }
 
 static void
 note_finding(ScanSink *sink, const PageFinding *finding)
 {
 	DatabaseRun *run = (DatabaseRun *) sink;
+
+	keep_finding(run, finding);
+	run->relation_findings++;
+	if (finding->status == PAGE_CHECKSUM_MISMATCH)
+		run->failures++;
+	warn_finding(run, finding);
+}
+
+/* Up to the relation's end, when it is recorded. */
+static void
+keep_finding(DatabaseRun *run, const PageFinding *finding)
+{
 	bytea	   *copy = palloc(VARHDRSZ + sizeof(*finding));
 	Datum		value = PointerGetDatum(copy);
 	bool		null = false;
@@ -434,10 +465,6 @@ note_finding(ScanSink *sink, const PageFinding *finding)
 		tuplestore_putvalues(run->store, run->store_desc, &value, &null);
 	pfree(copy);
 	progress_finding();
-	run->relation_findings++;
-	if (finding->status == PAGE_CHECKSUM_MISMATCH)
-		run->failures++;
-	warn_finding(run, finding);
 }
 
 static void

@@ -214,6 +214,7 @@ accel_finding_values(const PageFinding *finding, Datum *values, bool *nulls)
 	const char *buffer_state = block_buffer_state_name(finding->buffer_state);
 
 	values[0] = ObjectIdGetDatum(finding->relid);
+	nulls[0] = !OidIsValid(finding->relid);
 	values[1] = fork_name(finding->fork, &nulls[1]);
 	values[2] = Int64GetDatum(finding->blkno);
 	nulls[2] = finding->blkno < 0;

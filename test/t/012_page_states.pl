@@ -168,6 +168,11 @@ my ($rows, $warning);
 $off->psql('postgres', "SELECT * FROM verify_relation_checksums('t')", stdout => \$rows, stderr => \$warning);
 is($rows, '', 'checksums off: no finding in healthy headers');
 like($warning, qr/WARNING:  data checksums are disabled/, 'checksums off: said so');
+$off->psql('postgres', 'CALL verify_database_checksums(include_catalogs => false)', stderr => \$warning);
+is(scalar(() = $warning =~ /WARNING:  data checksums are disabled/g), 1, 'checksums off: a whole database, said once');
+is( $off->safe_psql('postgres', 'SELECT state, r.findings, relation IS NULL, status, message FROM checksum_runs r JOIN checksum_findings USING (run)'),
+	'completed|1|t|not_verifiable|data checksums are disabled: only page headers and segments were verified',
+	'checksums off: recorded, no run without findings');
 $path = main_path($off, 't');
 $off->restart;
 flip_bit($off, $path, 4 * BLCKSZ + 13, 7);	# pd_lower
