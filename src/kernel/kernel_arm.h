@@ -3,8 +3,9 @@
  *	  What gcc and clang call differently on arm64.
  *
  * Function attributes name extensions with a plus sign in gcc and without one
- * in clang before 16; clang's arm_acle.h and arm_neon.h hide intrinsics whose
- * extension the command line does not name, so its built-ins stand for them.
+ * in clang before 16; before that too, clang's arm_acle.h and arm_neon.h hide
+ * intrinsics whose extension the command line does not name, so its built-ins
+ * stand for them.
  */
 #ifndef KERNEL_ARM_H
 #define KERNEL_ARM_H
@@ -17,10 +18,14 @@
 #define TARGET_PMULL_EOR3		__attribute__((target("crc,aes,sha3")))
 #define arm_pmull(a, b)			__builtin_neon_vmull_p64((a)[0], (b)[0])
 #define arm_pmull_high(a, b)	__builtin_neon_vmull_p64((a)[1], (b)[1])
+#if __has_builtin(__builtin_neon_veor3q_v)	/* gone in clang 19 */
 #define arm_eor3(a, b, c) \
 	((uint64x2_t) __builtin_neon_veor3q_v((int8x16_t) (a), (int8x16_t) (b), \
 										  (int8x16_t) (c), NEON_UINT64X2))
 #define NEON_UINT64X2			51	/* clang's number of the result's type */
+#else
+#define arm_eor3(a, b, c)		veor3q_u64((a), (b), (c))
+#endif
 #define TARGET_CRC				__attribute__((target("crc")))
 #define arm_crc32c_u64(r, v)	__builtin_arm_crc32cd((r), (v))
 #define arm_crc32c_u32(r, v)	__builtin_arm_crc32cw((r), (v))
