@@ -10,6 +10,7 @@
 #include "utils/tuplestore.h"
 
 #include "func/func.h"
+#include "scan/parallel_scan.h"
 #include "scan/wal_parallel.h"
 
 #define RESULT_COLUMNS	17
@@ -164,15 +165,11 @@ SQL_FUNCTION(accel_verify_wal_range)
 
 SQL_FUNCTION(accel_verify_wal_directory)
 {
-	int32		workers = PG_ARGISNULL(3) ? 0 : PG_GETARG_INT32(3);
+	int			workers;
 	WalScan		scan;
 	WalList		list;
 
-	if (workers < 0 || workers > 1024)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("number of workers %d is out of range", workers),
-				 errdetail("It lies between 0 and 1024.")));
+	workers = parallel_scan_workers(PG_ARGISNULL(3) ? 0 : PG_GETARG_INT32(3));
 	InitMaterializedSRF(fcinfo, 0);
 	wal_scan_begin(&scan, text_or_null(fcinfo, 0));
 	wal_scan_list(&scan, text_or_null(fcinfo, 1), text_or_null(fcinfo, 2),

@@ -117,7 +117,7 @@ parallel_scan_workers(int workers)
 				 errmsg("number of workers %d is out of range", workers),
 				 errdetail("It lies between 0 and %d.",
 						   PARALLEL_SCAN_MAX_WORKERS)));
-	return workers;
+	return Min(workers, max_parallel_workers);
 }
 
 void

@@ -16,7 +16,10 @@
 /* The most workers that one scan may ask for. */
 #define PARALLEL_SCAN_MAX_WORKERS	1024
 
-/* Checks a number of workers: ERROR 22023. */
+/*
+ * Checks a number of workers: ERROR 22023.  Returns what of it the server may
+ * have at all: each that is asked for takes 64 kB of shared memory.
+ */
 extern int	parallel_scan_workers(int workers);
 
 /*
