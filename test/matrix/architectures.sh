@@ -13,7 +13,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 . "$top/test/lib.sh"
 # shellcheck source=test/matrix/lib.sh
 . "$top/test/matrix/lib.sh"
-major=15
+major=$(native_major)	# the cross compilers link with this release's libc
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 trap 'exit 130' INT TERM HUP
@@ -45,6 +45,7 @@ need_root()	# architecture
 	}
 	# shellcheck disable=SC2016	# expanded inside
 	as_root sh -c 'mkdir -p "$1/proc" "$1/dev" "$1/tmp" && chmod 1777 "$1/tmp" &&
+		for name in bin lib lib64; do [ -e "$1/$name" ] || ln -s "usr/$name" "$1/$name"; done &&
 		echo "tester:x:4711:4711::/tmp:/bin/sh" >"$1/etc/passwd" &&
 		echo "tester:x:4711:" >"$1/etc/group" && rm -rf "$2" && mv "$1" "$2"' sh "$root.new" "$root"
 }
@@ -54,7 +55,7 @@ cat >"$scratch/inside" <<'END'
 set -eu
 cd /tmp
 rm -rf accel-data
-bin=/usr/lib/postgresql/15/bin
+bin=$(echo /usr/lib/postgresql/*/bin)
 $bin/initdb -D /tmp/accel-data -k -N -A trust -U postgres -E UTF8 --no-locale --wal-segsize=1 >/tmp/initdb.log 2>&1 ||
 	{ cat /tmp/initdb.log; exit 1; }
 cat >>/tmp/accel-data/postgresql.conf <<END2
@@ -122,8 +123,14 @@ try()
 			root=$1 stage=$2 qemu=$3 model=$4 scratch=$5
 			mountpoint -q /proc/sys/fs/binfmt_misc || mount -t binfmt_misc none /proc/sys/fs/binfmt_misc || exit 77
 			if [ ! -e "/proc/sys/fs/binfmt_misc/qemu-$qemu" ]; then
-				update-binfmts --enable "qemu-$qemu" || exit 77
-				trap "update-binfmts --disable qemu-$qemu" EXIT
+				conf=/usr/lib/binfmt.d/qemu-$qemu.conf	# Debian 13: no more in binfmt-support
+				if [ -f "$conf" ]; then
+					cat "$conf" >/proc/sys/fs/binfmt_misc/register || exit 77
+					trap "echo -1 >/proc/sys/fs/binfmt_misc/qemu-$qemu" EXIT
+				else
+					update-binfmts --enable "qemu-$qemu" || exit 77
+					trap "update-binfmts --disable qemu-$qemu" EXIT
+				fi
 			fi
 			[ -e "/proc/sys/fs/binfmt_misc/qemu-$qemu" ] || exit 77
 			mount -t tmpfs tmpfs "$root/tmp" && chmod 1777 "$root/tmp" &&
