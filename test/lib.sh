@@ -47,22 +47,37 @@ need_root()	# what for
 	}
 }
 
-# Checks that servers can work below TMPDIR: the path of a socket has 107 bytes
-# at most, and started by root they run as another user.
+# Says why servers cannot work below a folder, or nothing: the path of a socket
+# has 107 bytes at most, and started by root they run as another user.
+tmpdir_fault()	# folder
+{
+	case $1 in
+		*[!A-Za-z0-9/_.,:@%+-]*) echo "holds a character that make does not take" ;;
+		/*)
+			if [ ! -d "$1" ] || [ ! -w "$1" ]; then
+				echo "is no folder that can be written to"
+			elif [ "${#1}" -gt 36 ]; then
+				echo "is too long for the sockets of servers below it (36 bytes at most)"
+			elif [ "$(id -u)" = 0 ] && ! setpriv --reuid="$ACCEL_TEST_USER" --clear-groups \
+				--regid="$(id -g "$ACCEL_TEST_USER")" test -x "$1"; then
+				echo "may not be entered by $ACCEL_TEST_USER, as whom servers run"
+			fi
+			;;
+		*) echo "is no absolute path" ;;
+	esac
+}
+
+# Sets TMPDIR to where servers can work.
 need_tmpdir()
 {
 	: "${TMPDIR:=/tmp}"
-	case $TMPDIR in
-		*[!A-Za-z0-9/_.,:@%+-]*) die "TMPDIR holds a character that make does not take: $TMPDIR" ;;
-		/*) ;;
-		*) die "TMPDIR is no absolute path: $TMPDIR" ;;
-	esac
-	[ -d "$TMPDIR" ] && [ -w "$TMPDIR" ] || die "TMPDIR is no folder that can be written to: $TMPDIR"
-	[ "${#TMPDIR}" -le 36 ] ||
-		die "TMPDIR is too long for the sockets of servers below it (36 bytes at most): $TMPDIR"
-	[ "$(id -u)" != 0 ] || setpriv --reuid="$ACCEL_TEST_USER" --clear-groups \
-		--regid="$(id -g "$ACCEL_TEST_USER")" test -x "$TMPDIR" ||
-		die "servers run as the user $ACCEL_TEST_USER, who may not enter TMPDIR: $TMPDIR"
+	tmpdir_said=$(tmpdir_fault "$TMPDIR")
+	if [ -n "$tmpdir_said" ]; then
+		say "TMPDIR ($TMPDIR) $tmpdir_said: /tmp it is"
+		TMPDIR=/tmp
+		tmpdir_said=$(tmpdir_fault /tmp)
+		[ -z "$tmpdir_said" ] || die "/tmp $tmpdir_said"
+	fi
 	export TMPDIR
 }
 
