@@ -297,6 +297,33 @@ test_flips(uint32_t step)
 			test_flip(s, at, (int) random_below(8));
 }
 
+/*
+ * What test_flips() meets by chance only: each page claims that a record before
+ * it was abandoned, and the last record reaches beyond the end of WAL.
+ */
+static void
+test_rare_flips(void)
+{
+	bool		big = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+	const MakerItem *last = NULL;
+
+	for (int i = 0; i < maker.nitems; i++)
+	{
+		const MakerItem *item = &maker.items[i];
+		uint64_t	at = item->start - maker.base;
+
+		if (item->kind == MAKER_HEADER)
+			test_flip((int) (at / SEGMENT), (uint32_t) (at % SEGMENT) + WAL_PAGE_INFO + big, 3);
+		else if (item->kind == MAKER_RECORD)
+			last = item;
+	}
+	if (last == NULL || last->start < maker.base + (uint64_t) last_segment() * SEGMENT)
+		return;
+	for (uint32_t bit = 8; bit < 24; bit++)
+		test_flip(last_segment(), (uint32_t) ((last->start - maker.base) % SEGMENT) +
+				  (big ? 3 - bit / 8 : bit / 8), (int) (bit % 8));
+}
+
 /* ---- lies: records whose CRC is right and whose header is not ---- */
 
 static void
@@ -622,6 +649,7 @@ main(int argc, char **argv)
 			;
 		test_intact();
 		test_flips(i == 0 && unit.scale == UNIT_FULL ? 1 : 12);
+		test_rare_flips();
 		test_lies();
 		test_formers();
 		test_ends(60);
