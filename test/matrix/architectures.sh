@@ -21,7 +21,7 @@ chmod 755 "$scratch"
 passed=0 failed=0
 
 # Unpacks the server and the headers of an architecture.
-need_root()	# architecture
+need_tree()	# architecture
 {
 	root=$ACCEL_CACHE/pg$major-$1
 	[ ! -f "$root/usr/include/postgresql/$major/server/c.h" ] || return 0
@@ -101,7 +101,7 @@ try()
 		failed=$((failed + 1))
 		return
 	fi
-	need_root "$arch" || { failed=$((failed + 1)); return; }
+	need_tree "$arch" || { failed=$((failed + 1)); return; }
 	stage=$scratch/$arch
 	mkdir -p "$stage/lib" "$stage/usr/share/postgresql/$major/extension"
 	"$triplet-gcc" -std=gnu11 -O2 -Wall -fPIC -shared -D_GNU_SOURCE -I"$top/src" \
