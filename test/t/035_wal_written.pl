@@ -7,11 +7,9 @@ use warnings;
 use Accel;
 use AccelWal;
 use File::Copy;
-use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(usleep);
 
 my $MB = 1024 * 1024;
 my $shim = Accel::fault_shim();
@@ -39,47 +37,18 @@ my $folder = PostgreSQL::Test::Utils::tempdir();
 my $whole = AccelWal::peek("$pg_wal/$names[0]", 0, $MB);
 my $front = 200_000;			# written so far
 
-sub put
-{
-	my ($path, $bytes) = @_;
-	open(my $file, '>:raw', $path) or die "$path: $!";
-	print $file $bytes;
-	close $file;
-	return;
-}
-
 # Runs a query that stops before the n-th read of a file; does something
 # meanwhile.
 sub meanwhile
 {
 	my ($nth, $pattern, $query, $do) = @_;
-	my $data = $node->data_dir;
-	my ($out, $err) = ('', '');
 
-	unlink "$data/fault_paused", "$data/fault_go";
-	my $session = IPC::Run::start(
-		[ 'psql', '-XAtq', '-d', $node->connstr('postgres'),
-			'-c', "SELECT fault_arm('read', 'pause', $nth, false, '$pattern')", '-c', $query ],
-		'<', \undef, '>', \$out, '2>', \$err);
-	for (my $i = 0; $i < 4000 && !-e "$data/fault_paused"; $i++)
-	{
-		usleep(5000);
-		$session->pump_nb;
-		last if !$session->pumpable;
-	}
-	my $paused = -e "$data/fault_paused";
-	$do->();
-	put("$data/fault_go", '');
-	$session->finish;
-	unlink "$data/fault_paused", "$data/fault_go";
-	$out =~ s/^\n//;
-	chomp $out;
-	return $paused ? "$out$err" : 'never stopped';
+	return join '', Accel::stopped_at($node, 'read', $nth, $pattern, $query, $do);
 }
 
 my $damaged = $whole;
 substr($damaged, 100_000, 1) ^= "\x10";
-put("$folder/$names[0].partial", $damaged);
+AccelWal::put("$folder/$names[0].partial", $damaged);
 my $place = sql("SELECT string_agg(file_offset || ' ' || status, ', ') FROM wal_findings('$names[0].partial', '$folder')");
 like($place, qr/^\d+ corrupt$/, 'one finding');
 unlink "$folder/$names[0].partial";
@@ -96,7 +65,7 @@ foreach my $case (
 	my ($title, $suffix, $bytes, $rest, $want, $findings) = @$case;
 	my $name = "$names[0]$suffix";
 	my $copied = $title =~ /copy/;
-	my $before = sub { put("$folder/$name", substr($bytes, 0, $copied ? 300_000 : $front) . $rest) };
+	my $before = sub { AccelWal::put("$folder/$name", substr($bytes, 0, $copied ? 300_000 : $front) . $rest) };
 	my $after = sub { AccelWal::poke("$folder/$name", $front, substr($bytes, $front)) };
 
 	$copied ? rmdir "$folder/archive_status" : mkdir "$folder/archive_status";
@@ -112,11 +81,11 @@ foreach my $case (
 # pg_receivewal creates a file, fills it with zeros, then writes to it
 foreach my $size (0, 1, 8191, 8192, 500_000)
 {
-	put("$folder/$names[0].partial", "\0" x $size);
+	AccelWal::put("$folder/$names[0].partial", "\0" x $size);
 	is(sql("SELECT status || ' ' || errors FROM verify_wal_segment('$names[0].partial', '$folder')"),
 		'unused 0', "a .partial file of $size bytes, all zero");
 }
-put("$folder/$names[0].partial", substr($whole, 0, 500_000));
+AccelWal::put("$folder/$names[0].partial", substr($whole, 0, 500_000));
 is(sql("SELECT status || ' ' || errors FROM verify_wal_segment('$names[0].partial', '$folder')"),
 	'size_mismatch 1', 'a .partial file that was truncated');
 unlink "$folder/$names[0].partial";

@@ -41,15 +41,6 @@ my $segments = q{SELECT string_agg(substr(w.segment, 7, 2) || '/' || substr(w.se
 my $whole = "$segments verify_wal_directory('%s') w WHERE w.status NOT LIKE 'ok%%'";
 my $range = "$segments verify_wal_range('$start', directory => '%s') w WHERE w.status NOT LIKE 'ok%%'";
 
-sub write_file
-{
-	my ($path, $text) = @_;
-	open(my $file, '>', $path) or die "$path: $!";
-	print $file $text;
-	close $file;
-	return;
-}
-
 # [title, what is done in a copy of pg_wal, query, expected]
 my $copies = PostgreSQL::Test::Utils::tempdir();
 my $number = 0;
@@ -82,7 +73,7 @@ foreach my $case (
 	[ 'nothing from the first named on', sub { }, "$segments verify_wal_directory('%s', '0000000B0000000200000000') w", '0B/0002000 missing' ],
 	[ 'named bounds on different timelines', sub { }, "$segments verify_wal_directory('%s', '000000020000000000000FFF', '000000030000000000000FFE') w", '03/0000FFE ok_switched' ],
 	[ 'other files', sub {
-			write_file($_, 'x') foreach ('something.histor', '00000001.history', 'zzzzzzzz.history',
+			AccelWal::put($_, 'x') foreach ('something.histor', '00000001.history', 'zzzzzzzz.history',
 				'000000020000000000000FFE.00000028.backup', 'README');
 			mkdir '00000013.history';
 			}, $whole, '' ],
@@ -95,17 +86,17 @@ foreach my $case (
 			mkdir '000000020000000000000FFE';
 			symlink('nowhere', '000000030000000000000FFE');
 			symlink('000000040000000000000FFF', '000000040000000000000FFF');
-			write_file('000000040000000100000000', '');
+			AccelWal::put('000000040000000100000000', '');
 			chmod 0, '000000040000000100000000';
 			}, $whole, '02/0000FFE not_verifiable, 03/0000FFE removed_during_scan, 04/0000FFF not_verifiable, 04/0001000 not_verifiable' ],
 	[ 'a history with comments', sub {
 			my $text = slurp_file('0000000B.history');
 			unlink '0000000B.history';
-			write_file('0000000B.history', "# comment\n\n$text\nend\n");
+			AccelWal::put('0000000B.history', "# comment\n\n$text\nend\n");
 			}, $range, '' ],
 	[ 'an unreadable history', sub { chmod 0, '0000000B.history' }, $range, join(', ', map { sprintf('0B/%07X missing', $_) } 0xFFC .. 0x1005) ],
-	[ 'an empty history', sub { unlink '0000000B.history'; write_file('0000000B.history', '') }, $range, join(', ', map { sprintf('0B/%07X missing', $_) } 0xFFC .. 0x1005) . ', 0B/0001006 corrupt' ],
-	[ 'a history that is none', sub { unlink '0000000B.history'; write_file('0000000B.history', "\0" x 100000) }, $range, join(', ', map { sprintf('0B/%07X missing', $_) } 0xFFC .. 0x1005) . ', 0B/0001006 corrupt' ],
+	[ 'an empty history', sub { unlink '0000000B.history'; AccelWal::put('0000000B.history', '') }, $range, join(', ', map { sprintf('0B/%07X missing', $_) } 0xFFC .. 0x1005) . ', 0B/0001006 corrupt' ],
+	[ 'a history that is none', sub { unlink '0000000B.history'; AccelWal::put('0000000B.history', "\0" x 100000) }, $range, join(', ', map { sprintf('0B/%07X missing', $_) } 0xFFC .. 0x1005) . ', 0B/0001006 corrupt' ],
 	[ 'no histories', sub { unlink glob('*.history') }, $whole, '01/0000FFD corrupt, 02/0000FFE corrupt, 03/0000FFF corrupt, 04/0001000 corrupt, 05/0001001 corrupt, 06/0001002 corrupt, 07/0001003 corrupt, 08/0001004 corrupt, 09/0001005 corrupt, 0A/0001006 corrupt' ],
 	[ 'an empty directory', sub { unlink glob('*') }, "SELECT count(*) FROM verify_wal_directory('%s')", '0' ],
 	[ 'an empty directory, a range', sub { unlink glob('*') }, $range, '01/0000FFC missing' ])

@@ -57,6 +57,16 @@ sub copy_files
 	return;
 }
 
+# Makes a file of these bytes.
+sub put
+{
+	my ($path, $bytes) = @_;
+	open(my $file, '>:raw', $path) or die "$path: $!";
+	print $file $bytes;
+	close $file;
+	return;
+}
+
 # Writes bytes into a file at an offset.
 sub poke
 {
