@@ -26,7 +26,7 @@ for script in "$top"/sql/*--*.sql; do
 	grep -q 'Unknown: 0' "$scratch/out" || { cat "$scratch/out"; failed=1; }
 	grep '^PS' "$scratch/out" | while read -r finding; do
 		object=$(echo "$finding" | sed -n 's/^PS01[67]: Unqualified [a-z]* [a-z]*: \([a-z0-9_]*\) at.*/\1/p')
-		[ -n "$object" ] && grep -qE "^CREATE (AGGREGATE|TABLE|VIEW|FUNCTION|PROCEDURE|SEQUENCE) $object\b" "$script" ||
+		[ -n "$object" ] && grep -qE "^CREATE (AGGREGATE|TABLE|VIEW|FUNCTION|PROCEDURE|SEQUENCE) (${object}|${object%_*_seq})\b" "$script" ||
 			echo "$finding"
 	done >"$scratch/findings"
 	if [ -s "$scratch/findings" ]; then

@@ -212,6 +212,14 @@ check_kernel(const ChecksumKernel *kernel)
 		  status.self_test);
 }
 
+/* A kernel that the lists do not know: tests of new rows begin elsewhere. */
+static bool
+is_listed(const char *word)
+{
+	return strstr(servers[0].better, word) != NULL ||
+		strstr(" slicing8 bitwise ", word) != NULL;
+}
+
 /* Taken exactly when better, given back, taken again by a change of kernels. */
 static void
 test_server(int number, const ChecksumKernel *kernel)
@@ -226,6 +234,11 @@ test_server(int number, const ChecksumKernel *kernel)
 		strcmp(kernel->arch, servers[number].arch) != 0)
 		return;
 	snprintf(word, sizeof(word), " %s ", kernel->name);
+	if (!is_listed(word))
+	{
+		skip("%s: no server is known to be slower", kernel->name);
+		return;
+	}
 	better = strstr(servers[number].better, word) != NULL;
 	unit.subject = kernel->name;
 	checksum_use(kernel);
