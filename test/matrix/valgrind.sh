@@ -59,6 +59,8 @@ CREATE TABLE damaged AS SELECT i, repeat('y', 300) FROM generate_series(1, 1000)
 CREATE TABLE short AS SELECT i, repeat('z', 300) FROM generate_series(1, 1000) i;
 SELECT lo_from_bytea(0, decode(repeat(md5('a'), 10000), 'hex'));
 VACUUM clean;
+SELECT pg_switch_wal();
+CREATE TABLE filler AS SELECT repeat('f', 500) FROM generate_series(1, 200);
 SELECT pg_walfile_name(pg_current_wal_lsn()) AS segment;
 SELECT pg_switch_wal();
 CREATE TABLE more AS SELECT i FROM generate_series(1, 10000) i;
