@@ -60,8 +60,9 @@ is(sql(q{SELECT count(*), crc32c_agg(p::text::bytea ORDER BY blkno) FROM relatio
 	'no fork named is the main one, of three');
 is(sql(q{SELECT blocks > 1024, verified, bad FROM verify_relation_summary('forked', 'main', workers => 4)}),
 	sql(q{SELECT true, verified, bad FROM verify_relation_summary('forked', 'main')}), 'no worker to be had: pages');
-is(sql(q{SELECT count(*), sum(errors) FROM verify_wal_directory(workers => 4) WHERE status NOT IN ('recycled', 'unused')}),
-	sql(q{SELECT count(*), sum(errors) FROM verify_wal_directory() WHERE status NOT IN ('recycled', 'unused')}),
+system_or_bail('cp', '-r', "$data/pg_wal", "$logs/wal");	# the server's own moves on
+is(sql(qq{SELECT count(*), sum(errors), sum(records) > 0 FROM verify_wal_directory('$logs/wal', workers => 4)}),
+	sql(qq{SELECT count(*), sum(errors), true FROM verify_wal_directory('$logs/wal')}),
 	'no worker to be had: WAL');
 sql(q{
 	CREATE FOREIGN DATA WRAPPER nothing;
