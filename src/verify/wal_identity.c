@@ -190,9 +190,11 @@ wal_identify(WalIdentity *id, const uint8_t *data, size_t len,
 	id->status = WAL_OK;
 	id->page_size = page_size;
 	id->segment_size = segment_size;
-	id->zero = len > 0 && wal_is_zero(data, len < page_size ? len : page_size);
 	if (len < WAL_PAGE_LONG)
+	{
+		id->zero = len > 0 && wal_is_zero(data, len);
 		return;
+	}
 	id->page_size = find_page_size(data, len, page_size);
 	id->zero = wal_is_zero(data, len < id->page_size ? len : id->page_size);
 	id->has_long_header =
