@@ -410,7 +410,7 @@ CREATE FUNCTION verify_wal_segment(
 	segment text,
 	directory text DEFAULT NULL,
 	OUT segment text,
-	OUT timeline integer,
+	OUT timeline bigint,
 	OUT start_lsn pg_lsn,
 	OUT end_lsn pg_lsn,
 	OUT status text,
@@ -438,7 +438,7 @@ CREATE FUNCTION verify_wal_segment(
 	data bytea,
 	segment text,
 	OUT segment text,
-	OUT timeline integer,
+	OUT timeline bigint,
 	OUT start_lsn pg_lsn,
 	OUT end_lsn pg_lsn,
 	OUT status text,
@@ -465,10 +465,10 @@ GRANT EXECUTE ON FUNCTION verify_wal_segment(bytea, text) TO pg_read_server_file
 CREATE FUNCTION verify_wal_range(
 	start_lsn pg_lsn,
 	end_lsn pg_lsn DEFAULT NULL,
-	timeline integer DEFAULT NULL,
+	timeline bigint DEFAULT NULL,
 	directory text DEFAULT NULL,
 	OUT segment text,
-	OUT timeline integer,
+	OUT timeline bigint,
 	OUT start_lsn pg_lsn,
 	OUT end_lsn pg_lsn,
 	OUT status text,
@@ -487,10 +487,10 @@ CREATE FUNCTION verify_wal_range(
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_verify_wal_range'
 LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION verify_wal_range(pg_lsn, pg_lsn, integer, text) IS
+COMMENT ON FUNCTION verify_wal_range(pg_lsn, pg_lsn, bigint, text) IS
 'verifies the WAL segments that hold a range of the log, along a timeline''s history; damage outside the range does not count; end NULL is the end of WAL, timeline NULL the newest, directory NULL pg_wal';
-REVOKE ALL ON FUNCTION verify_wal_range(pg_lsn, pg_lsn, integer, text) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION verify_wal_range(pg_lsn, pg_lsn, integer, text) TO pg_read_server_files;
+REVOKE ALL ON FUNCTION verify_wal_range(pg_lsn, pg_lsn, bigint, text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_wal_range(pg_lsn, pg_lsn, bigint, text) TO pg_read_server_files;
 
 CREATE FUNCTION verify_wal_directory(
 	directory text DEFAULT NULL,
@@ -498,7 +498,7 @@ CREATE FUNCTION verify_wal_directory(
 	last_segment text DEFAULT NULL,
 	workers integer DEFAULT 0,
 	OUT segment text,
-	OUT timeline integer,
+	OUT timeline bigint,
 	OUT start_lsn pg_lsn,
 	OUT end_lsn pg_lsn,
 	OUT status text,

@@ -48,7 +48,7 @@ result_values(const WalSegmentResult *result, Datum values[RESULT_COLUMNS],
 
 	memset(nulls, 0, RESULT_COLUMNS * sizeof(bool));
 	values[i++] = CStringGetTextDatum(result->segment);
-	values[i++] = Int32GetDatum((int32) result->timeline);
+	values[i++] = Int64GetDatum((int64) result->timeline);
 	nulls[i] = !result->has_position;
 	values[i++] = LSNGetDatum(result->start_lsn);
 	nulls[i] = !result->has_counts;
@@ -134,7 +134,7 @@ SQL_FUNCTION(accel_verify_wal_range)
 {
 	XLogRecPtr	start;
 	XLogRecPtr	end = WAL_LSN_MAX;
-	int32		timeline = 0;
+	int64		timeline = 0;
 	WalScan		scan;
 	WalList		list;
 
@@ -151,11 +151,12 @@ SQL_FUNCTION(accel_verify_wal_range)
 						LSN_FORMAT_ARGS(start), LSN_FORMAT_ARGS(end))));
 	if (!PG_ARGISNULL(2))
 	{
-		timeline = PG_GETARG_INT32(2);
-		if (timeline < 1)
+		timeline = PG_GETARG_INT64(2);
+		if (timeline < 1 || timeline > PG_UINT32_MAX)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("timeline %d is not positive", timeline)));
+					 errmsg(INT64_FORMAT " is outside the valid range for parameter \"%s\" (%d .. %u)",
+							timeline, "timeline", 1, PG_UINT32_MAX)));
 	}
 	wal_scan_begin(&scan, text_or_null(fcinfo, 3));
 	wal_scan_range(&scan, start, end, (TimeLineID) timeline, &list);

@@ -25,6 +25,7 @@
 #include "compat.h"
 
 #include "access/xlog.h"
+#include "access/xlog_internal.h"
 #include "miscadmin.h"
 
 #include "kernel/checksum.h"
@@ -142,8 +143,8 @@ is_of_same_system(const SegmentScan *seg, FileScan *file)
 		return false;
 	wal_identify(&id, header, sizeof(header), file->size, seg->id.page_size,
 				 seg->id.segment_size);
-	return id.system == seg->id.system || id.system == 0 ||
-		seg->id.system == 0;
+	return !id.has_system || !seg->id.has_system ||
+		id.system == seg->id.system;
 }
 
 static bool
@@ -506,7 +507,7 @@ judge_system(SegmentScan *seg)
 {
 	char		message[WAL_MESSAGE_SIZE];
 
-	if (seg->id.system == GetSystemIdentifier() || seg->id.system == 0)
+	if (!seg->id.has_system || seg->id.system == GetSystemIdentifier())
 		return;
 	snprintf(message, sizeof(message),
 			 "log of system " UINT64_FORMAT ", this server is " UINT64_FORMAT,
@@ -514,6 +515,25 @@ judge_system(SegmentScan *seg)
 	finding_of_file(seg, WAL_FOREIGN_SYSTEM, WAL_PAGE_SYSTEM, message);
 	if (seg->result->status == WAL_OK)
 		seg->result->status = WAL_FOREIGN_SYSTEM;
+}
+
+/*
+ * A system identifier belongs to one version: pg_upgrade gives a cluster a new
+ * one.  So WAL of this very system has the magic number of this server.
+ */
+static void
+judge_version(SegmentScan *seg)
+{
+	char		message[WAL_MESSAGE_SIZE];
+
+	if (!seg->id.has_system || seg->id.system != GetSystemIdentifier() ||
+		seg->id.magic == 0 || seg->id.magic == XLOG_PAGE_MAGIC)
+		return;
+	snprintf(message, sizeof(message),
+			 "invalid magic number %04X, system " UINT64_FORMAT " writes %04X",
+			 seg->id.magic, seg->id.system, XLOG_PAGE_MAGIC);
+	finding_of_file(seg, WAL_CORRUPT, WAL_PAGE_MAGIC, message);
+	seg->result->status = WAL_CORRUPT;
 }
 
 /* Nothing in the file is a page of log: one verdict, whatever it is. */
@@ -547,6 +567,7 @@ judge_walk(SegmentScan *seg)
 	result->status = WAL_OK;
 	judge_size(seg);
 	judge_system(seg);
+	judge_version(seg);
 	if (errors > 0)
 		result->status = WAL_CORRUPT;
 	else if (result->status == WAL_OK)

@@ -174,8 +174,9 @@ typedef struct WalIdentity
 	uint16_t	magic;			/* 0: no page could be recognised */
 	uint32_t	page_size;
 	uint32_t	segment_size;	/* a valid one always */
-	bool		has_long_header;	/* the fields below come from it */
-	uint64_t	system;
+	bool		has_long_header;	/* the field below comes from it */
+	bool		has_system;
+	uint64_t	system;			/* any value: a damaged header may hold 0 */
 	bool		zero;			/* the first page is all zero */
 	WalLsn		address;		/* of the first page by its own word; 0:
 								 * unknown */
@@ -213,7 +214,10 @@ extern bool wal_is_zero(const uint8_t *data, size_t len);
 /* 24 upper-case hexadecimal digits and nothing, or ".partial", behind. */
 extern bool wal_parse_name(const char *name, WalName *result);
 
-/* false: the name cannot occur with segments of this size */
+/*
+ * false: the name cannot occur with segments of this size, or the segment would
+ * end beyond the last LSN.
+ */
 extern bool wal_name_segno(const WalName *name, uint32_t segment_size,
 						   uint64_t *segno);
 extern void wal_format_name(char buffer[WAL_NAME_SIZE], uint32_t timeline,

@@ -153,6 +153,35 @@ find_segment_size(const WalIdentity *id, const uint8_t *data,
 	return valid_segment_size(claimed) ? claimed : fallback;
 }
 
+/*
+ * The magic number that most pages at hand have, those before the segment's
+ * second page's address included; 0: none has a known one.  One page may be
+ * damaged, and one bit makes another version's number of some.
+ */
+static uint16_t
+most_frequent_magic(const uint8_t *data, size_t len, uint32_t page_size)
+{
+	uint32_t	most = 0;
+	uint16_t	found = 0;
+
+	for (size_t v = 0; v < NVERSIONS; v++)
+	{
+		uint32_t	count = 0;
+
+		for (size_t at = 0; at + WAL_PAGE_SHORT <= len; at += page_size)
+			if (wal_load16(data + at) == versions[v].magic &&
+				wal_load64(data + at + WAL_PAGE_ADDR) % WAL_SEGMENT_MIN ==
+				at % WAL_SEGMENT_MIN)
+				count++;
+		if (versions[v].supported && count > most)
+		{
+			most = count;
+			found = versions[v].magic;
+		}
+	}
+	return found;
+}
+
 static void
 find_magic(WalIdentity *id, const uint8_t *data, size_t len)
 {
@@ -160,9 +189,10 @@ find_magic(WalIdentity *id, const uint8_t *data, size_t len)
 	uint16_t	swapped = (uint16_t) (first << 8 | first >> 8);
 	bool		agree = two_pages(data, len, id->page_size);
 	const char *version = wal_version_name(first);
+	uint16_t	most = most_frequent_magic(data, len, id->page_size);
 
-	if (second_page(data, len, id->page_size))
-		id->magic = wal_load16(data + id->page_size);
+	if (most != 0)
+		id->magic = most;
 	else if (wal_version_supported(first))
 		id->magic = first;
 	else if (version != NULL || (agree && (first >> 8) >= 0xD0))
@@ -202,7 +232,8 @@ wal_identify(WalIdentity *id, const uint8_t *data, size_t len,
 		(wal_load16(data + WAL_PAGE_INFO) & WAL_FLAG_LONG) != 0;
 	id->segment_size = find_segment_size(id, data, file_size, segment_size);
 	find_magic(id, data, len);
-	if (id->has_long_header && !id->zero)
+	id->has_system = id->has_long_header && !id->zero;
+	if (id->has_system)
 		id->system = wal_load64(data + WAL_PAGE_SYSTEM);
 	if (wal_version_supported(wal_load16(data)))
 	{
@@ -251,7 +282,7 @@ wal_name_segno(const WalName *name, uint32_t segment_size, uint64_t *segno)
 	uint64_t	per_log = (UINT64_C(1) << 32) / segment_size;
 
 	*segno = name->log * per_log + name->seg;
-	return name->seg < per_log;
+	return name->seg < per_log && *segno < UINT64_MAX / segment_size;
 }
 
 void

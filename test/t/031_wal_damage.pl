@@ -94,6 +94,7 @@ my @catalogue = (
 	[ 'wrong segment size', sub { flip($file, 34, 1) }, 'corrupt', 0 ],
 	[ 'wrong block size', sub { flip($file, 37) }, 'corrupt', 0 ],
 	[ 'wrong system', sub { flip($file, 25) }, 'foreign_system', 24 ],
+	[ 'system identifier of zero', sub { AccelWal::poke($file, 24, "\0" x 8) }, 'foreign_system', 24 ],
 	[ 'a page of zeros', sub { AccelWal::poke($file, $page, "\0" x 8192) }, 'corrupt', undef ],
 	[ 'zero tail', sub { AccelWal::poke($file, $next, "\0" x ($MB - $next)) }, 'corrupt', $next ],
 	[ 'garbage', sub { AccelWal::poke($file, $page, join('', map { chr(rand 256) } 1 .. 8192)) }, 'corrupt', undef ],
@@ -133,14 +134,19 @@ is( sql("SELECT errors || ' ' || skipped_bytes || ' ' || bytes_verified FROM ver
 	'one bit costs one record, the others are verified');
 flip($file, $record + 30);
 
-# another version's log, were it whole: only the magic differs
+# another version's WAL, were it whole: only the magic and the system differ; of
+# this very system it cannot be
+my $magic = unpack('S', AccelWal::peek($file, 0, 2));
 foreach my $version ([ 15, 0xD110 ], [ 16, 0xD113 ], [ 17, 0xD116 ], [ 18, 0xD118 ])
 {
 	my $other = PostgreSQL::Test::Utils::tempdir();
 	copy($file, "$other/$name");
 	AccelWal::poke("$other/$name", $_ * 8192, pack('S', $version->[1])) foreach 0 .. 127;
-	is(sql("SELECT server_version || ' ' || errors || ' ' || (status LIKE 'ok%') FROM verify_wal_segment('$name', '$other')"),
-		"$version->[0] 0 true", "log of PostgreSQL $version->[0]");
+	is(sql("SELECT status || ' ' || errors || ' ' || coalesce(first_error_lsn - start_lsn, -1) FROM verify_wal_segment('$name', '$other')"),
+		$version->[1] == $magic ? 'ok 0 -1' : 'corrupt 1 0', "WAL of PostgreSQL $version->[0] with this server's system identifier");
+	flip("$other/$name", 25);
+	is(sql("SELECT server_version || ' ' || errors || ' ' || status FROM verify_wal_segment('$name', '$other')"),
+		"$version->[0] 1 foreign_system", "WAL of PostgreSQL $version->[0] of another system");
 }
 
 # --- names and kinds of files -------------------------------------------------
@@ -167,6 +173,11 @@ unlink "$odd/$names[5]";
 rename "$odd/$names[5]x", "$odd/$names[5]";
 ($ret, $stdout, $stderr) = $node->psql('postgres', "SET statement_timeout = '5s'; SELECT verify_wal_segment('$names[5]', '$odd')");
 like($stderr, qr/is not a regular file/, 'a FIFO');
+
+# the last name of all: its end is no LSN
+AccelWal::put("$odd/00000001FFFFFFFF00000FFF", "\0" x $MB);
+is(sql("SELECT status || ' ' || errors FROM verify_wal_segment('00000001FFFFFFFF00000FFF', '$odd')"),
+	'corrupt 1', 'zeros at the top of the LSN space');
 
 # shuffled: every file under its neighbour's name
 my $shuffled = PostgreSQL::Test::Utils::tempdir();

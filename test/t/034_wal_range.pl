@@ -132,6 +132,9 @@ is(sql("SELECT count(*) FILTER (WHERE errors > 0 OR status = 'missing') FROM ver
 	0, 'own pg_wal: beyond its end nothing is expected');
 is(state("SELECT * FROM verify_wal_range('0/2', '0/1')"), '22023', 'upside down');
 is(state("SELECT * FROM verify_wal_range('0/1', '0/2', -1)"), '22023', 'a negative timeline');
+is(state("SELECT * FROM verify_wal_range('0/1', '0/2', 4294967296)"), '22023', 'a timeline that is too great');
+is(range("'$first', '$first', 4294967295, '$dir'"), name($begin, 4294967295) . ' missing 0', 'the last timeline of all');
+is(sql("SELECT timeline FROM verify_wal_segment(''::bytea, '800000010000000000000008')"), '2147483649', 'a timeline beyond 2^31');
 is(state("SELECT * FROM verify_wal_range('0/1', '0/2', 1, '$dir/nothing')"), '58P01', 'no such folder');
 is(state("SELECT * FROM verify_wal_range('0/1', '0/2', 1, '$dir/$names[0]')"), '42809', 'a file for a folder');
 is(sql("SELECT count(*) FROM verify_wal_range(NULL)"), 0, 'NULL: no rows');

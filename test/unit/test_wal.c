@@ -554,6 +554,10 @@ test_names(void)
 		  wal_name_segno(&name, 16 << 20, &segno) && segno == 0x2FF, "segno");
 	check(wal_parse_name("000000010000000200000100", &name) &&
 		  !wal_name_segno(&name, 16 << 20, &segno), "beyond the log file");
+	check(wal_parse_name("00000001FFFFFFFF00000FFF", &name) &&
+		  !wal_name_segno(&name, 1 << 20, &segno), "ends beyond the last LSN");
+	check(wal_parse_name("00000001FFFFFFFF00000FFE", &name) &&
+		  wal_name_segno(&name, 1 << 20, &segno), "the last segment");
 	wal_format_name(text, 1, 0x2FF, 16 << 20);
 	check(strcmp(text, "0000000100000002000000FF") == 0, "formatted: %s", text);
 	check(strcmp(wal_version_name(0xD110), "15") == 0 &&
@@ -574,6 +578,13 @@ set16(uint16_t value, uint32_t page, uint32_t at)
 }
 
 static void
+set_all16(uint16_t magic)
+{
+	for (uint32_t page = 0; page < sizeof(log_bytes) / maker.page_size; page++)
+		set16(magic, page, WAL_PAGE_MAGIC);
+}
+
+static void
 test_identities(void)
 {
 	WalIdentity id;
@@ -591,6 +602,11 @@ test_identities(void)
 		  id.second_address == maker.base,
 		  "intact: page size %u, segment size %u", id.page_size,
 		  id.segment_size);
+	set16(maker.magic == 0xD118 ? 0xD110 : 0xD118, 1, 0);
+	identify(&id);
+	check(id.status == WAL_OK && id.magic == maker.magic,
+		  "the second page alone of another version");
+	memcpy(log_bytes, intact, sizeof(intact));
 	set16(0x1234, 0, 0);
 	identify(&id);
 	check(id.status == WAL_OK && id.magic == maker.magic &&
@@ -607,16 +623,13 @@ test_identities(void)
 	identify(&id);
 	check(id.status == WAL_OK && id.page_size == maker.page_size,
 		  "two magics broken");
-	set16(0xD10D, 0, 0);
-	set16(0xD10D, 1, 0);
+	set_all16(0xD10D);
 	identify(&id);
 	check(id.status == WAL_UNSUPPORTED_VERSION, "PostgreSQL 14");
-	set16(0xD199, 0, 0);
-	set16(0xD199, 1, 0);
+	set_all16(0xD199);
 	identify(&id);
 	check(id.status == WAL_UNSUPPORTED_VERSION, "of the future");
-	set16(0x10D1, 0, 0);
-	set16(0x10D1, 1, 0);
+	set_all16(0x10D1);
 	identify(&id);
 	check(id.status == WAL_UNSUPPORTED_VERSION, "other byte order");
 	memset(log_bytes, 0, sizeof(log_bytes));
