@@ -49,8 +49,8 @@ def main(argv):
     parser.add_argument("--all", action="store_true", help="also what is within noise")
     options = parser.parse_args(argv)
     try:
-        old, _ = measure.read(options.old)
-        new, _ = measure.read(options.new)
+        old, _, _ = measure.read(options.old)
+        new, _, _ = measure.read(options.new)
     except (OSError, ValueError) as error:
         print(f"compare.py: {error}", file=sys.stderr)
         return 2

@@ -18,7 +18,8 @@ bench_need $((4 * size_bytes)) $((size_bytes + 500000000))
 runs=3 jobs_list="1 2"
 [ "$size_bytes" -lt 1000000000 ] || jobs_list="1 2 4 8 16"
 [ "$size_bytes" -lt 10000000000 ] || jobs_list="4 8 16 32 64"
-ntables=8
+ntables=${jobs_list##* }	# pg_dump works on a table per job: fewer would leave jobs idle
+[ "$ntables" -ge 8 ] || ntables=8
 
 bench_stage
 bench_cluster main --data-checksums "shared_buffers = 128MB
@@ -32,7 +33,7 @@ bench_sql "CREATE EXTENSION crc32c_accel"
 bench_log "filling $ntables tables"
 rows=$((size_bytes / 2 / ntables / 200))
 table=0
-while [ $table -lt $ntables ]; do
+while [ $table -lt "$ntables" ]; do
 	table=$((table + 1))
 	bench_sql "CREATE TABLE t$table AS SELECT g AS id, md5(g::text) AS reference, now()::date - g % 1000 AS day,
 		'customer ' || g % 500 || ' ordered ' || g % 7 || ' of article ' || g % 97 || ' to be delivered' AS remark,

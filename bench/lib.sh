@@ -37,7 +37,7 @@
 #							commas within; run counts from 1, 0 for what has no runs)
 #	bench_missing CASE VARIANT REASON	a row that says why there is no figure
 #							(metric "missing"; the reason is printed and kept)
-#	bench_note KEY VALUE	a fact for the report's head (settings, versions)
+#	bench_note KEY VALUE	a fact about the run (settings, versions): a row of metric "note"
 #	bench_log WORDS...		progress, on standard error, with the seconds so far
 #	bench_fail WORDS...		ends the part with a message
 #	bench_need DISK MEMORY	refuses when there is less, in bytes
@@ -121,8 +121,28 @@ bench_begin()
 	scratch=$BENCH_SCRATCH
 	bench_csv=$out/$bench_part.csv
 	echo "part,case,variant,metric,unit,run,value" >"$bench_csv"
-	: >"$out/$bench_part.notes"
+	bench_note_run
 	bench_note server "$("$pg_config" --version)"
+}
+
+# The commit of the tree, and whether what is measured differs from it.
+bench_revision()
+{
+	git -C "$top" rev-parse --short HEAD 2>/dev/null || {
+		echo "no git"
+		return
+	}
+	[ -z "$(git -C "$top" status --porcelain -- src sql bench ':!bench/report')" ] || echo "with changes"
+}
+
+# What this run is: a part may run alone, later, on another revision.
+bench_note_run()
+{
+	bench_note revision "${BENCH_REVISION:-$(bench_revision)}"
+	bench_note started "$(date -u '+%Y-%m-%d %H:%M UTC')"
+	bench_note machine "$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -1 | sed 's/  */ /g'), $(nproc) CPUs, Linux $(uname -r) $(uname -m)"
+	bench_note load "$(cut -d' ' -f1-3 /proc/loadavg) (averages over 1, 5 and 15 minutes at the start)"
+	bench_note size "$size"
 }
 
 bench_arguments()
@@ -203,7 +223,7 @@ bench_missing()
 
 bench_note()
 {
-	printf '%s\t%s\n' "$1" "$2" >>"$out/$bench_part.notes"
+	printf '%s,run,%s,note,,0,"%s"\n' "$bench_part" "$1" "$(printf '%s' "$2" | tr '\n' ' ' | sed 's/"/""/g')" >>"$bench_csv"
 }
 
 bench_runs()

@@ -3,8 +3,10 @@
 A measurement is a set of runs of one (part, case, variant, metric).  bench_kernels
 has too many rounds to keep and writes their minimum, median and maximum instead
 (metrics ns_min, ns_median, ns_max): these become one measurement of metric ns.
+Rows of metric "note" tell about the run: revision, time, machine, settings.
 """
 import csv
+import re
 import statistics
 from dataclasses import dataclass, field
 
@@ -25,7 +27,7 @@ class Measurement:
     low: float = 0.0
     median: float = 0.0
     high: float = 0.0
-    outliers: int = 0
+    outliers: list = field(default_factory=list)  # left out of the range, shown beside it
     rounds: int = 0
 
     @property
@@ -62,16 +64,16 @@ class Measurement:
 
 
 def without_outliers(values):
-    """Leaves out what lies further from the median than five median deviations
-    and 10 %: one hiccup of a neighbour, not a wide spread.  Of fewer than five
-    runs none is an outlier: nobody could say which."""
-    if len(values) < 5:
-        return values, 0
+    """(kept, outliers).  An outlier lies further from the median than five median
+    deviations and 10 %: one hiccup of a neighbour.  At most one run of five may
+    be one; where more lie that far off, the measurement is wide and keeps all."""
     middle = statistics.median(values)
     deviation = statistics.median(abs(v - middle) for v in values)
     limit = max(5 * deviation, 0.1 * abs(middle))
-    kept = [v for v in values if abs(v - middle) <= limit]
-    return kept, len(values) - len(kept)
+    far = [v for v in values if abs(v - middle) > limit]
+    if len(far) > len(values) // 5:
+        return values, []
+    return [v for v in values if abs(v - middle) <= limit], far
 
 
 def read_rows(path):
@@ -86,49 +88,60 @@ def read_rows(path):
 
 
 def read(path):
-    """{key: Measurement} in the file's order, and [(case, variant, reason)] of
-    what could not run."""
-    found, missing = {}, []
+    """{key: Measurement} in the file's order, [(case, variant, reason)] of what
+    could not run, and [(key, value)] of the notes about the run."""
+    found, missing, notes = {}, [], []
     for row in read_rows(path):
         if row["metric"] == "missing":
             missing.append((row["case"], row["variant"], row["value"]))
-            continue
-        metric = "ns" if row["metric"] in TRIPLE else row["metric"]
-        key = (row["part"], row["case"], row["variant"], metric)
-        m = found.setdefault(key, Measurement(*key, row["unit"]))
-        value = float(row["value"])
-        if row["metric"] in TRIPLE:
-            setattr(m, ("low", "median", "high")[TRIPLE.index(row["metric"])], value)
-            m.rounds = int(row["run"])
+        elif row["metric"] == "note":
+            notes.append((row["variant"], row["value"]))
         else:
-            m.values.append(value)
+            add(found, row)
     for m in found.values():
         if m.values:
             m.summarise()
-    return found, missing
+    return found, missing, notes
+
+
+def add(found, row):
+    metric = "ns" if row["metric"] in TRIPLE else row["metric"]
+    key = (row["part"], row["case"], row["variant"], metric)
+    m = found.setdefault(key, Measurement(*key, row["unit"]))
+    value = float(row["value"])
+    if row["metric"] in TRIPLE:
+        setattr(m, ("low", "median", "high")[TRIPLE.index(row["metric"])], value)
+        m.rounds = int(row["run"])
+    else:
+        m.values.append(value)
 
 
 def is_noise(a, b, least=0.0):
-    """True when two measurements differ by no more than their spreads allow."""
-    if a.best == 0 and b.best == 0:
+    """True when two measurements differ by no more than their spreads, or two
+    ticks of the CPU clock, allow."""
+    if a.best == 0 and b.best == 0 or abs(a.best - b.best) <= ticks(a):
         return True
     difference = abs(a.best - b.best) / max(min(abs(a.best), abs(b.best)), 1e-300)
     return difference <= max(a.spread + b.spread, least)
 
 
 TICK = 0.01  # seconds: what the kernel counts CPU in
+CPU_TIME = re.compile(r"\b(cpu|user|system)\b", re.I)  # however a part spells it
+
+
+def ticks(m):
+    """Two ticks for what the kernel counts in ticks, else nothing."""
+    return 2 * TICK if m.unit == "s" and CPU_TIME.search(m.metric) else 0
 
 
 def is_noise_interleaved(a, b):
     """The same for runs that took turns: noise too when fewer than three pairs
     ran, when not every pair, each a beside its b, went the same way, or when 3 %
-    or two ticks of the CPU clock explain it."""
+    explain it."""
     if a.triple or b.triple or len(a.values) != len(b.values):
         return is_noise(a, b)
     ways = {y > x for x, y in zip(a.values, b.values) if x != y}
-    ticks = 2 * TICK if a.unit == "s" and "CPU" in a.metric else 0
-    return (len(a.values) < 3 or len(ways) != 1 or abs(a.best - b.best) <= ticks
-            or is_noise(a, b, 0.03))
+    return len(a.values) < 3 or len(ways) != 1 or is_noise(a, b, 0.03)
 
 
 def speedup(a, b):

@@ -23,8 +23,8 @@ except ImportError as error:
 TITLE = "crc32c_accel: measured on this machine"
 METHOD = ("What is compared ran interleaved in one go, after a warm-up and after its results were verified. Shown are "
           "the median of the runs and their range; kernels: the minimum of many short rounds, with the median as the other "
-          "end of the band. A run far from the others is an outlier, counted and left out of the range. A difference "
-          "smaller than the spread is called noise. Absolute figures belong to this machine: ratios are the result.")
+          "end of the band. A run far from the others is an outlier, shown beside the range; of five runs at most one may be. A "
+          "difference smaller than the spread, or than two ticks of the CPU clock, is called noise. Absolute figures belong to this machine: ratios are the result.")
 
 STYLE = """
 :root{color-scheme:light dark;--bg:#fff;--fg:#1f2328;--soft:#59636e;--line:#d1d9e0;--card:#f6f8fa;--accent:#bc4c00;--good:#1a7f37;--bad:#cf222e}
@@ -48,25 +48,27 @@ def read_pairs(path):
 
 
 def load_part(folder, part):
-    notes = read_pairs(os.path.join(folder, part + ".notes"))
     path = os.path.join(folder, part + ".csv")
-    found, missing = {}, []
     try:
-        if os.path.exists(path):
-            found, missing = measure.read(path)
+        found, missing, notes = measure.read(path) if os.path.exists(path) else ({}, [], [])
     except ValueError as error:
-        notes.append(("failed", f"its results cannot be read: {error}"))
+        found, missing, notes = {}, [], [("failed", f"its results cannot be read: {error}")]
     return report_parts.Results(part, found, missing, notes)
 
 
-def section_of(folder, part):
-    results = load_part(folder, part)
+def section_of(folder, results):
     if not results.notes and not results.found:
         return None
     section = report_parts.build(results, folder, plots)
     if NO_PLOTS:
         section.blocks.insert(0, ("text", NO_PLOTS))
     return section
+
+
+def all_sections(folder):
+    parts = {part: load_part(folder, part) for part in report_parts.PARTS}
+    sections = [section_of(folder, results) for results in parts.values()] + [report_parts.targets(parts["kernels"])]
+    return [s for s in sections if s]
 
 
 # --- HTML ------------------------------------------------------------------
@@ -118,7 +120,7 @@ def html_block(folder, block):
 
 def html_report(folder, head, sections):
     nav = " ".join(f'<a href="#{s.part}">{s.part}</a>' for s in sections)
-    facts = html_table(("machine and run", ""), head)
+    facts = html_table(("machine", ""), head)
     summary = html_table(("part", "what it means for a DBA"), [(s.part, s.sentence) for s in sections])
     parts = []
     for s in sections:
@@ -148,7 +150,7 @@ def md_block(block):
 
 def md_report(head, sections):
     out = [f"# {TITLE}\n", METHOD + "\n", md_table(("part", "what it means for a DBA"), [(s.part, s.sentence) for s in sections]),
-           "## Machine and run\n", md_table(("", ""), head)]
+           "## Machine\n", md_table(("", ""), head)]
     for s in sections:
         out += [f"## {s.title}\n", s.sentence + "\n"] + [md_block(b) for b in s.blocks] + [s.footer + "\n"]
     return "\n".join(out)
@@ -164,8 +166,8 @@ def main(argv):
         print(__doc__.splitlines()[0], file=sys.stderr)
         return 2
     folder = argv[0]
-    head = read_pairs(os.path.join(folder, "machine.txt")) + read_pairs(os.path.join(folder, "run.txt"))
-    sections = [s for s in (section_of(folder, part) for part in report_parts.PARTS) if s]
+    head = read_pairs(os.path.join(folder, "machine.txt"))
+    sections = all_sections(folder)
     write(os.path.join(folder, "index.html"), html_report(folder, head, sections))
     write(os.path.join(folder, "report.md"), md_report(head, sections))
     return 0

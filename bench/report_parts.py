@@ -10,7 +10,7 @@ import measure
 import report_kernels
 import report_servers
 
-PARTS = ["kernels", "pages", "wal", "server", "checksums", "dump", "backup"]
+PARTS = ["pages", "wal", "checksums", "server", "dump", "kernels"]
 
 TITLES = {
     "kernels": "Kernels: the checksum itself",
@@ -19,7 +19,6 @@ TITLES = {
     "server": "Server: PostgreSQL's own CRC-32C accelerated",
     "checksums": "Checksums: a cluster with data checksums and one without",
     "dump": "Dump: pg_dump by compression method",
-    "backup": "Backup: verifying a base backup",
 }
 
 EXTRAS = {
@@ -31,7 +30,7 @@ EXTRAS = {
     "dump": report_servers.part_dump,
 }
 
-HIDDEN_NOTES = ("failed", "seconds", "command")
+HIDDEN_NOTES = ("failed", "seconds", "command", "revision", "started", "load", "size", "machine")
 
 
 @dataclass
@@ -97,10 +96,11 @@ def add_extras(results, section, folder, plots):
 
 
 def footer(results):
-    """Notes of the part: settings, versions, what else it wants to say."""
+    """When, where and how this part ran, and its notes: settings, versions."""
     words = [f"{key}: {value}." for key, value in results.notes if key not in HIDDEN_NOTES]
-    return (f"To repeat: `{results.note('command')}` ({results.note('seconds', '?')} s). Raw data: `{results.part}.csv`. "
-            + " ".join(words))
+    run = ", ".join(f"{key} {results.note(key)}" for key in ("revision", "started", "machine", "load") if results.note(key))
+    return (f"This part's run: {run}. To repeat: `{results.note('command')}` ({results.note('seconds', '?')} s). "
+            f"Raw data: `{results.part}.csv`. " + " ".join(words))
 
 
 def figure(m):
@@ -113,7 +113,7 @@ def span(m):
     if m.rounds < 2:
         return "one run"
     words = f"{m.low:.4g} to {m.high:.4g}"
-    return words + (f", {m.outliers} outlier{'s' if m.outliers > 1 else ''}" if m.outliers else "")
+    return words + (f"; outlier {', '.join(f'{v:.4g}' for v in m.outliers)}" if m.outliers else "")
 
 
 def against(base, m):
@@ -140,3 +140,12 @@ def generic_tables(results):
                 rows.append((case, metric, m.variant, figure(m), span(m), m.rounds, against(base, m)))
     return [("table", "All measurements (ratio: to the first variant of the case)",
              ("case", "metric", "variant", "median", "range", "runs", "ratio"), rows, len(rows) > 24)]
+
+
+def targets(kernels):
+    """The last section, for whoever works on the project."""
+    table = report_kernels.targets(kernels) if kernels and not kernels.note("failed") else None
+    if not table:
+        return None
+    return Section("targets", "For developers: the project's own targets",
+                   "Goals that the project sets itself for its kernels; users need none of this.", [table])

@@ -4,8 +4,8 @@
 #
 # Repeats the measurements behind this project on this machine and writes the
 # report: DIR/index.html (open it in a browser), DIR/report.md, one SVG a plot
-# and the raw CSV beside it.  Parts: kernels pages wal server checksums dump
-# backup; all of them when none is named.  DIR is bench/report unless named.
+# and the raw CSV beside it.  Parts: pages wal checksums server dump kernels;
+# all of them when none is named.  DIR is bench/report unless named.
 # SMALL (the default) takes about five minutes; MEDIUM an hour; LARGE a night.
 # Interrupted, it stops the part at work and removes what that part made.
 set -eu
@@ -13,7 +13,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 top=$(dirname "$here")
 # shellcheck source=bench/lib.sh
 . "$here/lib.sh"
-all_parts="kernels pages wal server checksums dump backup"
+all_parts="pages wal checksums server dump kernels"
 
 usage()
 {
@@ -22,10 +22,6 @@ usage()
 }
 
 parts='' size=SMALL pg_config=pg_config preload='' out=$here/report
-command="bench/run.sh"
-for word in "$@"; do
-	command="$command $word"
-done
 while [ $# -gt 0 ]; do
 	case $1 in
 		--size | --pg-config | --preload | --out)
@@ -63,6 +59,8 @@ bench_bytes "$size" >/dev/null || {
 }
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
+BENCH_REVISION=$(bench_revision)	# before anything is written
+export BENCH_REVISION
 
 # --- the machine -----------------------------------------------------------
 
@@ -84,6 +82,12 @@ first()	# PATTERN of /proc/cpuinfo
 	sed -n "s/^$1[[:space:]]*: //p" /proc/cpuinfo | head -1
 }
 
+virtual()
+{
+	systemd-detect-virt --vm 2>/dev/null && return
+	grep -qw hypervisor /proc/cpuinfo && echo "yes" || echo "not known"
+}
+
 machine()
 {
 	fact "CPU" "$(first 'model name' | sed 's/  */ /g')"
@@ -91,34 +95,21 @@ machine()
 	fact "CPU features that matter" "$(cpu_flags)"
 	fact "CPUs, NUMA nodes" "$(nproc), $(find /sys/devices/system/node -maxdepth 1 -name 'node[0-9]*' 2>/dev/null | wc -l)"
 	fact "frequency governor" "$(cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor 2>/dev/null || echo 'not shown by this machine')"
-	fact "virtual machine" "$(systemd-detect-virt --vm 2>/dev/null || grep -qw hypervisor /proc/cpuinfo && echo yes || echo 'not known')"
+	fact "virtual machine" "$(virtual)"
 	fact "memory" "$(awk '/^MemTotal/ {printf "%.1f GB", $2 / 1048576}' /proc/meminfo)"
 	fact "operating system" "$(. /etc/os-release && echo "$PRETTY_NAME"), Linux $(uname -r) $(uname -m)"
 	fact "C compiler" "$(cc --version | head -1)"
 	fact "server" "$("$pg_config" --version)"
 }
 
-moment()
-{
-	fact "date" "$(date -u '+%Y-%m-%d %H:%M UTC')"
-	fact "load average at the start" "$(cut -d' ' -f1-3 /proc/loadavg)"
-	fact "revision" "$(git -C "$here" describe --always --dirty 2>/dev/null || :)"
-	fact "size" "$size"
-	fact "command" "$command"
-}
-
-# Results of another machine, or of parts that run again, must not stay.
+# Results of another machine, or of parts that run again, must not stay.  Each
+# part's CSV tells when, of which revision and under which load it ran.
 machine >"$out/machine.new"
 if [ -z "$parts" ] || ! cmp -s "$out/machine.new" "$out/machine.txt"; then
 	for part in $all_parts; do
-		rm -f "$out/$part.csv" "$out/$part.notes" "$out/$part.txt" "$out/$part"-*.csv
+		rm -f "$out/$part.csv" "$out/$part.txt" "$out/$part"-*.csv
 	done
 	rm -f "$out"/*.svg "$out"/plot-*.csv
-fi
-if [ -n "$parts" ] && cmp -s "$out/machine.new" "$out/machine.txt"; then
-	fact "then" "$(date -u '+%H:%M UTC'), load $(cut -d' ' -f1 /proc/loadavg), $command" >>"$out/run.txt"
-else
-	moment >"$out/run.txt"
 fi
 mv "$out/machine.new" "$out/machine.txt"
 
@@ -139,30 +130,26 @@ trap 'rm -rf "$BENCH_STAGED"' EXIT
 chmod a+rx "$BENCH_STAGED"
 echo "bench/run.sh: building the extension" >&2
 bench_build "$BENCH_STAGED" || exit 1
+note()	# PART KEY VALUE: a row of its CSV
+{
+	[ -f "$out/$1.csv" ] || echo "part,case,variant,metric,unit,run,value" >"$out/$1.csv"
+	printf '%s,run,%s,note,,0,"%s"\n' "$@" >>"$out/$1.csv"
+}
 
 failed=''
 for part in ${parts:-$all_parts}; do
-	if [ ! -f "$here/$part.sh" ]; then
-		case $part in
-			backup) reason="comes with the backup verifier" ;;
-			*) reason="there is no bench/$part.sh in this version" ;;
-		esac
-		printf 'failed\t%s\n' "$reason" >"$out/$part.notes"
-		echo "bench/run.sh: part $part: $reason" >&2
-		continue
-	fi
 	started=$(date +%s)
+	rm -f "$out/$part.csv"
 	sh "$here/$part.sh" --pg-config "$pg_config" --size "$size" --out "$out" ${preload:+--preload "$preload"} &
 	child=$!
 	status=0
 	wait "$child" || status=$?
 	child=''
-	[ -f "$out/$part.notes" ] || : >"$out/$part.notes"
-	printf 'seconds\t%s\n' "$(($(date +%s) - started))" >>"$out/$part.notes"
-	printf 'command\tbench/run.sh %s --size %s%s\n' "$part" "$size" "${preload:+ --preload $preload}" >>"$out/$part.notes"
+	note "$part" seconds "$(($(date +%s) - started))"
+	note "$part" command "bench/run.sh $part --size $size${preload:+ --preload $(basename "$preload")}"
 	[ "$status" = 0 ] && continue
 	failed="$failed $part"
-	grep -q '^failed' "$out/$part.notes" || printf 'failed\tended with status %s\n' "$status" >>"$out/$part.notes"
+	grep -q '^[a-z]*,run,failed,' "$out/$part.csv" || note "$part" failed "ended with status $status"
 done
 
 # --- the report ------------------------------------------------------------

@@ -16,7 +16,7 @@ def saved(off, on, backups, scale):
 
 
 def main(path, backups):
-    found, _ = measure.read(path)
+    found, _, _ = measure.read(path)
     rows = []
     print(f"{'case':74} {'off':>10} {'on':>10}   off/on")
     for (part, case, variant, metric), off in found.items():

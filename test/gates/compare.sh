@@ -41,8 +41,17 @@ results 1.30 0.70 1.60 0.95 1.20 >"$work/new.csv"
 expect "slower, but as noisy" 0 "1 within noise"
 results 1.01 1.00 0.99 1.01 9.00 >"$work/new.csv"
 expect "one outlier" 0 "1 within noise"
+results 1.31 1.30 1.32 9.00 9.00 >"$work/new.csv"
+expect "two far of five are spread, not outliers" 0 "1 within noise"
 results 1.04 1.04 1.04 1.04 1.04 >"$work/new.csv"
 expect "below the threshold" 0 "1 within noise"
+for metric in cpu user "server CPU"; do
+	results 0.01 0.01 0.01 0.01 0.01 >"$work/old.csv"
+	results 0.03 0.03 0.03 0.03 0.03 >"$work/new.csv"
+	expect "two ticks of the CPU clock, spelt $metric" 0 "1 within noise"
+	results 0.04 0.04 0.04 0.04 0.04 >"$work/new.csv"
+	expect "three ticks, spelt $metric" 1 "^WORSE"
+done
 metric=rate unit=GB/s
 results 1.00 1.01 0.99 1.00 1.02 >"$work/old.csv"
 results 1.30 1.31 1.29 1.30 1.32 >"$work/new.csv"
