@@ -37,13 +37,13 @@
 #include "utils/tuplestore.h"
 
 #include "func/func.h"
-#include "scan/progress.h"
 #include "scan/relation_scan.h"
 #include "scan/scan_run.h"
 
 typedef struct DatabaseRun
 {
-	ScanRun		scan;			/* first: the scan's sink */
+	ScanSink	sink;			/* first */
+	ScanRun		scan;
 
 	/* what was asked for */
 	bool		include_catalogs;
@@ -61,7 +61,6 @@ typedef struct DatabaseRun
 	int64		blocks;
 	int64		bytes;
 	int64		findings;
-	bool		warned_checksums;	/* that they are off */
 
 	/* the relation at work */
 	Oid			relid;
@@ -131,7 +130,7 @@ SQL_FUNCTION(accel_verify_database_checksums)
 		run_fail(run, context, caller);
 	}
 	PG_END_TRY();
-	progress_end();
+	scan_run_end(&run->scan);
 	SPI_finish();
 	PG_RETURN_VOID();
 }
@@ -162,11 +161,11 @@ run_init(DatabaseRun *run, FunctionCallInfo fcinfo)
 				 errdetail("What the tables record was verified on the primary.")));
 	schema = get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid));
 	run->schema = quote_identifier(schema);
-	scan_run_init(&run->scan,
-				  PG_ARGISNULL(0) ? 0 : PG_GETARG_INT32(0),
-				  PG_ARGISNULL(1) ? 0 : PG_GETARG_INT32(1));
-	run->scan.sink.finding = note_finding;
-	run->scan.sink.fork_end = note_fork;
+	run->sink.finding = note_finding;
+	run->sink.fork_end = note_fork;
+	scan_run_begin(&run->scan, &run->sink,
+				   PG_ARGISNULL(0) ? 0 : PG_GETARG_INT32(0),
+				   PG_ARGISNULL(1) ? 0 : PG_GETARG_INT32(1));
 	run->store_desc = CreateTemplateTupleDesc(1);
 	TupleDescInitEntry(run->store_desc, 1, "finding", BYTEAOID, -1, 0);
 }
@@ -219,7 +218,7 @@ run_fail(DatabaseRun *run, MemoryContext context, MemoryContext caller)
 	finish_nested_spi(caller);
 	SPI_rollback();
 	MemoryContextSwitchTo(context);
-	progress_end();
+	scan_run_end(&run->scan);
 	if (run->recording)
 	{
 		PG_TRY();
@@ -332,7 +331,7 @@ verify_open(DatabaseRun *run)
 {
 	RelationScanOptions options = SCAN_OPTIONS_ALL;
 
-	scan_relation(run->relid, &options, &run->scan.sink);
+	scan_run_relation(&run->scan, run->relid, &options);
 	report_failures(run);
 	run->relations++;
 	run->blocks += run->relation_blocks;
@@ -403,7 +402,7 @@ note_closed(DatabaseRun *run, const ErrorData *error)
 					  PAGE_NOT_VERIFIABLE);
 	snprintf(finding.message, sizeof(finding.message),
 			 "the relation cannot be opened: %s", error->message);
-	note_finding(&run->scan.sink, &finding);
+	scan_run_finding(&run->scan, &finding);
 }
 
 static void
@@ -413,7 +412,7 @@ note_fork(ScanSink *sink, const ForkSummary *summary)
 
 	run->relation_blocks += summary->blocks;
 	run->relation_bytes += summary->bytes;
-	if (summary->unverifiable > 0 && !run->warned_checksums)
+	if (scan_run_checksums_off(&run->scan, summary))
 		note_checksums_off(run);
 }
 
@@ -426,17 +425,9 @@ note_checksums_off(DatabaseRun *run)
 {
 	PageFinding finding;
 
-	run->warned_checksums = true;
-	page_finding_init(&finding, InvalidOid, InvalidForkNumber,
-					  PAGE_NOT_VERIFIABLE);
-	strlcpy(finding.message,
-			"data checksums are disabled: only page headers and segments were verified",
-			sizeof(finding.message));
+	page_finding_checksums_off(&finding);
 	keep_finding(run, &finding);
 	run->findings++;
-	ereport(WARNING,
-			(errmsg("data checksums are disabled in this cluster"),
-			 errdetail("Only page headers and segments are verified.")));
 }
 
 static void
@@ -464,7 +455,6 @@ keep_finding(DatabaseRun *run, const PageFinding *finding)
 	if (run->store)
 		tuplestore_putvalues(run->store, run->store_desc, &value, &null);
 	pfree(copy);
-	progress_finding();
 }
 
 static void

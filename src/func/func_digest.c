@@ -5,7 +5,6 @@
 #include "compat.h"
 
 #include "access/relation.h"
-#include "catalog/pg_class.h"
 #include "storage/bufpage.h"
 #include "utils/builtins.h"
 #include "utils/pg_lsn.h"
@@ -36,6 +35,7 @@ SQL_FUNCTION(accel_relation_page_crcs)
 {
 	DigestSink	digests = {{0}};
 	RelationScanOptions options = SCAN_OPTIONS_ALL;
+	ScanPolicy	policy = SCAN_POLICY_ALONE;
 	Relation	rel;
 
 	if (PG_ARGISNULL(0))
@@ -46,25 +46,14 @@ SQL_FUNCTION(accel_relation_page_crcs)
 	if (options.fork == InvalidForkNumber)
 		options.fork = MAIN_FORKNUM;
 	digests.masked = !PG_ARGISNULL(4) && PG_GETARG_BOOL(4);
-	rel = try_relation_open(PG_GETARG_OID(0), AccessShareLock);
-	if (rel == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist",
-						PG_GETARG_OID(0))));
-	if (!RELKIND_HAS_STORAGE(rel->rd_rel->relkind))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("relation \"%s\" does not have storage",
-						RelationGetRelationName(rel)),
-				 errdetail_relkind_not_supported(rel->rd_rel->relkind)));
+	rel = scan_open_relation(PG_GETARG_OID(0));
 	if (digests.masked)
 		page_mask_init(&digests.mask, rel, options.fork);
 	InitMaterializedSRF(fcinfo, 0);
 	digests.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	digests.sink.page = put_page;
 	digests.sink.finding = put_broken;
-	scan_relation(PG_GETARG_OID(0), &options, &digests.sink);
+	scan_forks(rel, &options, &policy, &digests.sink);
 	relation_close(rel, AccessShareLock);
 	return (Datum) 0;
 }

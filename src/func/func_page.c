@@ -14,7 +14,7 @@
 
 #include "kernel/checksum.h"
 #include "func/func.h"
-#include "scan/progress.h"
+#include "scan/disk_page.h"
 #include "scan/relation_scan.h"
 #include "scan/scan_run.h"
 #include "verify/page.h"
@@ -31,18 +31,17 @@ typedef struct ScanArguments
 /* Rows of findings or of summaries. */
 typedef struct RowSink
 {
-	ScanRun		run;			/* first: the scan's sink */
+	ScanSink	sink;			/* first */
+	ScanRun		run;
 	ReturnSetInfo *rsinfo;
 	MemoryContext row;			/* what a row is made of: millions may come */
-	bool		warned;			/* of checksums being off */
 } RowSink;
 
 static void scan_arguments(FunctionCallInfo fcinfo, ScanArguments *arguments);
-static void rows_init(RowSink *rows, FunctionCallInfo fcinfo);
+static void scan_rows(FunctionCallInfo fcinfo, RowSink *rows);
 static BlockNumber block_argument(int64 blkno);
 static ForkNumber fork_argument(text *name);
 static void put_finding(ScanSink *sink, const PageFinding *finding);
-static void count_finding(ScanSink *sink, const PageFinding *finding);
 static void put_summary(ScanSink *sink, const ForkSummary *summary);
 static void warn_checksums_off(ScanSink *sink, const ForkSummary *summary);
 static void put_segment(void *arg, const SegmentInfo *segment);
@@ -79,31 +78,20 @@ SQL_FUNCTION(accel_verify_page)
 
 SQL_FUNCTION(accel_verify_relation_checksums)
 {
-	RowSink		rows = {{{0}}};
-	ScanArguments arguments;
+	RowSink		rows = {{0}};
 
-	scan_arguments(fcinfo, &arguments);
-	rows_init(&rows, fcinfo);
-	scan_run_init(&rows.run, arguments.workers, arguments.max_rate);
-	rows.run.sink.finding = put_finding;
-	rows.run.sink.fork_end = warn_checksums_off;
-	scan_relation(arguments.relid, &arguments.options, &rows.run.sink);
-	progress_end();
+	rows.sink.finding = put_finding;
+	rows.sink.fork_end = warn_checksums_off;
+	scan_rows(fcinfo, &rows);
 	return (Datum) 0;
 }
 
 SQL_FUNCTION(accel_verify_relation_summary)
 {
-	RowSink		rows = {{{0}}};
-	ScanArguments arguments;
+	RowSink		rows = {{0}};
 
-	scan_arguments(fcinfo, &arguments);
-	rows_init(&rows, fcinfo);
-	scan_run_init(&rows.run, arguments.workers, arguments.max_rate);
-	rows.run.sink.finding = count_finding;
-	rows.run.sink.fork_end = put_summary;
-	scan_relation(arguments.relid, &arguments.options, &rows.run.sink);
-	progress_end();
+	rows.sink.fork_end = put_summary;
+	scan_rows(fcinfo, &rows);
 	return (Datum) 0;
 }
 
@@ -128,7 +116,7 @@ SQL_FUNCTION(accel_read_disk_page)
 				 errmsg("must be superuser to read raw pages")));
 	result = palloc(VARHDRSZ + BLCKSZ);
 	SET_VARSIZE(result, VARHDRSZ + BLCKSZ);
-	scan_read_block(relid, fork, blkno, VARDATA(result));
+	disk_page_read(relid, fork, blkno, VARDATA(result));
 	PG_RETURN_BYTEA_P(result);
 }
 
@@ -193,12 +181,19 @@ scan_arguments(FunctionCallInfo fcinfo, ScanArguments *arguments)
  * ---------------------------------------------------------------- */
 
 static void
-rows_init(RowSink *rows, FunctionCallInfo fcinfo)
+scan_rows(FunctionCallInfo fcinfo, RowSink *rows)
 {
+	ScanArguments arguments;
+
+	scan_arguments(fcinfo, &arguments);
 	InitMaterializedSRF(fcinfo, 0);
 	rows->rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	rows->row = AllocSetContextCreate(CurrentMemoryContext, "row",
 									  ALLOCSET_DEFAULT_SIZES);
+	scan_run_begin(&rows->run, &rows->sink, arguments.workers,
+				   arguments.max_rate);
+	scan_run_relation(&rows->run, arguments.relid, &arguments.options);
+	scan_run_end(&rows->run);
 }
 
 static Datum
@@ -244,18 +239,11 @@ put_finding(ScanSink *sink, const PageFinding *finding)
 	Datum		values[ACCEL_FINDING_COLUMNS] = {0};
 	bool		nulls[ACCEL_FINDING_COLUMNS] = {0};
 
-	progress_finding();
 	accel_finding_values(finding, values, nulls);
 	tuplestore_putvalues(rows->rsinfo->setResult, rows->rsinfo->setDesc,
 						 values, nulls);
 	MemoryContextSwitchTo(context);
 	MemoryContextReset(rows->row);
-}
-
-static void
-count_finding(ScanSink *sink, const PageFinding *finding)
-{
-	progress_finding();
 }
 
 static Datum
@@ -297,21 +285,10 @@ put_summary(ScanSink *sink, const ForkSummary *summary)
 	MemoryContextReset(rows->row);
 }
 
-/*
- * No row means clean, and blocks whose checksums mean nothing are not: said
- * beside the rows.
- */
 static void
 warn_checksums_off(ScanSink *sink, const ForkSummary *summary)
 {
-	RowSink    *rows = (RowSink *) sink;
-
-	if (rows->warned || summary->unverifiable == 0)
-		return;
-	rows->warned = true;
-	ereport(WARNING,
-			(errmsg("data checksums are disabled in this cluster"),
-			 errdetail("Only page headers and segments were verified.")));
+	(void) scan_run_checksums_off(&((RowSink *) sink)->run, summary);
 }
 
 static void

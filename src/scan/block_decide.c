@@ -138,7 +138,7 @@ is_valid(BufferDesc *desc)
 static bool
 read_unless_valid(Attempt *attempt, Buffer *buffer)
 {
-	const ForkScan *fork = attempt->reader->fork;
+	const Fork *fork = attempt->reader->fork;
 	BufferTag	tag;
 	uint32		hash;
 	LWLock	   *partition;
@@ -174,7 +174,7 @@ read_unless_valid(Attempt *attempt, Buffer *buffer)
 static bool
 read_below_buffer(Attempt *attempt, Buffer buffer)
 {
-	const ForkScan *fork = attempt->reader->fork;
+	const Fork *fork = attempt->reader->fork;
 	uint32		state;
 
 	if (!ReadRecentBuffer(fork->rel->rd_locator, fork->fork, attempt->blkno,

@@ -17,14 +17,6 @@ typedef enum BlockFate
 	BLOCK_GONE					/* past the end of the file: truncated */
 } BlockFate;
 
-/* A valid buffer above the block, as far as it can be trusted. */
-typedef enum BlockCopy
-{
-	BLOCK_COPY_NONE,			/* none, or no better than the disk image */
-	BLOCK_COPY_SANE,			/* header and LSN sane, differs from disk */
-	BLOCK_COPY_PROVEN			/* its checksum matches */
-} BlockCopy;
-
 typedef struct BlockDecision
 {
 	BlockFate	fate;
@@ -48,14 +40,6 @@ extern void block_decide(ForkReader *reader, BlockNumber blkno,
  */
 extern void block_judge_lsn(const char *page, BlockNumber blkno,
 							PageRules *rules, PageVerdict *verdict);
-
-/* sink.c: puts a decided page's verdict into its finding, words included. */
-extern void page_finding_describe(PageFinding *finding,
-								  const BlockDecision *decision,
-								  const PageRules *rules);
-
-/* sink.c: says of a free space or visibility map that it heals itself. */
-extern void page_finding_note_fork(PageFinding *finding);
 
 /* No page can be newer than this position, which moves on. */
 extern XLogRecPtr block_horizon(void);

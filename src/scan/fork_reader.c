@@ -18,7 +18,7 @@
 #include "scan/fork_reader.h"
 
 /*
- * Cold data: let the kernel read ahead twice as far as it does for strangers.
+ * Cold data: ask for sequential read-ahead (twice the kernel's default window).
  * Asking for pieces in advance (POSIX_FADV_WILLNEED) came out slower.
  */
 #ifdef USE_POSIX_FADVISE
@@ -37,7 +37,7 @@ static uint32 read_smgr(ForkReader *reader, BlockNumber blkno,
 						uint32 nblocks, char *dst);
 
 void
-fork_reader_init(ForkReader *reader, const ForkScan *fork)
+fork_reader_init(ForkReader *reader, const Fork *fork)
 {
 	memset(reader, 0, sizeof(*reader));
 	reader->fork = fork;
@@ -59,16 +59,6 @@ fork_reader_close(ForkReader *reader)
 {
 	close_segment(reader);
 	pfree(reader->allocated);
-}
-
-void
-fork_segment_path(const ForkScan *fork, BlockNumber segment,
-				  char dst[SCAN_PATH_SIZE])
-{
-	if (segment == 0)
-		strlcpy(dst, fork->path, SCAN_PATH_SIZE);
-	else
-		snprintf(dst, SCAN_PATH_SIZE, "%s.%u", fork->path, segment);
 }
 
 bool

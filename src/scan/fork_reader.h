@@ -10,13 +10,14 @@
 #ifndef ACCEL_FORK_READER_H
 #define ACCEL_FORK_READER_H
 
-#include "scan/relation_scan.h"
+#include "scan/fork.h"
+#include "scan/policy.h"
 
 #pragma GCC visibility push(hidden)
 
 typedef struct ForkReader
 {
-	const ForkScan *fork;
+	const Fork *fork;
 	void	   *allocated;
 	char	   *buffer;			/* SCAN_PIECE_BLOCKS blocks, aligned for I/O */
 	int			fd;				/* of the open segment; -1: none */
@@ -25,7 +26,7 @@ typedef struct ForkReader
 	char		message[SCAN_MESSAGE_SIZE]; /* in words */
 } ForkReader;
 
-extern void fork_reader_init(ForkReader *reader, const ForkScan *fork);
+extern void fork_reader_init(ForkReader *reader, const Fork *fork);
 extern void fork_reader_close(ForkReader *reader);
 
 /*
@@ -37,7 +38,7 @@ extern bool fork_reader_open(ForkReader *reader, BlockNumber blkno);
 /*
  * Reads up to nblocks blocks of the open segment into dst and returns how
  * many came whole.  Fewer than asked for: reader->error, 0 at the end of the
- * file.  Never raises an error, never looks at interrupts: may be called
+ * file.  Never raises an error, never checks for interrupts: may be called
  * with an LWLock held.
  */
 extern uint32 fork_reader_read(ForkReader *reader, BlockNumber blkno,
@@ -45,10 +46,6 @@ extern uint32 fork_reader_read(ForkReader *reader, BlockNumber blkno,
 
 /* Blocks that the open segment holds now; of all forks of other managers. */
 extern BlockNumber fork_reader_segment_end(ForkReader *reader);
-
-/* The path of a segment, "base/5/16384.1" say, into dst. */
-extern void fork_segment_path(const ForkScan *fork, BlockNumber segment,
-							  char dst[SCAN_PATH_SIZE]);
 
 #pragma GCC visibility pop
 

@@ -24,6 +24,7 @@
 #include <dlfcn.h>
 
 #include "access/parallel.h"
+#include "access/relation.h"
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -36,6 +37,7 @@
 #include "utils/snapmgr.h"
 
 #include "scan/parallel_scan.h"
+#include "scan/range_scan.h"
 
 #define CHUNK_BLOCKS	1024	/* 8 MB: about a millisecond and more */
 #define QUEUE_BYTES		((Size) 64 * 1024)
@@ -50,7 +52,7 @@ typedef struct SharedScan
 	BlockNumber first;
 	BlockNumber end;
 	pg_atomic_uint64 next_chunk;
-	uint32		piece_blocks;	/* sink->piece_blocks */
+	uint32		piece_blocks;	/* policy's */
 	Throttle	throttle;
 } SharedScan;
 
@@ -86,26 +88,27 @@ typedef struct WorkerSink
 {
 	ScanSink	sink;
 	SharedScan *shared;
+	ScanPolicy	policy;
+	Fork		fork;
 	shm_mq_handle *queue;
 	uint64		chunk;
 } WorkerSink;
 
-/* worker/verify_worker.c */
 #define WORKER_FUNCTION	"accel_verify_worker_main"
 
+extern PGDLLEXPORT void accel_verify_worker_main(dsm_segment *segment,
+												 shm_toc *toc);
+
 static uint64 count_chunks(BlockNumber first, BlockNumber end);
-static void scan_here(ScanSink *sink, const ForkScan *fork, BlockNumber first,
-					  BlockNumber end, ForkSummary *summary);
-static ParallelContext *launch(const ForkScan *fork, BlockNumber first,
+static ParallelContext *launch(const Fork *fork, BlockNumber first,
 							   BlockNumber end, int workers,
-							   const Throttle *throttle, SharedScan **shared,
+							   const ScanPolicy *policy, SharedScan **shared,
 							   LeaderScan *leader);
 static void deliver_all(LeaderScan *leader, ParallelContext *context);
 static bool deliver_some(LeaderScan *leader, WorkerStream *stream);
 static void deliver(LeaderScan *leader, const ChunkMessage *message);
 static void scan_chunk(WorkerSink *worker);
 static void send_finding(ScanSink *sink, const PageFinding *finding);
-static void wait_turn(ScanSink *sink, int64 bytes);
 static void send_message(WorkerSink *worker, const ChunkMessage *message);
 
 int
@@ -121,37 +124,38 @@ parallel_scan_workers(int workers)
 }
 
 void
-parallel_scan_range(ScanSink *sink, const ForkScan *fork, BlockNumber first,
-					BlockNumber end, int workers, Throttle *throttle,
-					ForkSummary *summary)
+parallel_scan(const Fork *fork, BlockNumber first, BlockNumber end,
+			  const ScanPolicy *policy, ScanSink *sink, ForkSummary *summary)
 {
 	LeaderScan	leader = {sink, summary};
 	ParallelContext *context;
 	SharedScan *shared;
 	bool		snapshot = !ActiveSnapshotSet();
+	int			workers;
 
 	leader.nchunks = count_chunks(first, end);
-	workers = (int) Min((uint64) workers, leader.nchunks);
+	workers = (int) Min((uint64) policy->workers, leader.nchunks);
 	if (workers == 0 || leader.nchunks < 2 || IsParallelWorker())
 	{
-		scan_here(sink, fork, first, end, summary);
+		range_scan(fork, first, end, policy, sink, summary);
 		return;
 	}
 	if (snapshot)				/* workers inherit one */
 		PushActiveSnapshot(GetTransactionSnapshot());
 	EnterParallelMode();
-	context = launch(fork, first, end, workers, throttle, &shared, &leader);
+	context = launch(fork, first, end, workers, policy, &shared, &leader);
 	if (leader.nstreams > 0)
 		deliver_all(&leader, context);
-	pg_atomic_write_u64(&throttle->next,
-						pg_atomic_read_u64(&shared->throttle.next));
+	if (policy->throttle)
+		pg_atomic_write_u64(&policy->throttle->next,
+							pg_atomic_read_u64(&shared->throttle.next));
 	WaitForParallelWorkersToFinish(context);
 	DestroyParallelContext(context);
 	ExitParallelMode();
 	if (snapshot)
 		PopActiveSnapshot();
 	if (leader.nstreams == 0)
-		scan_here(sink, fork, first, end, summary);
+		range_scan(fork, first, end, policy, sink, summary);
 }
 
 static uint64
@@ -161,18 +165,10 @@ count_chunks(BlockNumber first, BlockNumber end)
 		((uint64) end - first + CHUNK_BLOCKS - 1) / CHUNK_BLOCKS;
 }
 
-static void
-scan_here(ScanSink *sink, const ForkScan *fork, BlockNumber first,
-		  BlockNumber end, ForkSummary *summary)
-{
-	(void) scan_relation_range(RelationGetRelid(fork->rel), fork->fork,
-							   first, end, NoLock, sink, summary);
-}
-
 /* Sets leader->streams, as many as workers were to be had. */
 static ParallelContext *
-launch(const ForkScan *fork, BlockNumber first, BlockNumber end, int workers,
-	   const Throttle *throttle, SharedScan **shared, LeaderScan *leader)
+launch(const Fork *fork, BlockNumber first, BlockNumber end, int workers,
+	   const ScanPolicy *policy, SharedScan **shared, LeaderScan *leader)
 {
 	ParallelContext *context = CreateParallelContext(parallel_scan_library(),
 													 WORKER_FUNCTION, workers);
@@ -191,8 +187,9 @@ launch(const ForkScan *fork, BlockNumber first, BlockNumber end, int workers,
 	(*shared)->first = first;
 	(*shared)->end = end;
 	pg_atomic_init_u64(&(*shared)->next_chunk, 0);
-	(*shared)->piece_blocks = leader->sink->piece_blocks;
-	(*shared)->throttle = *throttle;
+	(*shared)->piece_blocks = policy->piece_blocks;
+	if (policy->throttle)
+		(*shared)->throttle = *policy->throttle;
 	shm_toc_insert(context->toc, KEY_SHARED, *shared);
 	queues = shm_toc_allocate(context->toc, mul_size(QUEUE_BYTES, workers));
 	shm_toc_insert(context->toc, KEY_QUEUES, queues);
@@ -219,7 +216,7 @@ parallel_scan_library(void)
 {
 	Dl_info		info;
 
-	if (dladdr((const void *) parallel_scan_work, &info) != 0 &&
+	if (dladdr((const void *) accel_verify_worker_main, &info) != 0 &&
 		is_absolute_path(info.dli_fname))
 		return info.dli_fname;
 	return "crc32c_accel";
@@ -306,35 +303,38 @@ deliver(LeaderScan *leader, const ChunkMessage *message)
 	}
 	fork_summary_add(leader->summary, &message->body.summary);
 	leader->chunk++;
-	if (sink->batch)
-		sink->batch(sink, leader->summary, message->body.summary.blocks,
-					message->body.summary.bytes);
+	if (sink->progress)
+		sink->progress(sink, message->body.summary.blocks);
 }
 
 void
-parallel_scan_work(dsm_segment *segment, shm_toc *toc)
+accel_verify_worker_main(dsm_segment *segment, shm_toc *toc)
 {
 	SharedScan *shared = shm_toc_lookup(toc, KEY_SHARED, false);
 	char	   *queues = shm_toc_lookup(toc, KEY_QUEUES, false);
 	shm_mq	   *queue = (shm_mq *) (queues + ParallelWorkerNumber * QUEUE_BYTES);
 	uint64		nchunks = count_chunks(shared->first, shared->end);
 	WorkerSink	worker;
+	Relation	rel;
 
 	pgstat_report_activity(STATE_RUNNING,
 						   psprintf("crc32c_accel: verifying relation %u",
 									shared->relid));
 	memset(&worker, 0, sizeof(worker));
 	worker.sink.finding = send_finding;
-	worker.sink.piece_blocks = shared->piece_blocks;
-	if (shared->throttle.rate > 0)
-		worker.sink.before = wait_turn;
 	worker.shared = shared;
+	worker.policy.piece_blocks = shared->piece_blocks;
+	if (shared->throttle.rate > 0)
+		worker.policy.throttle = &shared->throttle;
+	rel = relation_open(shared->relid, AccessShareLock);
+	fork_describe(&worker.fork, rel, shared->fork);
 	shm_mq_set_sender(queue, MyProc);
 	worker.queue = shm_mq_attach(queue, segment, NULL);
 	while ((worker.chunk = pg_atomic_fetch_add_u64(&shared->next_chunk, 1)) <
 		   nchunks)
 		scan_chunk(&worker);
 	shm_mq_detach(worker.queue);
+	relation_close(rel, AccessShareLock);
 }
 
 static void
@@ -349,11 +349,8 @@ scan_chunk(WorkerSink *worker)
 	message.chunk = worker->chunk;
 	message.done = true;
 	fork_summary_init(&message.body.summary, shared->relid, shared->fork);
-	if (!scan_relation_range(shared->relid, shared->fork, (BlockNumber) first,
-							 (BlockNumber) end, AccessShareLock,
-							 &worker->sink, &message.body.summary))
-		elog(ERROR, "relation %u is gone although it is locked",
-			 shared->relid);
+	range_scan(&worker->fork, (BlockNumber) first, (BlockNumber) end,
+			   &worker->policy, &worker->sink, &message.body.summary);
 	message.body.summary.blocks = (int64) (end - first);	/* for progress */
 	send_message(worker, &message);
 }
@@ -368,12 +365,6 @@ send_finding(ScanSink *sink, const PageFinding *finding)
 	message.chunk = worker->chunk;
 	message.body.finding = *finding;
 	send_message(worker, &message);
-}
-
-static void
-wait_turn(ScanSink *sink, int64 bytes)
-{
-	throttle_wait(&((WorkerSink *) sink)->shared->throttle, (uint32) bytes);
 }
 
 /* A leader that has gone is no error of ours: it has raised its own. */

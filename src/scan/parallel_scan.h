@@ -5,11 +5,9 @@
 #ifndef ACCEL_PARALLEL_SCAN_H
 #define ACCEL_PARALLEL_SCAN_H
 
-#include "storage/dsm.h"
-#include "storage/shm_toc.h"
-
-#include "scan/relation_scan.h"
-#include "scan/throttle.h"
+#include "scan/fork.h"
+#include "scan/policy.h"
+#include "scan/sink.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -23,23 +21,19 @@
 extern int	parallel_scan_workers(int workers);
 
 /*
- * Does the work of sink->range with up to workers parallel workers, which
- * share the throttle with each other.  Few blocks, no free worker, or
- * being a worker oneself: scanned here.  The caller holds the relation's lock.
+ * Does the work of range_scan() with up to policy->workers parallel workers.
+ * Few blocks, no free worker, or being a worker oneself: scanned here.  The
+ * caller holds the relation's lock.
  */
-extern void parallel_scan_range(ScanSink *sink, const ForkScan *fork,
-								BlockNumber first, BlockNumber end,
-								int workers, Throttle *throttle,
-								ForkSummary *summary);
+extern void parallel_scan(const Fork *fork, BlockNumber first, BlockNumber end,
+						  const ScanPolicy *policy, ScanSink *sink,
+						  ForkSummary *summary);
 
 /*
  * The file that this code was loaded from, for workers to load: the name in
  * SQL may have been found by a search path.
  */
 extern const char *parallel_scan_library(void);
-
-/* A worker's part; its entry point is accel_verify_worker_main(). */
-extern void parallel_scan_work(dsm_segment *segment, shm_toc *toc);
 
 #pragma GCC visibility pop
 

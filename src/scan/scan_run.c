@@ -1,6 +1,9 @@
 /*
  * scan_run.c
- *	  The sink of a run: workers, the bound on the rate, progress.
+ *	  A run of scans: workers, the bound on the rate, progress.
+ *
+ * The run's sink stands between the scans and the caller's output: what must
+ * not be forgotten of each finding, fork and piece is done here.
  */
 #include "compat.h"
 
@@ -10,54 +13,106 @@
 #include "scan/progress.h"
 #include "scan/scan_run.h"
 
-static void run_before(ScanSink *sink, int64 bytes);
 static void run_fork_begin(ScanSink *sink, const ForkSummary *summary);
-static void run_batch(ScanSink *sink, const ForkSummary *sofar, int64 blocks,
-					  int64 bytes);
-static void run_range(ScanSink *sink, const ForkScan *fork, BlockNumber first,
-					  BlockNumber end, ForkSummary *summary);
+static void run_finding(ScanSink *sink, const PageFinding *finding);
+static void run_page(ScanSink *sink, BlockNumber blkno, const char *page);
+static void run_progress(ScanSink *sink, int64 blocks);
+static void run_fork_end(ScanSink *sink, const ForkSummary *summary);
 
 void
-scan_run_init(ScanRun *run, int workers, int max_rate)
+scan_run_begin(ScanRun *run, ScanSink *output, int workers, int max_rate)
 {
-	run->workers = parallel_scan_workers(workers);
+	memset(run, 0, sizeof(*run));
+	run->output = output;
+	run->policy.workers = parallel_scan_workers(workers);
 	throttle_init(&run->throttle, max_rate, BLCKSZ,
 				  SCAN_PIECE_BLOCKS * BLCKSZ);
-	run->sink.piece_blocks = run->throttle.max_piece / BLCKSZ;
-	run->sink.fork_begin = run_fork_begin;
-	run->sink.batch = run_batch;
+	run->policy.piece_blocks = run->throttle.max_piece / BLCKSZ;
 	if (max_rate > 0)
-		run->sink.before = run_before;
-	if (workers > 0)
-		run->sink.range = run_range;
+		run->policy.throttle = &run->throttle;
+	run->sink.fork_begin = run_fork_begin;
+	run->sink.finding = run_finding;
+	if (output->page)
+		run->sink.page = run_page;
+	run->sink.progress = run_progress;
+	run->sink.fork_end = run_fork_end;
 	progress_begin();
 }
 
-static void
-run_before(ScanSink *sink, int64 bytes)
+void
+scan_run_end(ScanRun *run)
 {
-	throttle_wait(&((ScanRun *) sink)->throttle, (uint32) bytes);
+	progress_end();
+}
+
+void
+scan_run_relation(ScanRun *run, Oid relid, const RelationScanOptions *options)
+{
+	scan_relation(relid, options, &run->policy, &run->sink);
+}
+
+void
+scan_run_finding(ScanRun *run, const PageFinding *finding)
+{
+	run_finding(&run->sink, finding);
+}
+
+/*
+ * No row means clean, and blocks whose checksums mean nothing are not: said
+ * beside the rows.
+ */
+bool
+scan_run_checksums_off(ScanRun *run, const ForkSummary *summary)
+{
+	if (run->warned || summary->unverifiable == 0)
+		return false;
+	run->warned = true;
+	ereport(WARNING,
+			(errmsg("data checksums are disabled in this cluster"),
+			 errdetail("Only page headers and segments are verified.")));
+	return true;
 }
 
 static void
 run_fork_begin(ScanSink *sink, const ForkSummary *summary)
 {
+	ScanSink   *output = ((ScanRun *) sink)->output;
+
 	InvalidateCatalogSnapshot();	/* would hold back vacuum for hours */
 	progress_fork(summary);
+	if (output->fork_begin)
+		output->fork_begin(output, summary);
 }
 
 static void
-run_batch(ScanSink *sink, const ForkSummary *sofar, int64 blocks, int64 bytes)
+run_finding(ScanSink *sink, const PageFinding *finding)
+{
+	ScanSink   *output = ((ScanRun *) sink)->output;
+
+	progress_finding();
+	if (output->finding)
+		output->finding(output, finding);
+}
+
+static void
+run_page(ScanSink *sink, BlockNumber blkno, const char *page)
+{
+	ScanSink   *output = ((ScanRun *) sink)->output;
+
+	output->page(output, blkno, page);
+}
+
+static void
+run_progress(ScanSink *sink, int64 blocks)
 {
 	progress_blocks(blocks);
 }
 
 static void
-run_range(ScanSink *sink, const ForkScan *fork, BlockNumber first,
-		  BlockNumber end, ForkSummary *summary)
+run_fork_end(ScanSink *sink, const ForkSummary *summary)
 {
-	ScanRun    *run = (ScanRun *) sink;
+	ScanSink   *output = ((ScanRun *) sink)->output;
 
-	parallel_scan_range(sink, fork, first, end, run->workers, &run->throttle,
-						summary);
+	if (output->fork_end)
+		output->fork_end(output, summary);
 }

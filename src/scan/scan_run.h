@@ -1,29 +1,46 @@
 /*
  * scan_run.h
- *	  The sink of a run: workers, the bound on the rate, progress.
+ *	  A run of scans: workers, the bound on the rate, progress.
  */
 #ifndef ACCEL_SCAN_RUN_H
 #define ACCEL_SCAN_RUN_H
 
+#include "scan/policy.h"
+#include "scan/relation_scan.h"
 #include "scan/sink.h"
-#include "scan/throttle.h"
 
 #pragma GCC visibility push(hidden)
 
-/* Embed it first in a larger struct; finding, page and fork_end stay free. */
 typedef struct ScanRun
 {
-	ScanSink	sink;
-	int			workers;		/* that share each fork; 0: none */
-	Throttle	throttle;		/* shared by all of them */
+	ScanSink	sink;			/* shows progress, hands on to output */
+	ScanSink   *output;			/* the caller's */
+	ScanPolicy	policy;
+	Throttle	throttle;		/* shared by all workers */
+	bool		warned;			/* that checksums are disabled */
 } ScanRun;
 
 /*
- * Checks both numbers (ERROR 22023), max_rate in kB/s, 0 for none; shows the
- * run's progress until progress_end() or the end of the current memory
- * context.  Whoever sets sink.finding calls progress_finding() there.
+ * Begins a run whose findings, pages and summaries go to output.  Checks both
+ * numbers (ERROR 22023), max_rate in kB/s, 0 for none.  Its progress is shown
+ * until scan_run_end() or the end of the current memory context.
  */
-extern void scan_run_init(ScanRun *run, int workers, int max_rate);
+extern void scan_run_begin(ScanRun *run, ScanSink *output, int workers,
+						   int max_rate);
+extern void scan_run_end(ScanRun *run);
+
+/* scan_relation() as a part of the run. */
+extern void scan_run_relation(ScanRun *run, Oid relid,
+							  const RelationScanOptions *options);
+
+/* A finding of the caller's own: counted, and handed to output. */
+extern void scan_run_finding(ScanRun *run, const PageFinding *finding);
+
+/*
+ * To be asked at the end of each fork: true once per run, after a WARNING,
+ * when checksums are disabled and pages were seen all the same.
+ */
+extern bool scan_run_checksums_off(ScanRun *run, const ForkSummary *summary);
 
 #pragma GCC visibility pop
 

@@ -23,7 +23,7 @@
 #include "storage/smgr.h"
 #include "utils/rel.h"
 
-#include "scan/fork_reader.h"
+#include "scan/fork.h"
 #include "scan/segment_map.h"
 
 #define SEGMENT_BYTES	((int64) RELSEG_SIZE * BLCKSZ)
@@ -35,18 +35,31 @@
 #define SUSPICION_SAMPLES	4
 #define SUSPICION_PAUSE_US	20000L
 
-static void sample(SegmentMap *map, const ForkScan *fork);
+static void sample_certain(SegmentMap *map, const Fork *fork);
+static void sample(SegmentMap *map, const Fork *fork);
 static int64 segment_room(BlockNumber i);
-static int64 segment_size(const ForkScan *fork, BlockNumber segment);
-static BlockNumber segments_end(const ForkScan *fork, const SegmentMap *map);
-static BlockNumber segments_end_in_directory(const ForkScan *fork);
-static void append(SegmentMap *map, int64 bytes);
+static int64 segment_size(const Fork *fork, BlockNumber segment);
+static BlockNumber segments_end(const Fork *fork, const SegmentMap *map);
+static BlockNumber segments_end_in_directory(const Fork *fork);
+static void segment_map_add(SegmentMap *map, int64 bytes);
 static bool suspicious(const SegmentMap *map);
 static bool same_suspicions(const SegmentMap *a, const SegmentMap *b);
-static void wait_for_extension(const ForkScan *fork);
+static void wait_for_extension(const Fork *fork);
 
 void
-segment_map_sample(SegmentMap *map, const ForkScan *fork)
+segment_map_sample(SegmentMap *map, Fork *fork)
+{
+	sample_certain(map, fork);
+	while (map->bytes[0] <= 0 && fork_follow(fork))
+	{
+		segment_map_free(map);
+		sample_certain(map, fork);
+	}
+}
+
+/* Samples until the sizes are in order, or as certain as they can be. */
+static void
+sample_certain(SegmentMap *map, const Fork *fork)
 {
 	SegmentMap	again;
 	int			agreed = 0;
@@ -71,7 +84,7 @@ segment_map_sample(SegmentMap *map, const ForkScan *fork)
  * them there are the pauses.
  */
 static void
-wait_for_extension(const ForkScan *fork)
+wait_for_extension(const Fork *fork)
 {
 	if (RecoveryInProgress() || !fork->md)
 		return;
@@ -140,12 +153,12 @@ segment_map_explain(const SegmentMap *map, BlockNumber i, char *dst,
 	{
 		case PAGE_MISSING_SEGMENT:
 			snprintf(dst, size, segment_map_exists(map) ?
-					 "segment %u is missing: the server sees nothing of the segments behind it" :
+					 "segment %u is missing: the server sees nothing of the segments after it" :
 					 "segment %u is missing", i);
 			break;
 		case PAGE_SHORT_SEGMENT:
 			snprintf(dst, size,
-					 "segment %u has " INT64_FORMAT " bytes instead of " INT64_FORMAT ": the server sees nothing of the segments behind it",
+					 "segment %u has " INT64_FORMAT " bytes instead of " INT64_FORMAT ": the server sees nothing of the segments after it",
 					 i, bytes, SEGMENT_BYTES);
 			break;
 		case PAGE_PARTIAL_BLOCK:
@@ -163,7 +176,7 @@ segment_map_explain(const SegmentMap *map, BlockNumber i, char *dst,
 }
 
 static void
-sample(SegmentMap *map, const ForkScan *fork)
+sample(SegmentMap *map, const Fork *fork)
 {
 	BlockNumber end;
 	int64		bytes;
@@ -176,19 +189,19 @@ sample(SegmentMap *map, const ForkScan *fork)
 		bytes = (int64) smgrnblocks(RelationGetSmgr(fork->rel),
 									fork->fork) * BLCKSZ;
 		for (; bytes > SEGMENT_BYTES; bytes -= SEGMENT_BYTES)
-			append(map, SEGMENT_BYTES);
-		append(map, bytes);
+			segment_map_add(map, SEGMENT_BYTES);
+		segment_map_add(map, bytes);
 		return;
 	}
 	while ((bytes = segment_size(fork, map->count)) != SEGMENT_MISSING)
 	{
 		CHECK_FOR_INTERRUPTS();
-		append(map, bytes);
+		segment_map_add(map, bytes);
 	}
 
 	end = segments_end(fork, map);
 	while (map->count < end)
-		append(map, segment_size(fork, map->count));
+		segment_map_add(map, segment_size(fork, map->count));
 
 	/* a short segment may have grown and been followed since it was sampled */
 	for (BlockNumber i = 0; i + 1 < map->count; i++)
@@ -197,7 +210,7 @@ sample(SegmentMap *map, const ForkScan *fork)
 }
 
 static void
-append(SegmentMap *map, int64 bytes)
+segment_map_add(SegmentMap *map, int64 bytes)
 {
 	if (map->count == map->allocated)
 	{
@@ -208,7 +221,7 @@ append(SegmentMap *map, int64 bytes)
 }
 
 static int64
-segment_size(const ForkScan *fork, BlockNumber segment)
+segment_size(const Fork *fork, BlockNumber segment)
 {
 	char		path[SCAN_PATH_SIZE];
 	struct stat st;
@@ -225,7 +238,7 @@ segment_size(const ForkScan *fork, BlockNumber segment)
  * forks of more than a segment and where a segment is found behind a gap.
  */
 static BlockNumber
-segments_end(const ForkScan *fork, const SegmentMap *map)
+segments_end(const Fork *fork, const SegmentMap *map)
 {
 	bool		look = map->count > 1 ||
 		(map->count == 1 && map->bytes[0] >= SEGMENT_BYTES);
@@ -236,7 +249,7 @@ segments_end(const ForkScan *fork, const SegmentMap *map)
 }
 
 static BlockNumber
-segments_end_in_directory(const ForkScan *fork)
+segments_end_in_directory(const Fork *fork)
 {
 	char		path[SCAN_PATH_SIZE];
 	char	   *name;

@@ -5,7 +5,7 @@
 #ifndef ACCEL_SEGMENT_MAP_H
 #define ACCEL_SEGMENT_MAP_H
 
-#include "scan/relation_scan.h"
+#include "scan/fork.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -24,10 +24,10 @@ typedef struct SegmentMap
 } SegmentMap;
 
 /*
- * Samples the sizes.  What looks wrong is sampled again until it is certain
- * that no extension under way explains it.
+ * Samples the sizes of the files that the fork has now.  What looks wrong is
+ * sampled again until it is certain that no extension under way explains it.
  */
-extern void segment_map_sample(SegmentMap *map, const ForkScan *fork);
+extern void segment_map_sample(SegmentMap *map, Fork *fork);
 extern void segment_map_free(SegmentMap *map);
 
 /* Blocks in segment i, those that its number leaves room for. */

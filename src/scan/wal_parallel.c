@@ -35,8 +35,10 @@
 #define KEY_ENTRIES		UINT64CONST(2)
 #define KEY_QUEUES		UINT64CONST(3)
 
-/* worker/wal_worker.c */
 #define WORKER_FUNCTION "accel_wal_worker_main"
+
+extern PGDLLEXPORT void accel_wal_worker_main(dsm_segment *segment,
+											  shm_toc *toc);
 
 typedef struct SharedList
 {
@@ -307,7 +309,7 @@ deliver_all(Leader *leader, ParallelContext *context)
 }
 
 void
-wal_parallel_work(dsm_segment *segment, shm_toc *toc)
+accel_wal_worker_main(dsm_segment *segment, shm_toc *toc)
 {
 	SharedList *shared = shm_toc_lookup(toc, KEY_SHARED, false);
 	const WalEntry *entries = shm_toc_lookup(toc, KEY_ENTRIES, false);

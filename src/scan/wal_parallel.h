@@ -5,9 +5,6 @@
 #ifndef WAL_PARALLEL_H
 #define WAL_PARALLEL_H
 
-#include "storage/dsm.h"
-#include "storage/shm_toc.h"
-
 #include "scan/wal_scan.h"
 
 #pragma GCC visibility push(hidden)
@@ -21,9 +18,6 @@ typedef void (*WalResultFn) (void *arg, const WalSegmentResult *result);
  */
 extern void wal_scan_entries(WalScan *scan, const WalList *list, int workers,
 							 WalResultFn result, void *arg);
-
-/* A worker's part; its entry point is accel_wal_worker_main(). */
-extern void wal_parallel_work(dsm_segment *segment, shm_toc *toc);
 
 #pragma GCC visibility pop
 

@@ -3,9 +3,12 @@
 #	kernel   no PostgreSQL header, no malloc, no I/O
 #	verify   kernel/ and headers valid for front end and back end; no ereport,
 #	         fmgr, locks
-#	scan     no fmgr, no tuplestore, nothing of func/, worker/, server/
-#	func, worker, server	not each other
-# Server versions (PG_VERSION_NUM) belong to compat.h.
+#	scan     no fmgr, no tuplestore, nothing of func/, server/
+#	server   beside scan/: nothing of func/
+#	func     everything below
+# Server versions (PG_VERSION_NUM) belong to compat.h.  Inside a folder, files of
+# one name (x.h and x.c) are a room: a header declares only functions that its
+# .c defines, and rooms include each other without a circle.
 set -u
 src=${1:?usage: layers.sh SRC}
 failed=0
@@ -31,14 +34,12 @@ forbid "kernel/ may include C11, intrinsics and its own headers only" \
 	'^#include +("(postgres|fmgr|miscadmin|[a-z]+/)|<postgres)|\b(malloc|free|palloc|fopen|open|read)\(' \
 	$(sources kernel)
 forbid "verify/ may not report, lock, call fmgr or reach upwards" \
-	'\b(ereport|elog|LWLockAcquire|palloc|malloc)\(|^#include +"(fmgr|scan/|func/|worker/|server/|storage/(buf_|bufmgr|lw|smgr|md|fd))' \
+	'\b(ereport|elog|LWLockAcquire|palloc|malloc)\(|^#include +"(fmgr|scan/|func/|server/|storage/(buf_|bufmgr|lw|smgr|md|fd))' \
 	$(sources verify)
 forbid "scan/ may not use fmgr or tuplestores, nor reach upwards" \
-	'^#include +"(fmgr\.h|utils/tuplestore|func/|worker/|server/)|\btuplestore_' \
+	'^#include +"(fmgr\.h|utils/tuplestore|func/|server/)|\btuplestore_' \
 	$(sources scan)
-forbid "func/ may not include worker/ or server/" '^#include +"(worker|server)/' $(sources func)
-forbid "worker/ may not include func/ or server/" '^#include +"(func|server)/' $(sources worker)
-forbid "server/ may not include func/ or worker/" '^#include +"(func|worker)/' $(sources server)
+forbid "server/ may not include func/" '^#include +"func/' $(sources server)
 forbid "server versions are tested in compat.h only" 'PG_VERSION_NUM' \
 	$(find "$src" -name '*.[ch]' ! -name compat.h)
 }

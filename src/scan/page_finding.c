@@ -1,12 +1,13 @@
 /*
- * sink.c
+ * page_finding.c
  *	  Findings and summaries: made, counted, put into words.
  */
 #include "compat.h"
 
-#include "scan/block_decide.h"
-#include "scan/relation_scan.h"
-#include "scan/sink.h"
+#include "scan/page_finding.h"
+
+static const char checksums_off[] =
+	"data checksums are disabled: only page headers and segments were verified";
 
 const char *
 block_buffer_state_name(BlockBufferState state)
@@ -42,6 +43,21 @@ page_finding_init(PageFinding *finding, Oid relid, ForkNumber fork,
 }
 
 void
+page_finding_not_verifiable(PageFinding *finding, Oid relid, ForkNumber fork,
+							const char *why)
+{
+	page_finding_init(finding, relid, fork, PAGE_NOT_VERIFIABLE);
+	strlcpy(finding->message, why, sizeof(finding->message));
+}
+
+void
+page_finding_checksums_off(PageFinding *finding)
+{
+	page_finding_not_verifiable(finding, InvalidOid, InvalidForkNumber,
+								checksums_off);
+}
+
+void
 fork_summary_init(ForkSummary *summary, Oid relid, ForkNumber fork)
 {
 	memset(summary, 0, sizeof(*summary));
@@ -68,6 +84,13 @@ fork_summary_note(ForkSummary *summary, const PageFinding *finding)
 }
 
 void
+fork_summary_checksums_off(ForkSummary *summary)
+{
+	summary->status = PAGE_NOT_VERIFIABLE;
+	strlcpy(summary->message, checksums_off, sizeof(summary->message));
+}
+
+void
 fork_summary_add(ForkSummary *total, const ForkSummary *part)
 {
 	total->verified += part->verified;
@@ -86,10 +109,10 @@ fork_summary_add(ForkSummary *total, const ForkSummary *part)
 }
 
 static void
-append(PageFinding *finding, const char *format,...) pg_attribute_printf(2, 3);
+finding_append(PageFinding *finding, const char *format,...) pg_attribute_printf(2, 3);
 
 static void
-append(PageFinding *finding, const char *format,...)
+finding_append(PageFinding *finding, const char *format,...)
 {
 	size_t		used = strlen(finding->message);
 	va_list		args;
@@ -111,18 +134,18 @@ explain_verdict(PageFinding *finding, const PageVerdict *verdict,
 	switch (verdict->status)
 	{
 		case PAGE_CHECKSUM_MISMATCH:
-			append(finding, "checksum is %u, but should be %u",
+			finding_append(finding, "checksum is %u, but should be %u",
 				   verdict->stored, verdict->computed);
 			break;
 		case PAGE_BAD_HEADER:
-			append(finding, "page header is out of bounds%s",
+			finding_append(finding, "page header is out of bounds%s",
 				   rules->checksums ? " (although the checksum matches)" : "");
 			break;
 		case PAGE_ZERO_HEADER:
-			append(finding, "page header is that of a new page, but the page is not empty");
+			finding_append(finding, "page header is that of a new page, but the page is not empty");
 			break;
 		case PAGE_LSN_IN_FUTURE:
-			append(finding, "page LSN %X/%X lies beyond the end of WAL at %X/%X%s",
+			finding_append(finding, "page LSN %X/%X lies beyond the end of WAL at %X/%X%s",
 				   LSN_FORMAT_ARGS(verdict->lsn),
 				   LSN_FORMAT_ARGS(rules->horizon),
 				   mismatch ? "; the checksum does not match either" : "");
@@ -133,21 +156,17 @@ explain_verdict(PageFinding *finding, const PageVerdict *verdict,
 }
 
 void
-page_finding_describe(PageFinding *finding, const BlockDecision *decision,
-					  const PageRules *rules)
+page_finding_describe(PageFinding *finding, const PageVerdict *verdict,
+					  const PageRules *rules, BlockCopy copy)
 {
-	const PageVerdict *verdict = &decision->verdict;
-
 	finding->stored = verdict->stored;
 	finding->computed = rules->checksums ? verdict->computed : -1;
 	finding->has_lsn = true;
 	finding->lsn = verdict->lsn;
-	finding->retries = decision->retries;
-	finding->buffer_state = decision->buffer_state;
 	explain_verdict(finding, verdict, rules);
-	if (decision->copy != BLOCK_COPY_NONE)
-		append(finding, "; shared buffers hold a page that is %s: rewriting it heals the disk",
-			   decision->copy == BLOCK_COPY_PROVEN ? "proven good by its checksum" :
+	if (copy != BLOCK_COPY_NONE)
+		finding_append(finding, "; shared buffers hold a page that is %s: rewriting it heals the disk",
+			   copy == BLOCK_COPY_PROVEN ? "proven good by its checksum" :
 			   "sane by its header");
 }
 
@@ -155,5 +174,5 @@ void
 page_finding_note_fork(PageFinding *finding)
 {
 	if (finding->fork == FSM_FORKNUM || finding->fork == VISIBILITYMAP_FORKNUM)
-		append(finding, "; the server heals this fork itself");
+		finding_append(finding, "; the server heals this fork itself");
 }

@@ -1,0 +1,164 @@
+/*
+ * fork_scan.c
+ *	  Verifies one fork: its segments and their blocks.
+ *
+ * The sizes of the segments are sampled; what is there falls into extents (rows
+ * of blocks without a gap).  They are scanned in order, and what is wrong about
+ * the segments is reported in between.
+ */
+#include "compat.h"
+
+#include "portability/instr_time.h"
+#include "storage/smgr.h"
+#include "utils/rel.h"
+
+#include "scan/fork_scan.h"
+#include "scan/parallel_scan.h"
+#include "scan/range_scan.h"
+#include "scan/segment_map.h"
+
+typedef struct ForkScan
+{
+	const Fork *fork;
+	BlockNumber first;			/* what was asked for: [first, end) */
+	BlockNumber end;
+	const ScanPolicy *policy;
+	ScanSink   *sink;
+	SegmentMap	map;
+	ForkSummary summary;
+} ForkScan;
+
+/* A row of blocks without a gap. */
+typedef struct Extent
+{
+	BlockNumber first;
+	BlockNumber end;
+	BlockNumber count;
+} Extent;
+
+static void scan_fork(ForkScan *scan);
+static Extent clip(const ForkScan *scan, BlockNumber first, BlockNumber end);
+static void scan_extents(ForkScan *scan);
+static void scan_extent(ForkScan *scan, Extent extent);
+static void report_segment(ForkScan *scan, BlockNumber segment);
+
+void
+fork_scan(Fork *fork, BlockNumber first, BlockNumber end,
+		  const ScanPolicy *policy, ScanSink *sink)
+{
+	ForkScan	scan = {fork, first, end, policy, sink};
+
+	if (!fork->md && !smgrexists(RelationGetSmgr(fork->rel), fork->fork))
+		return;
+	segment_map_sample(&scan.map, fork);
+	if (segment_map_exists(&scan.map) || fork_required(fork))
+		scan_fork(&scan);
+	segment_map_free(&scan.map);
+}
+
+static void
+scan_fork(ForkScan *scan)
+{
+	const Fork *fork = scan->fork;
+	ForkSummary *summary = &scan->summary;
+	instr_time	start;
+	instr_time	elapsed;
+
+	fork_summary_init(summary, RelationGetRelid(fork->rel), fork->fork);
+	for (BlockNumber i = 0; i < scan->map.count; i++)
+	{
+		BlockNumber base = i * RELSEG_SIZE;
+
+		summary->blocks += clip(scan, base, base +
+								segment_map_blocks(&scan->map, i)).count;
+	}
+	if (scan->sink->fork_begin)
+		scan->sink->fork_begin(scan->sink, summary);
+	INSTR_TIME_SET_CURRENT(start);
+	scan_extents(scan);
+	INSTR_TIME_SET_CURRENT(elapsed);
+	INSTR_TIME_SUBTRACT(elapsed, start);
+	summary->elapsed = INSTR_TIME_GET_DOUBLE(elapsed);
+	if (!fork->checksums && summary->status == PAGE_OK)
+		fork_summary_checksums_off(summary);
+	if (scan->sink->fork_end)
+		scan->sink->fork_end(scan->sink, summary);
+}
+
+/* The part of [first, end) that was asked for. */
+static Extent
+clip(const ForkScan *scan, BlockNumber first, BlockNumber end)
+{
+	Extent		extent;
+
+	extent.first = Max(first, scan->first);
+	extent.end = Min(end, scan->end);
+	extent.count = extent.end > extent.first ? extent.end - extent.first : 0;
+	return extent;
+}
+
+/*
+ * Scans what is there and reports what is wrong about segments, in the order
+ * of blocks.  A segment after one that is short or missing is scanned too: its
+ * blocks are hidden from the server, not from whoever repairs it.
+ */
+static void
+scan_extents(ForkScan *scan)
+{
+	const SegmentMap *map = &scan->map;
+	BlockNumber first = 0;
+	BlockNumber end = 0;
+
+	for (BlockNumber i = 0; i < map->count; i++)
+	{
+		BlockNumber base = i * RELSEG_SIZE;
+		PageStatus	status = segment_map_status(map, i);
+
+		if (end != base)
+			first = base;
+		end = base + segment_map_blocks(map, i);
+		if (i + 1 < map->count && status == PAGE_OK &&
+			end - base == RELSEG_SIZE)
+			continue;			/* goes on in the next segment */
+		scan_extent(scan, clip(scan, first, end));
+		if (status != PAGE_OK && end >= scan->first &&
+			(end < scan->end || scan->end == InvalidBlockNumber))
+			report_segment(scan, i);
+		first = end;
+	}
+}
+
+static void
+scan_extent(ForkScan *scan, Extent extent)
+{
+	if (extent.count == 0)
+		return;
+	if (scan->policy->workers > 0)
+		parallel_scan(scan->fork, extent.first, extent.end, scan->policy,
+					  scan->sink, &scan->summary);
+	else
+		range_scan(scan->fork, extent.first, extent.end, scan->policy,
+				   scan->sink, &scan->summary);
+}
+
+static void
+report_segment(ForkScan *scan, BlockNumber segment)
+{
+	const Fork *fork = scan->fork;
+	const SegmentMap *map = &scan->map;
+	BlockNumber blocks = segment_map_blocks(map, segment);
+	PageFinding finding;
+
+	page_finding_init(&finding, RelationGetRelid(fork->rel), fork->fork,
+					  segment_map_status(map, segment));
+	finding.blkno = (int64) segment * RELSEG_SIZE + blocks;
+	if (map->bytes[segment] >= 0)
+		finding.file_offset = (int64) blocks * BLCKSZ;
+	fork_segment_path(fork, segment, finding.path);
+	segment_map_explain(map, segment, finding.message,
+						sizeof(finding.message));
+	page_finding_note_fork(&finding);
+	fork_summary_note(&scan->summary, &finding);
+	if (scan->sink->finding)
+		scan->sink->finding(scan->sink, &finding);
+}

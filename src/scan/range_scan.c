@@ -1,0 +1,230 @@
+/*
+ * range_scan.c
+ *	  Verifies the blocks of one range of a fork.
+ *
+ * Blocks are read in pieces and judged in batches; the few that look broken
+ * are decided by block_decide.c.
+ */
+#include "compat.h"
+
+#include "miscadmin.h"
+#include "utils/rel.h"
+
+#include "scan/block_decide.h"
+#include "scan/fork_reader.h"
+#include "scan/range_scan.h"
+#include "verify/page.h"
+
+/* Empty reads before the end of a file until it is taken seriously. */
+#define SHORT_READS		4
+
+typedef struct RangeScan
+{
+	const Fork *fork;
+	const ScanPolicy *policy;
+	ScanSink   *sink;
+	ForkSummary *summary;
+	ForkReader	reader;
+	PageRules	rules;
+	BlockDecision *decision;	/* 8 kB and more: not on the stack */
+	int			short_reads;	/* in a row, at the same block */
+} RangeScan;
+
+static BlockNumber scan_piece(RangeScan *scan, BlockNumber blkno,
+							  BlockNumber end);
+static void wait_turn(RangeScan *scan, uint32 nblocks);
+static BlockNumber read_failed(RangeScan *scan, BlockNumber blkno,
+							   BlockNumber limit);
+static void judge_piece(RangeScan *scan, BlockNumber blkno, uint32 nblocks);
+static void count_healthy(RangeScan *scan, BlockNumber blkno,
+						  const char *page, PageStatus status);
+static void recheck_block(RangeScan *scan, BlockNumber blkno);
+static void report_block(RangeScan *scan, BlockNumber blkno,
+						 PageStatus status);
+
+void
+range_scan(const Fork *fork, BlockNumber first, BlockNumber end,
+		   const ScanPolicy *policy, ScanSink *sink, ForkSummary *summary)
+{
+	RangeScan	scan;
+	BlockNumber blkno = first;
+
+	memset(&scan, 0, sizeof(scan));
+	scan.fork = fork;
+	scan.policy = policy;
+	scan.sink = sink;
+	scan.summary = summary;
+	scan.decision = palloc(sizeof(BlockDecision));
+	scan.rules.checksums = fork->checksums;
+	scan.rules.horizon = fork->test_lsn ? block_horizon() :
+		InvalidXLogRecPtr;
+	fork_reader_init(&scan.reader, fork);
+	while (blkno < end)
+	{
+		CHECK_FOR_INTERRUPTS();
+		blkno = scan_piece(&scan, blkno, end);
+	}
+	fork_reader_close(&scan.reader);
+	pfree(scan.decision);
+}
+
+/* The first block of the next segment, if it can hold one of the range. */
+static BlockNumber
+next_segment(const RangeScan *scan, BlockNumber blkno, BlockNumber end)
+{
+	uint64		next = ((uint64) blkno / RELSEG_SIZE + 1) * RELSEG_SIZE;
+
+	return scan->fork->md ? (BlockNumber) Min(next, end) : end;
+}
+
+/* Reads and judges a piece; returns the block to go on with. */
+static BlockNumber
+scan_piece(RangeScan *scan, BlockNumber blkno, BlockNumber end)
+{
+	BlockNumber limit = next_segment(scan, blkno, end);
+	uint32		wanted = Min(scan->policy->piece_blocks, limit - blkno);
+	uint32		got;
+
+	if (!fork_reader_open(&scan->reader, blkno))
+	{
+		if (scan->reader.error != ENOENT)
+			report_block(scan, blkno, PAGE_IO_ERROR);
+		return limit;			/* none of its blocks can be had */
+	}
+	wait_turn(scan, wanted);
+	got = fork_reader_read(&scan->reader, blkno, wanted, scan->reader.buffer);
+	if (got > 0)
+	{
+		scan->short_reads = 0;
+		scan->summary->bytes += (int64) got * BLCKSZ;
+		judge_piece(scan, blkno, got);
+	}
+	if (scan->sink->progress)
+		scan->sink->progress(scan->sink, got);
+	return got == wanted ? blkno + got :
+		read_failed(scan, blkno + got, limit);
+}
+
+/* Before every read: a block that is read again for a verdict counts, too. */
+static void
+wait_turn(RangeScan *scan, uint32 nblocks)
+{
+	if (scan->policy->throttle)
+		throttle_wait(scan->policy->throttle, nblocks * BLCKSZ);
+}
+
+/*
+ * The read of a block that was there when sizes were sampled failed or came
+ * back empty.  Returns the block to go on with.
+ */
+static BlockNumber
+read_failed(RangeScan *scan, BlockNumber blkno, BlockNumber limit)
+{
+	ForkReader *reader = &scan->reader;
+	int			error = reader->error;
+
+	if ((error == 0 || !scan->fork->md) &&
+		blkno >= fork_reader_segment_end(reader))
+		return limit;			/* truncated meanwhile, which is legal */
+	if (error == 0 && ++scan->short_reads < SHORT_READS)
+		return blkno;
+	scan->short_reads = 0;
+
+	/* the block alone: a piece fails for any of its blocks */
+	wait_turn(scan, 1);
+	if (fork_reader_read(reader, blkno, 1, reader->buffer) == 1)
+		judge_piece(scan, blkno, 1);
+	else
+	{
+		if (reader->error == 0)
+			strlcpy(reader->message, "could not read the block: the file ends before it, although its size says otherwise",
+					sizeof(reader->message));
+		report_block(scan, blkno, PAGE_IO_ERROR);
+	}
+	return blkno + 1;
+}
+
+static void
+judge_piece(RangeScan *scan, BlockNumber blkno, uint32 nblocks)
+{
+	PageVerdict verdicts[SCAN_PIECE_BLOCKS];
+
+	page_judge_batch(scan->reader.buffer, nblocks, blkno, &scan->rules,
+					 verdicts);
+	for (uint32 i = 0; i < nblocks; i++)
+	{
+		const char *page = scan->reader.buffer + (size_t) i * BLCKSZ;
+
+		block_judge_lsn(page, blkno + i, &scan->rules, &verdicts[i]);
+		if (verdicts[i].status == PAGE_OK || verdicts[i].status == PAGE_NEW)
+			count_healthy(scan, blkno + i, page, verdicts[i].status);
+		else
+			recheck_block(scan, blkno + i);
+	}
+}
+
+static void
+count_healthy(RangeScan *scan, BlockNumber blkno, const char *page,
+			  PageStatus status)
+{
+	if (status == PAGE_NEW)
+		scan->summary->new_pages++;
+	else if (scan->fork->checksums)
+		scan->summary->verified++;
+	else
+		scan->summary->unverifiable++;
+	if (scan->sink->page)
+		scan->sink->page(scan->sink, blkno, page);
+}
+
+/* A page that looked broken: is it? */
+static void
+recheck_block(RangeScan *scan, BlockNumber blkno)
+{
+	BlockDecision *decision = scan->decision;
+	PageStatus	status;
+
+	wait_turn(scan, 1);
+	scan->summary->retried++;
+	block_decide(&scan->reader, blkno, &scan->rules, decision);
+	if (decision->fate == BLOCK_GONE)
+		return;
+	if (decision->fate == BLOCK_UNREADABLE)
+	{
+		report_block(scan, blkno, PAGE_IO_ERROR);
+		return;
+	}
+	status = decision->verdict.status;
+	if (status == PAGE_OK || status == PAGE_NEW)
+		count_healthy(scan, blkno, decision->image.data, status);
+	else
+		report_block(scan, blkno, decision->copy == BLOCK_COPY_NONE ? status :
+					 PAGE_BAD_ON_DISK_CACHED_OK);
+}
+
+static void
+report_block(RangeScan *scan, BlockNumber blkno, PageStatus status)
+{
+	PageFinding finding;
+
+	page_finding_init(&finding, RelationGetRelid(scan->fork->rel),
+					  scan->fork->fork, status);
+	finding.blkno = blkno;
+	fork_segment_path(scan->fork, blkno / RELSEG_SIZE, finding.path);
+	finding.file_offset = (int64) (blkno % RELSEG_SIZE) * BLCKSZ;
+	if (status == PAGE_IO_ERROR)
+		strlcpy(finding.message, scan->reader.message,
+				sizeof(finding.message));
+	else
+	{
+		finding.retries = scan->decision->retries;
+		finding.buffer_state = scan->decision->buffer_state;
+		page_finding_describe(&finding, &scan->decision->verdict,
+							  &scan->rules, scan->decision->copy);
+	}
+	page_finding_note_fork(&finding);
+	scan->summary->bad++;
+	fork_summary_note(scan->summary, &finding);
+	if (scan->sink->finding)
+		scan->sink->finding(scan->sink, &finding);
+}
