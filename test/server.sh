@@ -14,7 +14,8 @@
 #	PROVE_FLAGS=-v					arguments for prove (pgtap, tap)
 #	LONG=1							tests take their long form (tap)
 #	KEEP=1							leave the scratch folder
-#	UPDATE=1						write expected/ from the results (then read the diff!)
+#	UPDATE=1						write expected/ (regress) or the outputs in README.md and
+#									docs/ (tap) from the results (then read the diff!)
 set -eu
 
 usage="usage: server.sh PG_CONFIG regress|pgtap|tap [SCRIPT...]"
@@ -65,7 +66,7 @@ stage_extension()
 	stage=$scratch/stage
 	mkdir "$scratch/tree"
 	(cd "$top" && tar cf - --exclude='*.o' --exclude='*.bc' --exclude='*.so' \
-		Makefile README.md crc32c_accel.control sql src expected test) |
+		Makefile README.md CONTRIBUTING.md docs crc32c_accel.control sql src expected test) |
 		(cd "$scratch/tree" && tar xf -)
 	cd "$scratch/tree"
 	# Nothing frees what a backend allocates at start: no leak detection.  The
@@ -203,7 +204,11 @@ run_tap()	# script...
 		PATH="$bindir:$PATH" PG_REGRESS="$pgxs/test/regress/pg_regress" \
 		ACCEL_STAGED_CONF="$scratch/staged.conf" TESTDIR="$scratch/tap" \
 		TESTDATADIR="$scratch/tap/data" TESTLOGDIR="$scratch/tap/log" \
-		LONG="${LONG:-}" LC_ALL=C prove ${PROVE_FLAGS:-} "$@"
+		LONG="${LONG:-}" LC_ALL=C prove ${PROVE_FLAGS:-} "$@" || {
+		status=$?
+		[ -z "${UPDATE:-}" ] || cp -R README.md docs "$top"
+		exit $status
+	}
 }
 
 stage_extension

@@ -1,14 +1,14 @@
 #!/bin/sh
 # new_kernel.sh PG_CONFIG: adding a kernel takes one new file and one row.
 #
-# Takes both from the README ("Adding a kernel"), puts them into a scratch copy
+# Takes both from docs/development.md ("Adding a kernel"), puts them into a scratch copy
 # of the tree and nothing else, and lets everything that comes from the table
 # (unit tests, parameters, listing, self-test, a server forced to it) run.
 set -eu
 pg_config=${1:-pg_config}
 top=$(cd "$(dirname "$0")/../.." && pwd)
 if [ "$(uname -m)" != x86_64 ] || ! grep -qw sse4_2 /proc/cpuinfo; then
-	echo "not run: the README's example is a kernel for x86-64 with SSE4.2"
+	echo "not run: the example of docs/development.md is a kernel for x86-64 with SSE4.2"
 	exit 0
 fi
 scratch=$(mktemp -d)
@@ -18,12 +18,12 @@ trap 'exit 130' INT TERM HUP
 	Makefile crc32c_accel.control sql src expected test) | (cd "$scratch" && tar xf -)
 
 # the first block of C of the section is the file, the second one the row
-awk -v out="$scratch/block" '/^### / {inside = /Adding a kernel/} !inside {next}
+awk -v out="$scratch/block" '/^## / {inside = /Adding a kernel/} !inside {next}
 	/^```c$/ {n++; file = out n; next} /^```$/ {file = ""; next}
-	file != "" {print > file}' "$top/README.md"
+	file != "" {print > file}' "$top/docs/development.md"
 name=$(sed -n 's/^ \* kernel_\(.*\)\.c$/\1/p' "$scratch/block1" | head -1)
 if ! grep -q "^KERNEL(crc32c, x86_64, ${name:-?}," "$scratch/block2"; then
-	echo "new_kernel: the README's example is not as this gate reads it"
+	echo "new_kernel: the example of docs/development.md is not as this gate reads it"
 	exit 1
 fi
 mv "$scratch/block1" "$scratch/src/kernel/kernel_$name.c"
