@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""reference.py TOP: docs/reference.md agrees with what the extension has.
+
+Functions, arguments, defaults and result columns: test/pgtap/contract.tsv.
+Tables and views: the COMMENTs on their columns in the install script.
+Parameters: src/guc.c.  Both ways: what is missing, and what is too much.
+"""
+import re
+import sys
+
+TYPES = {"timestamp with time zone": "timestamptz"}
+
+
+def split_arguments(text):
+    """Splits at commas outside of quotes and parentheses."""
+    parts, depth, quoted, part = [], 0, False, ""
+    for char in text:
+        quoted ^= char == "'"
+        if not quoted:
+            depth += (char in "({[") - (char in ")}]")
+        if char == "," and depth == 0 and not quoted:
+            parts.append(part.strip())
+            part = ""
+        else:
+            part += char
+    return parts + [part.strip()] if part.strip() else parts
+
+
+def parse_arguments(text):
+    """{name: (type, default)} of the arguments, {name: type} of the columns."""
+    arguments, columns = {}, {}
+    for part in split_arguments(text):
+        match = re.match(r'(IN |OUT )?"?(\w+)"? (.*?)(?: DEFAULT (.*))?$', part)
+        mode, name, kind, default = match.groups()
+        kind = TYPES.get(kind, kind)
+        if mode == "OUT ":
+            columns[name] = kind
+        else:
+            default = re.sub(r"::[\w \[\]]+$", "", default or "")
+            arguments[name] = (kind, default)
+    return arguments, columns
+
+
+def contract(top):
+    """{(function, its arguments' names): (arguments, columns, grantee)}"""
+    found = {}
+    for line in open(f"{top}/test/pgtap/contract.tsv", encoding="utf-8"):
+        name, text, _, _, grantee = line.rstrip("\n").split("\t")
+        arguments, columns = parse_arguments(text)
+        found[name, tuple(arguments)] = (arguments, columns, grantee)
+    return found
+
+
+def tables(top):
+    """{table or view: its columns}, of the newest install script."""
+    found = {}
+    script = open(f"{top}/sql/crc32c_accel--1.0.sql", encoding="utf-8").read()
+    for name, column in re.findall(r"^COMMENT ON COLUMN (\w+)\.(\w+)", script, re.M):
+        found.setdefault(name, []).append(column)
+    return found
+
+
+def rows(text, first):
+    """Cells of the table whose head begins with this cell."""
+    match = re.search(rf"^\| {first} \|.*\n\|[-|]+\n((?:\|.*\n)*)", text, re.M)
+    if not match:
+        return []
+    return [[cell.strip() for cell in line.strip("|").split(" | ")]
+            for line in match.group(1).splitlines()]
+
+
+def sections(top):
+    """{heading: text} of the entries, and the text of the parameters."""
+    text = open(f"{top}/docs/reference.md", encoding="utf-8").read()
+    entries = dict(re.findall(r"^### ([^\n]+)\n(.*?)(?=^##|\Z)", text, re.M | re.S))
+    return entries, text[text.index("## Parameters"):]
+
+
+def plain(cell):
+    """A cell without its quotes."""
+    return cell.strip().strip("`")
+
+
+def entry_of(entries, heading, text):
+    """What an entry says: (function, names), arguments, columns."""
+    arguments = {plain(r[0]): (r[1], plain(r[2])) for r in rows(text, "argument")}
+    same = re.search(r"^Columns: as of \[(\w+)\]", text, re.M)
+    columns = {plain(r[0]): r[1] for r in rows(entries[same.group(1)] if same else text, "column")}
+    return (heading.split()[0], tuple(arguments)), arguments, columns
+
+
+def compare(what, wanted, got):
+    """Lines on what differs between two dictionaries."""
+    for name in sorted(set(wanted) | set(got)):
+        if name not in got:
+            yield f"{what}: {name} is missing"
+        elif name not in wanted:
+            yield f"{what}: {name} does not exist"
+        elif wanted[name] != got[name]:
+            yield f"{what}: {name} is {wanted[name]}, not {got[name]}"
+    if not set(wanted) ^ set(got) and list(wanted) != list(got):
+        yield f"{what}: another order: {', '.join(wanted)}"
+
+
+def check(top):
+    """Every difference, as a line."""
+    entries, parameters = sections(top)
+    functions, relations = contract(top), tables(top)
+    seen = set()
+    for heading, text in entries.items():
+        key, arguments, columns = entry_of(entries, heading, text)
+        if key[0] in relations and key not in functions:
+            wanted = relations.pop(key[0])
+            yield from compare(heading, dict.fromkeys(wanted), dict.fromkeys(columns))
+        elif key in functions:
+            seen.add(key)
+            wanted, wanted_columns, grantee = functions[key]
+            yield from compare(heading, wanted, arguments)
+            yield from compare(heading, wanted_columns, columns)
+            who = {"PUBLIC": "everybody", "superuser": "superuser"}.get(grantee, f"`{grantee}`")
+            if f"Privileges: {who}." not in text:
+                yield f"{heading}: no \"Privileges: {who}.\""
+        else:
+            same = [" ".join(k[1]) for k in functions if k[0] == key[0]]
+            yield f"{heading}({', '.join(key[1])}): not in contract.tsv" + \
+                (f", which has ({'; '.join(same)})" if same else "")
+        if "Locks: " not in text and heading.split()[0] not in tables(top):
+            yield f"{heading}: no \"Locks:\""
+        if "```sql" not in text:
+            yield f"{heading}: no example"
+    for name, names in sorted(set(functions) - seen):
+        yield f"{name}({', '.join(names)}): no entry"
+    for name in relations:
+        yield f"{name}: no entry"
+    defined = re.findall(r'DefineCustom\w+\("(crc32c_accel\.\w+)"',
+                         open(f"{top}/src/guc.c", encoding="utf-8").read())
+    listed = [plain(row[0]) for row in rows(parameters, "parameter")]
+    yield from compare("parameters", dict.fromkeys(sorted(defined)), dict.fromkeys(sorted(listed)))
+
+
+def main():
+    top = sys.argv[1]
+    faults = list(check(top))
+    print("\n".join(faults) if faults else
+          f"reference: {len(contract(top))} functions, {len(tables(top))} tables and views: ok")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
