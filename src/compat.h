@@ -9,11 +9,20 @@
 #define ACCEL_COMPAT_H
 
 #include "postgres.h"
+
+#include <string.h>
+
+#include "access/htup_details.h"
 #include "fmgr.h"
 #include "funcapi.h"
 
 #if PG_VERSION_NUM < 150000
 #error "crc32c_accel needs PostgreSQL 15 or later"
+#endif
+
+/* 19's headers bring fewer others along; 15 has no varatt.h yet. */
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
 #endif
 
 /*
@@ -65,6 +74,21 @@
 /* 18 wants to be told, outside critical sections, before failures come. */
 #if PG_VERSION_NUM < 180000
 #define pgstat_prepare_report_checksum_failure(database) ((void) (database))
+#endif
+
+/*
+ * The state of a buffer, of which 19 made 64 bits.  Wants
+ * storage/buf_internals.h.
+ */
+#if PG_VERSION_NUM >= 190000
+#define BufferStateRead(desc)	pg_atomic_read_u64(&(desc)->state)
+#else
+#define BufferStateRead(desc)	((uint64) pg_atomic_read_u32(&(desc)->state))
+#endif
+
+/* 19 wants to be told when a tuple descriptor made by hand is complete. */
+#if PG_VERSION_NUM < 190000
+#define TupleDescFinalize(desc) ((void) (desc))
 #endif
 
 #endif							/* ACCEL_COMPAT_H */

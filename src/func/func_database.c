@@ -168,6 +168,7 @@ run_init(DatabaseRun *run, FunctionCallInfo fcinfo)
 				   PG_ARGISNULL(1) ? 0 : PG_GETARG_INT32(1));
 	run->store_desc = CreateTemplateTupleDesc(1);
 	TupleDescInitEntry(run->store_desc, 1, "finding", BYTEAOID, -1, 0);
+	TupleDescFinalize(run->store_desc);
 }
 
 static void

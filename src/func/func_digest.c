@@ -62,7 +62,7 @@ static void
 put_page(ScanSink *sink, BlockNumber blkno, const char *page)
 {
 	DigestSink *digests = (DigestSink *) sink;
-	XLogRecPtr	lsn = PageXLogRecPtrGet(((PageHeader) page)->pd_lsn);
+	XLogRecPtr	lsn = PageGetLSN((Page) page);
 
 	if (digests->masked && page_mask_empty(&digests->mask, page))
 		return;

@@ -14,8 +14,8 @@
  * keep it byte-reversed on big-endian machines: exchange finished values
  * only).
  */
-#ifndef CHECKSUM_H
-#define CHECKSUM_H
+#ifndef ACCEL_CHECKSUM_H
+#define ACCEL_CHECKSUM_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -161,4 +161,4 @@ extern uint32_t checksum_crc32_combine(uint32_t crc1, uint32_t crc2,
 
 #pragma GCC visibility pop
 
-#endif							/* CHECKSUM_H */
+#endif							/* ACCEL_CHECKSUM_H */

@@ -126,7 +126,7 @@ is_valid(BufferDesc *desc)
 	bool		valid;
 
 	pg_memory_barrier();
-	valid = (pg_atomic_read_u32(&desc->state) & BM_VALID) != 0;
+	valid = (BufferStateRead(desc) & BM_VALID) != 0;
 	pg_memory_barrier();
 	return valid;
 }
@@ -175,7 +175,7 @@ static bool
 read_below_buffer(Attempt *attempt, Buffer buffer)
 {
 	const Fork *fork = attempt->reader->fork;
-	uint32		state;
+	uint64		state;
 
 	if (!ReadRecentBuffer(fork->rel->rd_locator, fork->fork, attempt->blkno,
 						  buffer))
@@ -183,7 +183,7 @@ read_below_buffer(Attempt *attempt, Buffer buffer)
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	read_block(attempt);
 	memcpy(attempt->copy->data, BufferGetPage(buffer), BLCKSZ);
-	state = pg_atomic_read_u32(&GetBufferDescriptor(buffer - 1)->state);
+	state = BufferStateRead(GetBufferDescriptor(buffer - 1));
 	UnlockReleaseBuffer(buffer);
 	attempt->decision->buffer_state = (state & BM_DIRTY) ?
 		BLOCK_BUFFER_DIRTY : BLOCK_BUFFER_CLEAN;

@@ -21,6 +21,7 @@
 #include "postmaster/syslogger.h"
 #include "storage/fd.h"
 #include "utils/acl.h"
+#include "utils/wait_event.h"
 
 #include "scan/file_scan.h"
 

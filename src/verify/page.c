@@ -56,7 +56,7 @@ judge(const char *page, uint16 computed, const PageRules *rules,
 
 	verdict->stored = header->pd_checksum;
 	verdict->computed = computed;
-	verdict->lsn = PageXLogRecPtrGet(header->pd_lsn);
+	verdict->lsn = PageGetLSN((Page) page);
 	if (header->pd_upper == 0)
 	{
 		verdict->status = page_is_zero(page) ? PAGE_NEW : PAGE_ZERO_HEADER;

@@ -13,6 +13,7 @@ static const struct
 	bool		supported;
 	const char *version;
 }			versions[] = {
+	{0xD122, true, "19"},
 	{0xD118, true, "18"},
 	{0xD116, true, "17"},
 	{0xD113, true, "16"},

@@ -48,12 +48,13 @@ sub background
 	return sub { $session->finish; chomp $out; return "$out$err"; };
 }
 
+# The events of content locks have other names from 19 on.
 sub waits_for
 {
 	my ($event, $who, $title) = @_;
 	local $PostgreSQL::Test::Utils::timeout_default = 20;
 	ok($node->poll_query_until('postgres',
-			"SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = '$event' AND $who"), $title);
+			"SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event ~ '^($event)\$' AND $who"), $title);
 	return;
 }
 
@@ -65,7 +66,7 @@ AccelWal::poke($node->data_dir . "/$path", 8192 + 3000, 'damage');
 my $checkpoint;
 my ($out, $err) = Accel::stopped_at($node, 'read', 2, $path, $findings, sub {
 	$checkpoint = background('CHECKPOINT');
-	waits_for('BufferContent', "backend_type = 'checkpointer'", 'a flush waits while the block below its buffer is read');
+	waits_for('BufferContent|BufferShareExclusive', "backend_type = 'checkpointer'", 'a flush waits while the block below its buffer is read');
 });
 is("$out$err", '1|bad_on_disk_cached_ok|dirty', 'what was read was the disk before the flush');
 is($checkpoint->(), '', 'then the flush goes on');
@@ -97,7 +98,7 @@ my $scan;
 ($out, $err) = Accel::stopped_at($node, 'write', 1, $path,
 	'SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT count(b) FROM large WHERE g > 0', sub {
 	$scan = background($verify);
-	waits_for('BufferContent', "query ~ '^SELECT blocks'", 'a block that is half written: the verifier waits');
+	waits_for('BufferContent|BufferExclusive', "query ~ '^SELECT blocks'", 'a block that is half written: the verifier waits');
 });
 is("$out$err", '10000', 'the write ends');
 is($scan->(), 't|0|1|ok', 'and is no finding');
