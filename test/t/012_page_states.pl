@@ -9,6 +9,8 @@ use Test::More;
 
 use constant BLCKSZ => 8192;
 
+Accel::need_modules('pg_buffercache');
+
 my $all = q{FROM pg_class c, verify_relation_checksums(c.oid) v
 	WHERE c.relkind IN ('r', 'i', 'S', 't', 'm')};
 

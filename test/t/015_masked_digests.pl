@@ -9,6 +9,7 @@ use warnings;
 use Accel;
 use Test::More;
 
+Accel::need_modules('bloom', 'pg_buffercache');
 my $rounds = $ENV{ACCEL_ROUNDS} || ($ENV{LONG} ? 40 : 6);
 my $seed = $ENV{ACCEL_SEED} || time;
 note "ACCEL_SEED=$seed";

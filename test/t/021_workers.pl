@@ -7,6 +7,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time usleep);
 
+Accel::need_modules('pg_buffercache');
 my $node = Accel::new_node('main', conf => <<'CONF');
 autovacuum = off
 restart_after_crash = on

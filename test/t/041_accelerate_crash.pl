@@ -11,6 +11,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
+Accel::need_modules('test_decoding');
 my $loops = $ENV{ACCEL_CRASH_LOOPS} // 5;
 my $accelerated = "shared_preload_libraries = 'crc32c_accel'\n"
   . "crc32c_accel.accelerate_server = on\n";

@@ -9,6 +9,7 @@ use warnings;
 use IPC::Run ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Test::More ();
 use Time::HiRes qw(usleep);
 
 # A cluster that finds the staged extension.  Options: checksums => 0 (default
@@ -36,6 +37,23 @@ sub configure
 {
 	my ($node) = @_;
 	$node->append_conf('postgresql.conf', slurp_file($ENV{ACCEL_STAGED_CONF}));
+	return;
+}
+
+# Those of the given contrib modules that the installation lacks (a Python
+# wheel's has none).
+sub missing_modules
+{
+	my (@modules) = @_;
+	chomp(my $folder = `pg_config --pkglibdir`);
+	return grep { !-e "$folder/$_.so" } @modules;
+}
+
+# Ends the script as skipped where the installation lacks one.
+sub need_modules
+{
+	my @missing = missing_modules(@_);
+	Test::More::plan(skip_all => "this installation lacks @missing") if @missing;
 	return;
 }
 
