@@ -1,58 +1,250 @@
 #!/bin/sh
 # checksums.sh [--pg-config PATH] [--size SMALL|MEDIUM|LARGE|BYTES] [--out DIR]
 #
-# The five cases of Command Prompt's study of data checksums (2019, PostgreSQL
-# 10), on two clusters, one with data checksums and one without, interleaved:
-# the rate of a plain checksum over a file (cksum, and our kernels in its place);
-# OLTP at a fixed rate; an insert larger than shared_buffers; the first SELECT
-# after it, which sets hint bits (and logs them where there are checksums); the
-# second SELECT.  Shown: duration, CPU, WAL, bytes read and written.  The table of
-# the insert has the size given.
+# What data checksums cost: the cases of Command Prompt's study (2019, PostgreSQL
+# 10) and its predictions, on three clusters, interleaved: without data checksums
+# (off), with them (on), and without them but with wal_log_hints (off +
+# wal_log_hints), which the study expects to cost the same as checksums.
+#
+# The clusters do the same work: pgbench with the same seed and number of
+# transactions at a fixed rate, over rows that were not loaded frozen, then the
+# VACUUM and CHECKPOINT that end the study's run; read-only queries from cache;
+# an insert; the first SELECT after it, which sets hint bits; the second; pg_dump
+# of fresh and of read rows.  SELECTs and dumps start cold: the server restarted,
+# the table dropped from the page cache.  No parallel workers.  Times of
+# statements are the server's own.  Then the rate of checksums: POSIX cksum, our
+# kernels, and the page checksum itself.  The table has the size given.
 set -eu
 # shellcheck source=bench/lib.sh
 . "$(dirname "$0")/lib.sh"
 bench_begin checksums "$@"
 
 file_bytes=1073741824
-bench_need $((8 * size_bytes + 2 * file_bytes)) $((size_bytes + 500000000))
-runs=3 seconds=4
-[ "$size_bytes" -lt 1000000000 ] || runs=5 seconds=30
-rate=200 scale=5
+bench_need $((12 * size_bytes + 2 * file_bytes)) $((size_bytes + 500000000))
+runs=3 rate=400 transactions=400 scale=2 reads=5000
+[ "$size_bytes" -lt 1000000000 ] || runs=5 rate=200 transactions=3000 scale=25 reads=100000
+variants="off on hints"
 
 bench_stage
+cc -O2 -o "$scratch/read_loop" "$top/bench/read_loop.c" || bench_fail "no C compiler"
 buffers_mb=$((size_bytes / 4194304))
 [ $buffers_mb -ge 16 ] || buffers_mb=16
 settings="shared_buffers = ${buffers_mb}MB
 max_wal_size = 64GB
 checkpoint_timeout = 1h
-autovacuum = off"
+autovacuum = off
+max_parallel_workers_per_gather = 0"
 bench_note settings "$(echo "$settings" | tr '\n' ',' | sed 's/,$//; s/,/, /g'), else as initdb made them"
+bench_note "OLTP" "2 clients of $transactions transactions, $rate a second, scale $scale, not loaded frozen"
+memory_mb=$(($(awk '/^MemTotal/ {print $2}' /proc/meminfo) / 1024))
+larger=''
+[ $((size_bytes / 1048576)) -gt $memory_mb ] || larger="not "
+bench_note "insert" "$((size_bytes / 1048576)) MB, ${larger}larger than the memory of $memory_mb MB (the study's was; name a --size)"
 off_option=''
 [ "$pg_major" -lt 18 ] || off_option=--no-data-checksums
 bench_cluster off "$off_option" "$settings"
 bench_cluster on --data-checksums "$settings"
+bench_cluster hints "$off_option" "$settings
+wal_log_hints = on"
 
 # Correct first: the clusters are what they are called.
-for variant in off on; do
+expected()	# CLUSTER: its data_checksums and wal_log_hints
+{
+	case $1 in
+		off) echo "off|off" ;;
+		on) echo "on|off" ;;
+		hints) echo "off|on" ;;
+	esac
+}
+for variant in $variants; do
 	bench_start $variant
-	[ "$(bench_sql 'SHOW data_checksums')" = $variant ] || bench_fail "cluster $variant is not $variant"
+	[ "$(bench_sql "SELECT current_setting('data_checksums'), current_setting('wal_log_hints')")" = "$(expected $variant)" ] ||
+		bench_fail "cluster $variant is not $(expected $variant)"
 	bench_sql "CREATE EXTENSION crc32c_accel"
+done
+
+label()	# CLUSTER
+{
+	[ "$1" = hints ] && echo "off + wal_log_hints" || echo "$1"
+}
+
+order()	# rotates who goes first
+{
+	case $((run % 3)) in
+		1) echo off on hints ;;
+		2) echo on hints off ;;
+		0) echo hints off on ;;
+	esac
+}
+
+# --- one measurement -------------------------------------------------------
+
+snapshot()	# VARIANT: CPU, WAL bytes, bytes read, bytes written
+{
+	bench_use "$1"
+	bench_settle
+	echo "$(bench_cluster_cpu "$1") $(bench_wal_lsn) $(bench_cluster_io "$1")"
+}
+
+used()	# CASE VARIANT BEFORE: what was used since the snapshot, one row a metric
+{
+	# shellcheck disable=SC2046,SC2086	# two lists of four numbers
+	set -- "$1" "$2" $3 $(snapshot "$2")
+	name=$(label "$2")
+	bench_row "$1" "$name" CPU s "$run" "$(echo "$3 $7" | awk '{printf "%.2f", $2 - $1}')"
+	bench_row "$1" "$name" WAL MB "$run" "$(echo "$4 $8" | awk '{printf "%.3f", ($2 - $1) / 1e6}')"
+	bench_row "$1" "$name" read MB "$run" "$(echo "$5 $9" | awk '{printf "%.3f", ($2 - $1) / 1e6}')"
+	bench_row "$1" "$name" written MB "$run" "$(echo "$6 ${10}" | awk '{printf "%.3f", ($2 - $1) / 1e6}')"
+}
+
+work()	# CASE VARIANT CMD...: CMD sets elapsed
+{
+	case=$1 variant=$2
+	shift 2
+	before=$(snapshot "$variant")
+	"$@"
+	bench_row "$case" "$(label "$variant")" elapsed s "$run" "$elapsed"
+	used "$case" "$variant" "$before"
+}
+
+executed()	# QUERY: sets elapsed to the server's own time; rows are not sent
+{
+	elapsed=$(bench_sql "EXPLAIN (ANALYZE, TIMING OFF, COSTS OFF) $1" |
+		awk '/^Execution Time:/ {printf "%.6f", $3 / 1000}')
+	[ -n "$elapsed" ] || bench_fail "this failed: $1"
+}
+
+# The server restarted, the table dropped from the page cache.
+make_cold()	# VARIANT
+{
+	files=$(bench_sql "SELECT string_agg('$scratch/$1.data/' || path, ' ') FROM relation_segments('t') WHERE bytes > 0")
+	bench_stop "$1"
+	# shellcheck disable=SC2086	# a list of files
+	"$scratch/read_loop" drop $files >/dev/null
+	bench_start "$1"
+}
+
+# --- one large table -------------------------------------------------------
+
+rows=$((size_bytes / 430))
+fill()	# sets elapsed; the CHECKPOINT counts as use, not as time
+{
+	bench_statement "INSERT INTO t SELECT g, repeat('x', 380) FROM generate_series(1, $rows) g"
+	bench_sql "CHECKPOINT"
+}
+
+empty_table()
+{
+	bench_sql "SET client_min_messages = warning; DROP TABLE IF EXISTS t; CREATE TABLE t (id bigint, filler text)"
+	bench_sql "CHECKPOINT"
+}
+
+dump()
+{
+	bench_timed bench_client "$bindir/pg_dump" -t t -f /dev/null
+}
+
+large_table()	# VARIANT
+{
+	bench_use "$1"
+	empty_table
+	work "insert" "$1" fill
+	make_cold "$1"
+	work "first SELECT" "$1" executed "SELECT * FROM t"
+	make_cold "$1"
+	work "second SELECT" "$1" executed "SELECT * FROM t"
+	make_cold "$1"
+	work "dump of read rows" "$1" dump
+	empty_table
+	fill
+	make_cold "$1"
+	work "dump of fresh rows" "$1" dump
+	[ "$(bench_sql 'SELECT count(*) FROM t')" = "$rows" ] || bench_fail "cluster $1 lost rows"
+	bench_sql "DROP TABLE t"
+}
+
+for run in $(bench_runs "$runs"); do
+	bench_log "insert, SELECTs, dumps: run $run of $runs"
+	for variant in $(order); do
+		large_table "$variant"
+	done
+done
+
+# --- OLTP ------------------------------------------------------------------
+
+pgbench()	# VARIANT OPTIONS...: sets elapsed and tps
+{
+	log=$scratch/$1.pgbench
+	shift
+	bench_timed bench_client "$bindir/pgbench" -n -c 2 --random-seed="$run" "$@" >"$log" 2>&1 || {
+		cat "$log" >&2
+		bench_fail "pgbench failed"
+	}
+	tps=$(sed -n 's/^tps = \([0-9.]*\).*/\1/p' "$log" | head -1)
+}
+
+# Rows by INSERT in the server, so not frozen, after the keys, whose making would
+# set hint bits; no VACUUM.
+load()	# VARIANT
+{
+	bench_use "$1"
+	bench_client "$bindir/pgbench" -i -I dtpG -q -s $scale >/dev/null 2>&1
+	bench_sql "CHECKPOINT"
+}
+
+oltp()	# CASE VARIANT SCRIPTS...
+{
+	case=$1 variant=$2
+	shift 2
+	load "$variant"
+	start=$(snapshot "$variant")
+	pgbench "$variant" -R $rate -t $transactions "$@"
+	used "$case" "$variant" "$start"
+	bench_row "$case" "$(label "$variant")" rate tps "$run" "$tps"
+	bench_statement "VACUUM"
+	vacuum=$elapsed
+	bench_statement "CHECKPOINT"
+	case="$case with final VACUUM and CHECKPOINT"
+	bench_row "$case" "$(label "$variant")" "elapsed of these two" s "$run" "$(echo "$vacuum $elapsed" | awk '{print $1 + $2}')"
+	used "$case" "$variant" "$start"
+}
+
+# The rows were read by VACUUM, and fit shared_buffers; two rounds warm up.
+read_only()	# VARIANT
+{
+	bench_use "$1"
+	pgbench "$1" -S -t 1000
+	work "read-only from cache" "$1" pgbench "$1" -S -M prepared -t $reads
+}
+
+for run in $(bench_runs "$runs"); do
+	bench_log "OLTP: run $run of $runs"
+	for variant in $(order); do
+		oltp "OLTP" "$variant" -b tpcb-like
+	done
+	for variant in $(order); do
+		oltp "OLTP 9 reads to 1 write" "$variant" -b select-only@9 -b tpcb-like@1
+	done
+	for variant in $(order); do
+		read_only "$variant"
+	done
 done
 
 # --- the rate of a checksum ------------------------------------------------
 
+bench_use on
 bench_log "checksum of a file of $((file_bytes / 1048576)) MB"
 file=$scratch/file
-head -c $file_bytes /dev/zero | tr '\0' 'a' >"$file"
+head -c $file_bytes /dev/zero >"$file"
 chmod a+r "$file"
-file_case="checksum of a 1 GB file"
+file_case="checksum of 1 GB"
 kernels=$(bench_sql "SELECT string_agg(kernel, ' ') FROM checksum_kernels() WHERE algorithm = 'crc32c' AND available AND
 	(selected OR kernel IN ('sse42', 'armv8', 'slicing8'))")
 
 file_rows()	# VARIANT: from elapsed and cpu
 {
 	bench_row "$file_case" "$1" rate MB/s "$run" "$(echo "$elapsed" | awk -v b=$file_bytes '{printf "%.1f", b / 1e6 / $1}')"
-	bench_row "$file_case" "$1" cpu s "$run" "$cpu"
+	bench_row "$file_case" "$1" CPU s "$run" "$cpu"
 }
 
 by_program()	# VARIANT CMD...
@@ -77,7 +269,7 @@ by_kernel()	# KERNEL: also checks its result against the other kernels'
 
 cat "$file" >/dev/null
 for run in $(bench_runs "$runs"); do
-	by_program "cksum" cksum
+	by_program "cksum (POSIX)" cksum
 	for algorithm in crc32c crc32b; do
 		if cksum -a $algorithm /dev/null >/dev/null 2>&1; then
 			by_program "cksum -a $algorithm" cksum -a $algorithm
@@ -88,76 +280,16 @@ for run in $(bench_runs "$runs"); do
 	for kernel in $kernels; do
 		by_kernel "$kernel"
 	done
+	# what the server computes for a page: FNV, not CRC-32 as the study took it to be
+	bench_sql "SELECT kernel, round((8192 / ns_min * 1000)::numeric, 1) FROM page_checksum_bench(pages => 1, min_time => '50 ms')" |
+		while IFS='|' read -r kernel megabytes; do
+			bench_row "page checksum in cache" "$kernel" rate MB/s "$run" "$megabytes"
+		done
 done
 rm "$file"
 
-# --- the same work on both clusters ----------------------------------------
-
-snapshot()	# VARIANT: CPU, WAL bytes, bytes read, bytes written
-{
-	bench_use "$1"
-	bench_settle
-	echo "$(bench_cluster_cpu "$1") $(bench_wal_lsn) $(bench_cluster_io "$1")"
-}
-
-work()	# CASE VARIANT CMD...: one row a metric
-{
-	case=$1 variant=$2
-	shift 2
-	before=$(snapshot "$variant")
-	bench_timed "$@" >/dev/null
-	# shellcheck disable=SC2046,SC2086	# two lists of four numbers
-	set -- $before $(snapshot "$variant")
-	bench_row "$case" "$variant" elapsed s "$run" "$elapsed"
-	bench_row "$case" "$variant" cpu s "$run" "$(echo "$1 $5" | awk '{printf "%.2f", $2 - $1}')"
-	bench_row "$case" "$variant" wal MB "$run" "$(echo "$2 $6" | awk '{printf "%.3f", ($2 - $1) / 1e6}')"
-	bench_row "$case" "$variant" read MB "$run" "$(echo "$3 $7" | awk '{printf "%.3f", ($2 - $1) / 1e6}')"
-	bench_row "$case" "$variant" written MB "$run" "$(echo "$4 $8" | awk '{printf "%.3f", ($2 - $1) / 1e6}')"
-}
-
-order()	# alternates who goes first
-{
-	[ $((run % 2)) = 1 ] && echo off on || echo on off
-}
-
-rows=$((size_bytes / 430))
-for run in $(bench_runs "$runs"); do
-	bench_log "insert, first and second SELECT: run $run of $runs"
-	for variant in $(order); do
-		bench_use "$variant"
-		bench_sql "SET client_min_messages = warning; DROP TABLE IF EXISTS t; CREATE TABLE t (id bigint, filler text)"
-		bench_sql "CHECKPOINT"
-		work "insert larger than shared_buffers" "$variant" \
-			bench_sql "INSERT INTO t SELECT g, repeat('x', 380) FROM generate_series(1, $rows) g"
-		bench_sql "CHECKPOINT"
-		work "first SELECT (hint bits)" "$variant" bench_sql "SELECT count(*) FROM t"
-		work "second SELECT" "$variant" bench_sql "SELECT count(*) FROM t"
-	done
-done
-for variant in off on; do
-	bench_use "$variant"
-	[ "$(bench_sql 'SELECT count(*) FROM t')" = "$rows" ] || bench_fail "cluster $variant lost rows"
-	bench_sql "DROP TABLE t"
-	bench_client "$bindir/pgbench" -i -q -s $scale >/dev/null 2>&1
-	bench_sql "CHECKPOINT"
-done
-
-# pgbench checks that the rate was kept: a saturated machine would say nothing.
-for run in $(bench_runs "$runs"); do
-	bench_log "OLTP at $rate transactions a second, $seconds s: run $run of $runs"
-	for variant in $(order); do
-		bench_use "$variant"
-		bench_sql "CHECKPOINT"
-		# shellcheck disable=SC2016	# for the inner shell
-		work "OLTP at a fixed rate" "$variant" \
-			bench_client sh -c 'exec "$@" >"$0" 2>&1' "$scratch/$variant.pgbench" \
-			"$bindir/pgbench" -n -c 2 -R $rate -T "$seconds"
-		bench_row "OLTP at a fixed rate" "$variant" rate tps "$run" \
-			"$(sed -n 's/^tps = \([0-9.]*\).*/\1/p' "$scratch/$variant.pgbench" | head -1)"
-	done
-done
-
 # and nothing was broken meanwhile
-bench_stop off
-bench_stop on
+for variant in $variants; do
+	bench_stop $variant
+done
 as_user "$bindir/pg_checksums" --check -D "$(bench_data on)" >/dev/null || bench_fail "pg_checksums finds damage"

@@ -149,3 +149,9 @@ def speedup(a, b):
     if a.best == 0 or b.best == 0:
         return float("nan")
     return b.best / a.best if a.more_is_better else a.best / b.best
+
+
+def pair_gains(a, b):
+    """How many times better b was than a, run by run."""
+    pairs = [(x, y) for x, y in zip(a.values, b.values) if x > 0 and y > 0]
+    return [y / x if a.more_is_better else x / y for x, y in pairs]

@@ -5,6 +5,7 @@ so that it reads well on light and dark pages, and a CSV of what it shows.
 """
 import csv
 import io
+import math
 import os
 import re
 
@@ -15,8 +16,10 @@ import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.ticker import FuncFormatter, NullFormatter  # noqa: E402
 
 INK = "#010203"  # stands for currentColor until the file is written
-OWN = ["#e8590c", "#d6336c", "#ae3ec9", "#f08c00", "#a9702f", "#a05a5a"]
-OTHERS = ["#1c7ed6", "#0ca678", "#7048e8", "#868e96", "#1098ad", "#66a80f", "#5f7fbf", "#4f9d8f", "#9c88d0"]
+# Okabe and Ito's colours, distinct to colour-blind eyes, then darker ones; each
+# series of a plot gets its own, and a line style besides when they run out.
+COLOURS = ["#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C564B", "#7048E8", "#5C7A00", "#868E96"]
+STYLES = ["-", (0, (5, 1.5)), (0, (1.5, 1.5))]
 STANDALONE = ("<style>svg{color:#1f2328;background:#fff}"
               "@media(prefers-color-scheme:dark){svg{color:#e6edf3;background:#0d1117}}</style>")
 
@@ -57,43 +60,41 @@ def save(figure, folder, name, header, rows):
         writer.writerows(rows)
 
 
-def style(label, own, position):
-    if label in own:
-        n = own.index(label)
-        return {"color": OWN[n % len(OWN)], "linewidth": 2.6 if n == 0 else 1.5, "zorder": 10 - n,
-                "linestyle": "-" if n == 0 else (0, (5, 1.5))}
-    return {"color": OTHERS[position % len(OTHERS)], "linewidth": 1.3, "zorder": 2}
+def looks(labels, own):
+    """A look for each label: ours thick, no two alike."""
+    return {label: {"color": COLOURS[n % len(COLOURS)], "linestyle": STYLES[n // len(COLOURS) % len(STYLES)],
+                    "linewidth": 2.4 if label in own[:1] else 1.4, "zorder": 10 if label in own[:1] else 2}
+            for n, label in enumerate(labels)}
 
 
-def merged(roofs):
-    """Roofs within 3 % of each other share a line and its words."""
-    result = []
+def limits(axes, roofs):
+    """Dotted lines, their words at the right, above one another where close."""
+    low, high = axes.get_ylim()
+    log = axes.get_yscale() == "log"
+    share = lambda y: (math.log(y / low) / math.log(high / low)) if log else (y - low) / (high - low)  # noqa: E731
+    at, texts = -1.0, []
     for words, y in sorted(roofs, key=lambda roof: roof[1]):
-        if result and y < result[-1][1] * 1.03:
-            result[-1] = (f"{result[-1][0]}, {words}", result[-1][1])
-        else:
-            result.append((words, y))
-    return result
+        axes.axhline(y, color=INK, linewidth=1, linestyle=":", alpha=0.75)
+        at = max(share(y), at + 0.045)
+        texts.append((words, at))
+    for words, height in texts:
+        axes.text(0.99, height, words, fontsize=8, va="bottom", ha="right", transform=axes.transAxes, alpha=0.9,
+                  bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "alpha": 0, "edgecolor": "none"})
 
 
 def lines(folder, name, title, series, own, xlabel, ylabel, roofs=(), curve=None, log_y=True, bytes_x=True):
     """series: {label: [(x, best, other end of the noise band)]}; roofs: [(words,
     y)]; curve: (words, [(x, y)])."""
     figure, axes = plt.subplots(figsize=(9.2, 4.6))
-    rows, position = [], 0
+    rows = []
     ordered = [s for s in own if s in series] + [s for s in series if s not in own]
-    for label in ordered:
+    for label, look in looks(ordered, own).items():
         points = sorted(series[label])
         x, best, other = zip(*points)
-        look = style(label, own, position)
-        position += label not in own
         axes.plot(x, best, label=label, marker="o", markersize=3.2, **look)
         axes.fill_between(x, best, other, color=look["color"], alpha=0.16, linewidth=0)
         rows += [(label, *point) for point in points]
-    for words, y in merged(roofs):
-        axes.axhline(y, color=INK, linewidth=1, linestyle=":", alpha=0.75)
-        axes.text(0.005, y, words, fontsize=8, va="bottom", transform=axes.get_yaxis_transform(), alpha=0.9)
-        rows.append((words, "", y, y))
+    rows += [(words, "", y, y) for words, y in roofs]
     axes.set_xscale("log", base=2)
     if curve:
         words, points = curve
@@ -108,33 +109,53 @@ def lines(folder, name, title, series, own, xlabel, ylabel, roofs=(), curve=None
         axes.xaxis.set_major_formatter(FuncFormatter(short_bytes))
     axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
     axes.grid(True, which="major")
+    limits(axes, roofs)
     axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
     save(figure, folder, name, ("series", xlabel, ylabel, "noise band to"), rows)
 
 
 def bars(folder, name, title, groups, own, xlabel):
-    """groups: {group: {label: (best, low, high)}}: horizontal, less at the left."""
-    count = sum(len(g) for g in groups.values()) + len(groups)
-    figure, axes = plt.subplots(figsize=(9.2, 0.6 + 0.235 * count))
-    rows, y, ticks = [], 0.2, []
-    others = [v for g in groups.values() for v in g if v not in own]
-    others = list(dict.fromkeys(others))
+    """groups: {group: {label: (best, low, high)}}, horizontal, in the order given;
+    the value stands at the end of its bar and whisker."""
+    count = sum(len(g) for g in groups.values()) + 1.4 * len(groups)
+    figure, axes = plt.subplots(figsize=(9.2, 0.8 + 0.235 * count))
+    labels = list(dict.fromkeys(label for g in groups.values() for label in g))
+    look = looks([v for v in own if v in labels] + [v for v in labels if v not in own], own)
+    rows, y, ticks = [], 1.0, []
     for group, values in groups.items():
         axes.text(0, y, group, fontweight="bold", va="center", fontsize=9)
         y += 1
-        for label, (best, low, high) in sorted(values.items(), key=lambda v: v[1][0]):
-            look = style(label, own, others.index(label) if label in others else 0)
-            axes.barh(y, best, height=0.72, color=look["color"], alpha=0.95 if label in own[:1] else 0.65)
+        for label, (best, low, high) in values.items():
+            axes.barh(y, best, height=0.72, color=look[label]["color"], alpha=0.85)
             axes.plot([low, high], [y, y], color=INK, linewidth=1.1, alpha=0.8)
             axes.text(max(best, high), y, f"  {best:.3g}", va="center", fontsize=8)
             ticks.append((y, label))
             rows.append((group, label, best, low, high))
             y += 1
+        y += 0.4
     axes.set_yticks([t[0] for t in ticks], [t[1] for t in ticks])
-    axes.invert_yaxis()
-    axes.margins(y=0.01)
-    axes.set_title(title, pad=14)
+    axes.set_ylim(y, 0)
+    axes.set_title(title, pad=16)
     axes.set_xlabel(xlabel)
     axes.grid(True, axis="x")
     axes.tick_params(axis="y", length=0, labelsize=8.5)
     save(figure, folder, name, ("group", "series", xlabel, "low", "high"), rows)
+
+
+def ratios(folder, name, title, rows, xlabel):
+    """rows: (words, ratio, low, high, noise): points around a line at 1."""
+    figure, axes = plt.subplots(figsize=(9.2, 0.9 + 0.27 * len(rows)))
+    for y, (_, ratio, low, high, noise) in enumerate(rows):
+        colour = "#868E96" if noise else COLOURS[0] if ratio < 1 else COLOURS[1]
+        axes.plot([low, high], [y, y], color=colour, linewidth=2)
+        axes.plot([ratio], [y], marker="o", markersize=6, color=colour)
+        axes.text(high, y, f"  {ratio:.2f}" + (" (noise)" if noise else ""), va="center", fontsize=8)
+    axes.axvline(1, color=INK, linewidth=1, alpha=0.75)
+    axes.set_yticks(range(len(rows)), [row[0] for row in rows])
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.margins(x=0.12)
+    axes.set_title(title, pad=10)
+    axes.set_xlabel(xlabel)
+    axes.grid(True, axis="x")
+    axes.tick_params(axis="y", length=0, labelsize=8.5)
+    save(figure, folder, name, ("case", xlabel, "low", "high", "noise"), rows)

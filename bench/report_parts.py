@@ -7,6 +7,7 @@ a function named part_<name> adds sentence, published figures, plots and tables.
 from dataclasses import dataclass, field
 
 import measure
+import report_checksums
 import report_kernels
 import report_servers
 
@@ -17,7 +18,7 @@ TITLES = {
     "pages": "Pages: verifying a table while the server works",
     "wal": "WAL: verifying every record",
     "server": "Server: PostgreSQL's own CRC-32C accelerated",
-    "checksums": "Checksums: a cluster with data checksums and one without",
+    "checksums": "Data checksums: what they cost",
     "dump": "Dump: pg_dump by compression method",
 }
 
@@ -26,7 +27,7 @@ EXTRAS = {
     "pages": report_servers.part_pages,
     "wal": report_servers.part_wal,
     "server": report_servers.part_server,
-    "checksums": report_servers.part_checksums,
+    "checksums": report_checksums.part_checksums,
     "dump": report_servers.part_dump,
 }
 

@@ -19,6 +19,19 @@ def plot_metric(section, folder, plots, results, name, metric, title, own, cases
     section.blocks.append(("plot", name, caption or "Median of the runs; whiskers: their range."))
 
 
+def plot_ratios(section, folder, plots, name, title, pairs, xlabel, invert=False):
+    """pairs: (words, base, other): how many times better other is, run by run."""
+    rows = []
+    for words, a, b in pairs:
+        gains = measure.pair_gains(a, b) if a and b else []
+        if gains:
+            gains = [1 / g for g in gains] if invert else gains
+            rows.append((words, measure.statistics.median(gains), min(gains), max(gains), measure.is_noise_interleaved(a, b)))
+    if plots and rows:
+        plots.ratios(folder, name, title, rows, xlabel)
+        section.blocks.append(("plot", name, "Median of the runs' ratios; whiskers: their range; grey: noise."))
+
+
 def change(results, case, base, other, metric="elapsed"):
     """'1.23 times' with noise called noise, or '-'."""
     a, b = results.get(case, base, metric), results.get(case, other, metric)
@@ -147,39 +160,6 @@ def part_server(results, section, folder, plots):
                  if (a := results.get(c, "off", metric)) and (b := results.get(c, "on", metric)) and measure.is_noise_interleaved(a, b)]
         if quiet:
             section.sentence += f" Within noise: {', '.join(dict.fromkeys(quiet))}."
-
-
-# --- checksums -------------------------------------------------------------
-
-FILE_CASE = "checksum of a 1 GB file"
-OLTP, INSERT = "OLTP at a fixed rate", "insert larger than shared_buffers"
-NO_VACUUM = "not the study's case: loaded frozen, without its final VACUUM and CHECKPOINT"
-HERE = {("OLTP", "CPU"): (OLTP, "cpu", NO_VACUUM), ("OLTP", "WAL"): (OLTP, "wal", NO_VACUUM),
-        ("insert", "elapsed"): (INSERT, "elapsed", "not the study's case: the table fits the memory"),
-        ("first SELECT", "elapsed"): ("first SELECT (hint bits)", "elapsed", ""), ("first SELECT", "CPU"): ("first SELECT (hint bits)", "cpu", ""),
-        ("second SELECT", "elapsed"): ("second SELECT", "elapsed", "not the study's case: the table is in the page cache")}
-
-
-def part_checksums(results, section, folder, plots):
-    rows = []
-    for case, metric, words in published.STUDY:
-        here, spelt, remark = HERE.get((case, metric), ("", "", "not measured"))
-        rows.append((f"{case}: {metric}, off and on", words, ratio_words(results, here, "off", "on", spelt), remark))
-    rates = results.variants(FILE_CASE, "rate")
-    rows.insert(0, ("checksum of 1 GB by cksum", published.CKSUM, "; ".join(f"{m.variant} {m.median:,.0f} MB/s" for m in rates) or "-", ""))
-    section.blocks.append(("table", "The study of 2019 and here", ("case", "published (study)", "here", "remark"), rows, False))
-    own = [m.variant for m in rates if m.variant.startswith("crc32c_file")]
-    plot_metric(section, folder, plots, results, "checksums-file", "rate", "Checksum of a 1 GB file in the page cache", own, [FILE_CASE])
-    statements = [c for c in results.cases() if c not in (FILE_CASE, OLTP)]
-    plot_metric(section, folder, plots, results, "checksums-elapsed", "elapsed", "Data checksums off and on: time", ["on"], statements)
-    plot_metric(section, folder, plots, results, "checksums-wal", "wal", "Data checksums off and on: WAL written", ["on"],
-                [c for c in results.cases() if c != FILE_CASE])
-    first = ratio_words(results, "first SELECT (hint bits)", "off", "on", "elapsed")
-    second, insert, oltp = (results.get(c, "off", m) and measure.is_noise_interleaved(results.get(c, "off", m), results.get(c, "on", m))
-                            for c, m in (("second SELECT", "elapsed"), (INSERT, "elapsed"), (OLTP, "cpu")))
-    words = [w for w, same in (("the second SELECT", second), ("a big insert", insert), ("the CPU of an OLTP load", oltp)) if same]
-    section.sentence = ("Data checksums cost the first SELECT after a load (hint bits are logged: " + first + ")"
-                        + (f"; {', '.join(words)} differ{'s' if len(words) == 1 else ''} by no more than noise." if words else "."))
 
 
 # --- dump ------------------------------------------------------------------
