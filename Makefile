@@ -21,9 +21,13 @@ REGRESS = $(basename $(notdir $(filter-out $(DATA),$(call here,sql/*.sql))))
 PG_CPPFLAGS = -I$(or $(srcroot),./)src
 
 PG_CONFIG ?= pg_config
-PGXS := $(shell $(PG_CONFIG) --pgxs)
-ifeq ($(PGXS),)
-$(error "$(PG_CONFIG)" is no pg_config: set PG_CONFIG to that of your server)
+PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
+ifeq ($(wildcard $(PGXS)),)
+$(error no PostgreSQL to build for at "$(PG_CONFIG)": install postgresql-server-dev-NN (Debian) or postgresqlNN-devel (RPM), or set PG_CONFIG)
+endif
+ifeq ($(wildcard $(shell $(PG_CONFIG) --includedir-server)/postgres.h),)
+pg_major := $(shell $(PG_CONFIG) --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')
+$(error no server headers of PostgreSQL $(pg_major): install postgresql-server-dev-$(pg_major) (Debian) or postgresql$(pg_major)-devel (RPM))
 endif
 include $(PGXS)
 

@@ -68,8 +68,9 @@
 # whatever ends it: an interrupted run leaves nothing behind.
 
 # shellcheck shell=sh disable=SC2034	# variables are the interface
-LC_ALL=C
-export LC_ALL
+top=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=test/lib.sh
+. "$top/test/lib.sh"
 
 bench_log()
 {
@@ -147,7 +148,6 @@ bench_note_run()
 
 bench_arguments()
 {
-	top=$(cd "$(dirname "$0")/.." && pwd)
 	pg_config=pg_config size=SMALL out='' preload=''
 	while [ $# -gt 0 ]; do
 		case $1 in
@@ -172,8 +172,8 @@ bench_arguments()
 	mkdir -p "$out"
 	out=$(cd "$out" && pwd)
 	bench_user=$(id -un)
-	[ "$(id -u)" != 0 ] || bench_user=${ACCEL_TEST_USER:-postgres}
-	id "$bench_user" >/dev/null 2>&1 || bench_fail "started by root, but there is no user \"$bench_user\" for the servers (set ACCEL_TEST_USER)"
+	[ "$(id -u)" != 0 ] || bench_user=$ACCEL_TEST_USER
+	need_test_user
 }
 
 # Runs this script again in a session of its own, waits, cleans up, exits.
@@ -257,33 +257,28 @@ bench_need()
 }
 
 # Four CPUs or more: clients on the first two, servers on the others.
-bench_pinned()	# server|client CMD...
+bench_pinned()	# server|client CMD...: as the unprivileged user
 {
 	cpus=$(nproc)
 	role=$1
 	shift
 	if [ "$cpus" -lt 4 ] || ! command -v taskset >/dev/null; then
-		"$@"
+		as_user "$@"
 	elif [ "$role" = server ]; then
-		taskset -c "2-$((cpus - 1))" "$@"
+		as_user taskset -c "2-$((cpus - 1))" "$@"
 	else
-		taskset -c 0-1 "$@"
+		as_user taskset -c 0-1 "$@"
 	fi
 }
 
 as_user()
 {
-	if [ "$(id -u)" = 0 ]; then
-		setpriv --reuid="$bench_user" --regid="$(id -g "$bench_user")" --init-groups \
-			env HOME="$scratch" USER="$bench_user" "$@"
-	else
-		"$@"
-	fi
+	as_server_user "$@"
 }
 
 bench_client()
 {
-	bench_pinned client as_user "$@"
+	bench_pinned client "$@"
 }
 
 # --- clusters --------------------------------------------------------------
@@ -299,27 +294,11 @@ bench_stage()
 	fi
 }
 
-bench_build()	# FOLDER: from a copy of the tree; needs top, pg_config, pg_major
+bench_build()	# FOLDER; may set pg_config to that of a copy: stage_extension
 {
-	mkdir "$1/tree"
-	(cd "$top" && tar cf - Makefile crc32c_accel.control sql src test) | (cd "$1/tree" && tar xf -)
-	(
-		cd "$1/tree"
-		find . \( -name '*.o' -o -name '*.bc' -o -name '*.so' \) -exec rm -f {} +
-		make -s -j"$(nproc)" PG_CONFIG="$pg_config" install DESTDIR="$1/stage"
-	) >"$1/build.log" 2>&1 || {
-		cat "$1/build.log" >&2
-		return 1
-	}
-	{
-		if [ "$pg_major" -ge 18 ]; then
-			echo "extension_control_path = '$1/stage$("$pg_config" --sharedir):\$system'"
-		else
-			echo "extension_destdir = '$1/stage'"
-		fi
-		echo "dynamic_library_path = '$1/stage$("$pg_config" --pkglibdir):\$libdir'"
-	} >"$1/staged.conf"
-	chmod -R a+rX "$1/stage" "$1/staged.conf"
+	stage_extension "$1"
+	bindir=$("$pg_config" --bindir)
+	chmod -R a+rX "$1"
 }
 
 bench_data()
@@ -360,7 +339,7 @@ bench_start()
 	bench_use "$1"
 	: >>"$scratch/$1.log"
 	[ "$(id -u)" != 0 ] || chown "$bench_user" "$scratch/$1.log"
-	bench_pinned server as_user "$bindir/pg_ctl" -D "$scratch/$1.data" -l "$scratch/$1.log" \
+	bench_pinned server "$bindir/pg_ctl" -D "$scratch/$1.data" -l "$scratch/$1.log" \
 		-w -t 300 start >/dev/null || {
 		tail -20 "$scratch/$1.log" >&2
 		bench_fail "cluster $1 does not start"

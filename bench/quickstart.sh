@@ -1,14 +1,16 @@
 #!/bin/sh
 # quickstart.sh: what crc32c_accel does, on a throw-away server, in a minute.
 #
-# Debian, as root or as a user with sudo (needed only to install packages that
-# are missing).  Builds the extension in a scratch copy, starts a cluster of its
-# own that listens on no network port, shows checksums, kernels and clean
-# verifications, then damages one page and one WAL record of a copy and shows
-# that exactly these are found.  Everything it made is removed at the end; the
-# exit status is 0 only when every expectation held.
+# Linux, as root or as a user.  What is missing is installed where there is
+# apt-get (as root or by sudo), else named; nothing that is installed changes.
+# Builds the extension in a scratch copy, starts a cluster of its own that
+# listens on no network port, shows checksums, kernels and clean verifications,
+# then damages one page and one WAL record of a copy and shows that exactly these
+# are found.  Everything it made is removed at the end; the exit status is 0 only
+# when every expectation held.
 #
-#	PG_CONFIG=path	use this PostgreSQL installation
+#	PG_CONFIG=path	use this PostgreSQL installation (default: the machine's own)
+#	UPGRADE=1		permit apt to upgrade installed packages
 #	SCALE=n			size of the pgbench tables, n * 15 MB (default 20)
 set -eu
 
@@ -16,6 +18,9 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=test/lib.sh
 . "$top/test/lib.sh"
 scale=${SCALE:-20}
+case $scale in
+	*[!0-9]* | 0*) die "SCALE is a number from 1, not \"$scale\"" ;;
+esac
 failures=0
 
 #
@@ -39,12 +44,7 @@ expect()
 
 as_user()	# servers refuse root
 {
-	if [ "$(id -u)" = 0 ]; then
-		(cd "$scratch" && setpriv --reuid="$ACCEL_TEST_USER" --clear-groups \
-			--regid="$(id -g "$ACCEL_TEST_USER")" env HOME="$scratch" "$@")
-	else
-		"$@"
-	fi
+	(cd "$scratch" && as_server_user "$@")
 }
 
 sql()	# SQL: the bare values
@@ -94,29 +94,12 @@ flip()	# file, offset
 # 1. What must be there
 #
 step "1. PostgreSQL, its headers and a compiler"
-pg_config=${PG_CONFIG:-$(command -v pg_config || true)}
-usable()
-{
-	[ -n "$pg_config" ] && [ -f "$("$pg_config" --pgxs 2>/dev/null)" ] &&
-		[ -x "$("$pg_config" --bindir)/initdb" ] && [ -x "$("$pg_config" --bindir)/pgbench" ]
-}
-installed=
-if ! usable || ! command -v gcc >/dev/null || ! command -v make >/dev/null; then
-	[ -z "${PG_CONFIG:-}" ] || usable || die "no PostgreSQL with headers at $PG_CONFIG"
-	need_native_major
-	wanted="gcc make libc6-dev postgresql-$major postgresql-server-dev-$major"
-	# shellcheck disable=SC2086
-	installed=$(missing_packages $wanted | paste -sd ' ')
-	# shellcheck disable=SC2086
-	install_packages $wanted
-	pg_config=${PG_CONFIG:-$(pg_config_of "$major")}
-	usable || die "$pg_config is not usable"
-fi
+need_postgresql "${PG_CONFIG:-}"
 need_test_user
 need_tmpdir
 need_disk "$TMPDIR" $((1500 + 60 * scale)) "a cluster and a copy of it"
-bindir=$("$pg_config" --bindir)
-say "  $("$pg_config" --version), $(gcc --version | head -1)"
+# shellcheck disable=SC2046	# the compiler may be several words
+say "  $("$pg_config" --version), $($("$pg_config" --cc) --version | head -1)"
 say "  $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)"
 began=$(date +%s)
 
@@ -141,15 +124,9 @@ trap 'exit 130' INT HUP
 trap 'exit 143' TERM
 
 step "2. Building crc32c_accel in a scratch folder"
-mkdir "$scratch/tree" "$scratch/socket"
-(cd "$top" && tar cf - --exclude='*.o' --exclude='*.bc' --exclude='*.so' \
-	Makefile crc32c_accel.control sql src test) | (cd "$scratch/tree" && tar xf -)
-make -s -C "$scratch/tree" -j"$(nproc)" PG_CONFIG="$pg_config" with_llvm=no install \
-	DESTDIR="$scratch/stage" >"$scratch/build.log" 2>&1 || {
-	tail -30 "$scratch/build.log" >&2
-	die "the extension does not build"
-}
-say "  $(find "$scratch/stage" -name 'crc32c_accel.so' | sed "s|$scratch/||"), $(($(date +%s) - began)) s"
+mkdir "$scratch/socket"
+stage_extension "$scratch" with_llvm=no
+say "  $(find "$scratch" -name 'crc32c_accel.*' -path '*/lib*' | head -1 | sed "s|$scratch/||"), $(($(date +%s) - began)) s"
 
 #
 # 3. A cluster of its own
@@ -162,13 +139,8 @@ as_user "$bindir/initdb" -D "$scratch/data" -k -N -A trust -U postgres -E UTF8 \
 	die "initdb failed"
 }
 {
-	if [ "$("$pg_config" --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')" -ge 18 ]; then
-		echo "extension_control_path = '$scratch/stage$("$pg_config" --sharedir):\$system'"
-	else
-		echo "extension_destdir = '$scratch/stage'"
-	fi
+	cat "$scratch/staged.conf"
 	cat <<END
-dynamic_library_path = '$scratch/stage$("$pg_config" --pkglibdir):\$libdir'
 listen_addresses = ''
 unix_socket_directories = '$scratch/socket'
 fsync = off
@@ -182,8 +154,15 @@ start data
 show "CREATE EXTENSION crc32c_accel;"
 bench -i -q -s "$scale"
 sql "CHECKPOINT"
-segment=$(sql "SELECT pg_walfile_name(pg_switch_wal() + 16 * 1024 * 1024)")
-bench -n -c 2 -t 2000
+sql "SELECT pg_switch_wal()" >/dev/null
+# a record of 4 kB in the middle of this segment, whose data is known to be data
+bench -n -c 2 -t 500
+message=$(sql "SELECT pg_logical_emit_message(false, 'quickstart', repeat('x', 4000)) - 2000 - '0/0'")
+[ $((message % 8192)) -ge 64 ] || message=$((message - 100))	# not in a page header
+bench -n -c 2 -t 500
+segment_size=$(sql "SELECT setting FROM pg_settings WHERE name = 'wal_segment_size'")
+segment=$(sql "SELECT pg_walfile_name('0/0'::pg_lsn + $message)")
+sql "SELECT pg_switch_wal()" >/dev/null
 sql "CHECKPOINT"
 say "  pgbench scale $scale: $(sql "SELECT pg_size_pretty(pg_database_size(current_database()))"), some transactions run"
 
@@ -214,22 +193,24 @@ expect "no error in it" "$(sql "SELECT errors FROM verify_wal_segment('$segment'
 #
 # 6. Damaged, in a copy: exactly that is found
 #
-step "7. One bit flipped in a copy of the cluster, in block 4711 of the table"
+block_size=$(sql "SHOW block_size")
+block=$(sql "SELECT least(pg_relation_size('pgbench_accounts') / $block_size / 3, 4711)")
+step "7. One bit flipped in a copy of the cluster, in block $block of the table"
 file=$(sql "SELECT pg_relation_filepath('pgbench_accounts')")
 stop
 cp -a "$scratch/data" "$scratch/copy"
-flip "$scratch/copy/$file" $((4711 * 8192 + 5000))
+flip "$scratch/copy/$file" $((block * block_size + 5000))
 start copy
 show "SELECT relation, fork, blkno, status, stored_checksum, computed_checksum
    FROM verify_relation_checksums('pgbench_accounts');"
-expect "one finding, at block 4711" "$(sql "SELECT string_agg(blkno || ' ' || status, ', ')
-	FROM verify_relation_checksums('pgbench_accounts', include_indexes => true)")" "4711 checksum_mismatch"
+expect "one finding, at block $block" "$(sql "SELECT string_agg(blkno || ' ' || status, ', ')
+	FROM verify_relation_checksums('pgbench_accounts', include_indexes => true)")" "$block checksum_mismatch"
 
 step "8. One bit flipped in a copy of that WAL segment, in a record's data"
 mkdir "$scratch/wal"
 cp "$scratch/data/pg_wal/$segment" "$scratch/wal/$segment"
 [ "$(id -u)" != 0 ] || chown -R "$ACCEL_TEST_USER" "$scratch/wal"
-flip "$scratch/wal/$segment" $((1024 * 1024 + 5000))
+flip "$scratch/wal/$segment" $((message % segment_size))
 show "SELECT segment, status, errors, first_error_lsn, message
    FROM verify_wal_segment('$segment', '$scratch/wal');"
 expect "the segment is corrupt, by one record" "$(sql "SELECT status || ' ' || errors

@@ -6,6 +6,7 @@
 # report: DIR/index.html (open it in a browser), DIR/report.md, one SVG a plot
 # and the raw CSV beside it.  Parts: pages wal checksums server dump kernels;
 # all of them when none is named.  DIR is bench/report unless named.
+# PostgreSQL, its headers, a compiler and make are installed as quickstart.sh does.
 # SMALL (the default) takes about five minutes; MEDIUM an hour; LARGE a night.
 # Interrupted, it stops the part at work and removes what that part made.
 set -eu
@@ -21,7 +22,7 @@ usage()
 	exit 2
 }
 
-parts='' size=SMALL pg_config=pg_config preload='' out=$here/report
+parts='' size=SMALL pg_config='' preload='' out=$here/report
 while [ $# -gt 0 ]; do
 	case $1 in
 		--size | --pg-config | --preload | --out)
@@ -48,16 +49,19 @@ while [ $# -gt 0 ]; do
 	esac
 	shift 2
 done
-command -v "$pg_config" >/dev/null || {
-	echo "bench/run.sh: no pg_config at \"$pg_config\" (packages postgresql and postgresql-server-dev)" >&2
-	exit 1
-}
-pg_major=$("$pg_config" --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')
 bench_bytes "$size" >/dev/null || {
 	echo "bench/run.sh: no size: \"$size\" (SMALL, MEDIUM, LARGE or bytes, kB, MB, GB)" >&2
 	exit 2
 }
-mkdir -p "$out"
+need_postgresql "${pg_config:-${PG_CONFIG:-}}"
+need_test_user
+need_tmpdir
+mkdir -p "$out" 2>/dev/null || :
+[ -w "$out" ] || {
+	out=$TMPDIR/crc32c_report
+	say "$here/report cannot be written to: the report goes to $out" >&2
+	mkdir -p "$out"
+}
 out=$(cd "$out" && pwd)
 BENCH_REVISION=$(bench_revision)	# before anything is written
 export BENCH_REVISION
@@ -98,7 +102,7 @@ machine()
 	fact "virtual machine" "$(virtual)"
 	fact "memory" "$(awk '/^MemTotal/ {printf "%.1f GB", $2 / 1048576}' /proc/meminfo)"
 	fact "operating system" "$(. /etc/os-release && echo "$PRETTY_NAME"), Linux $(uname -r) $(uname -m)"
-	fact "C compiler" "$(cc --version | head -1)"
+	fact "C compiler" "$($("$pg_config" --cc) --version | head -1)"
 	fact "server" "$("$pg_config" --version)"
 }
 
@@ -124,7 +128,7 @@ interrupted()
 	exit 130
 }
 trap interrupted INT TERM HUP
-BENCH_STAGED=$(mktemp -d "${TMPDIR:-/tmp}/crc32c_staged.XXXXXX")
+BENCH_STAGED=$(mktemp -d "$TMPDIR/crc32c_staged.XXXXXX")
 export BENCH_STAGED
 trap 'rm -rf "$BENCH_STAGED"' EXIT
 chmod a+rx "$BENCH_STAGED"

@@ -1,8 +1,11 @@
-# lib.sh: what the test scripts share (sourced by run.sh, prepare.sh and
-# bench/quickstart.sh).  POSIX sh.
+# lib.sh: what the scripts of test/ and bench/ share: words, users, folders, the
+# staged extension, chroots.  Sourced, with top set to the tree (else "."); it
+# sources packages.sh.  POSIX sh.
 # shellcheck shell=sh disable=SC2154	# status is set in traps
 
 : "${ACCEL_CACHE:=/var/cache/crc32c_accel}"	# chroots with other servers
+: "${ACCEL_TEST_USER:=postgres}"	# whom servers run as when root starts us
+export ACCEL_TEST_USER
 
 # What apt and others say is read here, so in no other language.  Root's programs
 # are not on everyone's PATH (not even on root's after a plain su).  Servers run
@@ -11,6 +14,14 @@ LC_ALL=C
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 export LC_ALL PATH
 umask 022
+
+# libpq's variables would send statements to another server: PGSERVICE and
+# PGHOSTADDR win over the PGHOST that is set here.
+# shellcheck disable=SC2046	# names of variables
+unset PGHOST $(env | sed -n 's/^\(PG[A-Z]*\)=.*/\1/p')
+
+# shellcheck source=test/packages.sh
+. "${top:-.}/test/packages.sh"
 
 say()
 {
@@ -30,25 +41,71 @@ as_root()
 		"$@"
 	elif command -v sudo >/dev/null; then
 		sudo -n env http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}" \
-			no_proxy="${no_proxy:-}" DEBIAN_FRONTEND=noninteractive "$@"
+			no_proxy="${no_proxy:-}" DEBIAN_FRONTEND=noninteractive \
+			NEEDRESTART_SUSPEND=1 "$@"
 	else
 		die "needs root or sudo for: $*"
 	fi
 }
 
-# Makes as_root() possible, asking for sudo's password where it wants one.
-need_root()	# what for
+# Whether as_root() can work; asks for sudo's password where it wants one.
+can_be_root()	# what for
 {
 	[ "$(id -u)" != 0 ] || return 0
-	command -v sudo >/dev/null || die "needs root or sudo $1"
+	command -v sudo >/dev/null || return 1
 	sudo -n true 2>/dev/null || {
 		say "sudo is needed $1"
-		sudo -v || die "needs root or sudo $1"
+		sudo -v
 	}
 }
 
+need_root()	# what for
+{
+	can_be_root "$1" || die "needs root or sudo $1"
+}
+
+# Servers refuse root: started by root, they run as ACCEL_TEST_USER.
+need_test_user()
+{
+	[ "$(id -u)" = 0 ] || return 0
+	id "$ACCEL_TEST_USER" >/dev/null 2>&1 || {
+		command -v useradd >/dev/null ||
+			die "servers refuse root: make a user $ACCEL_TEST_USER for them, or set ACCEL_TEST_USER"
+		useradd --system --no-create-home "$ACCEL_TEST_USER"
+	}
+	as_server_user true ||
+		die "neither setpriv nor su can run a command as $ACCEL_TEST_USER"
+}
+
+# Runs a command as the user of the servers: ACCEL_TEST_USER where we are root.
+as_server_user()	# command...
+{
+	if [ "$(id -u)" != 0 ]; then
+		"$@"
+		return
+	fi
+	if [ -z "${switch_user:-}" ]; then	# busybox has a setpriv that cannot do it
+		switch_user=su
+		! setpriv --reuid="$ACCEL_TEST_USER" --clear-groups true 2>/dev/null || switch_user=setpriv
+	fi
+	if [ "$switch_user" = setpriv ]; then
+		setpriv --reuid="$ACCEL_TEST_USER" --regid="$(id -g "$ACCEL_TEST_USER")" \
+			--clear-groups env HOME="${scratch:-/}" USER="$ACCEL_TEST_USER" "$@"
+	else
+		su -s /bin/sh -c "$(quoted env HOME="${scratch:-/}" PATH="$PATH" "$@")" "$ACCEL_TEST_USER"
+	fi
+}
+
+quoted()	# word...: the words as sh reads them back
+{
+	for word in "$@"; do
+		printf "'%s' " "$(printf '%s' "$word" | sed "s/'/'\\\\''/g")"
+	done
+}
+
 # Says why servers cannot work below a folder, or nothing: the path of a socket
-# has 107 bytes at most, and started by root they run as another user.
+# has 107 bytes at most, the library is loaded from there, and started by root
+# they run as another user.
 tmpdir_fault()	# folder
 {
 	case $1 in
@@ -58,8 +115,9 @@ tmpdir_fault()	# folder
 				echo "is no folder that can be written to"
 			elif [ "${#1}" -gt 36 ]; then
 				echo "is too long for the sockets of servers below it (36 bytes at most)"
-			elif [ "$(id -u)" = 0 ] && ! setpriv --reuid="$ACCEL_TEST_USER" --clear-groups \
-				--regid="$(id -g "$ACCEL_TEST_USER")" test -x "$1"; then
+			elif ! may_execute_below "$1"; then
+				echo "is mounted noexec, so no library can be loaded from it"
+			elif ! as_server_user test -x "$1"; then
 				echo "may not be entered by $ACCEL_TEST_USER, as whom servers run"
 			fi
 			;;
@@ -67,18 +125,31 @@ tmpdir_fault()	# folder
 	esac
 }
 
+may_execute_below()	# folder
+{
+	(
+		probe=$(mktemp "$1/crc32c_accel.XXXXXX") || exit 1
+		trap 'rm -f "$probe"' EXIT
+		printf '#!/bin/sh\n' >"$probe"
+		chmod 700 "$probe"
+		"$probe"
+	) 2>/dev/null
+}
+
 # Sets TMPDIR to where servers can work.
 need_tmpdir()
 {
-	: "${TMPDIR:=/tmp}"
-	tmpdir_said=$(tmpdir_fault "$TMPDIR")
-	if [ -n "$tmpdir_said" ]; then
-		say "TMPDIR ($TMPDIR) $tmpdir_said: /tmp it is"
-		TMPDIR=/tmp
-		tmpdir_said=$(tmpdir_fault /tmp)
-		[ -z "$tmpdir_said" ] || die "/tmp $tmpdir_said"
-	fi
-	export TMPDIR
+	for tmpdir in "${TMPDIR:=/tmp}" /tmp /var/tmp; do
+		tmpdir_said=$(tmpdir_fault "$tmpdir")
+		if [ -z "$tmpdir_said" ]; then
+			[ "$tmpdir" = "$TMPDIR" ] || say "$tmpdir is used instead"
+			TMPDIR=$tmpdir
+			export TMPDIR
+			return 0
+		fi
+		say "$tmpdir $tmpdir_said"
+	done
+	die "no folder for scratch files: set TMPDIR to one"
 }
 
 # Refuses to begin what would run out of disk.
@@ -89,93 +160,6 @@ need_disk()	# folder, megabytes, what for
 	disk_free=$(df -Pk "$disk_folder" | awk 'NR == 2 {print int($4 / 1024)}')
 	[ "$disk_free" -ge "$2" ] ||
 		die "$3 need $2 MB of disk below $1, $disk_free MB are free"
-}
-
-# Names those of the given packages that are not installed.
-missing_packages()
-{
-	for package in "$@"; do
-		dpkg-query -W -f '${Status}' "$package" 2>/dev/null |
-			grep -q 'install ok installed' || printf '%s\n' "$package"
-	done
-}
-
-# Installs those that are missing.  A server package would create and start a
-# cluster of its own: a drop-in forbids that while we install.
-install_packages()	# package...
-{
-	# shellcheck disable=SC2046	# package names hold no blanks
-	set -- $(missing_packages "$@")
-	[ $# -gt 0 ] || return 0
-	command -v apt-get >/dev/null ||
-		die "not a Debian machine: install these first: $*"
-	need_root "to install: $*"
-	say "installing: $*"
-	(
-		apt_log=$(mktemp)
-		dropin=/etc/postgresql-common/createcluster.d/crc32c_accel_tests.conf
-		trap 'status=$?; rm -f "$apt_log"
-			[ ! -f "$dropin" ] || as_root sh -c "rm $dropin; rmdir ${dropin%/*} 2>/dev/null || :"
-			exit $status' EXIT
-		trap 'exit 130' INT TERM HUP
-		export DEBIAN_FRONTEND=noninteractive
-		{
-			apt_get update
-			case " $* " in
-				*" postgresql"*)
-					apt_get install -y --no-install-recommends postgresql-common &&
-						as_root mkdir -p "${dropin%/*}" &&
-						as_root sh -c "echo 'create_main_cluster = false' >$dropin"
-					;;
-			esac && apt_get install -y --no-install-recommends "$@"
-		} >"$apt_log" 2>&1 || {
-			tail -20 "$apt_log" >&2
-			exit 1
-		}
-	) || die "the packages could not be installed: apt-get's last words are above"
-}
-
-apt_get()	# as root; on a machine that has just started apt may be at work already
-{
-	as_root apt-get -o DPkg::Lock::Timeout=300 "$@"
-}
-
-# The major version of PostgreSQL that this Debian packages.
-native_major()
-{
-	apt-cache depends postgresql 2>/dev/null |
-		sed -n 's/.*Depends: postgresql-\([0-9]*\)$/\1/p' | head -1
-}
-
-# Sets major to that; asks the archive where apt knows nothing yet.
-need_native_major()
-{
-	command -v apt-get >/dev/null || die "not a Debian machine: no apt-get"
-	major=$(native_major)
-	[ -z "$major" ] || return 0
-	need_root "to ask the package archive"
-	say "apt-get update"
-	apt_said=$(apt_get update 2>&1) || true
-	major=$(native_major)
-	[ -n "$major" ] || {
-		printf '%s\n' "$apt_said" | tail -10 >&2
-		die "apt knows no package postgresql: what apt-get update said is above (no network? no Debian archive in /etc/apt?)"
-	}
-}
-
-# pg_config of a major version on this machine.
-pg_config_of()	# major
-{
-	printf '/usr/lib/postgresql/%s/bin/pg_config\n' "$1"
-}
-
-# Servers refuse root: started by root, the tests run as this user.
-need_test_user()
-{
-	: "${ACCEL_TEST_USER:=postgres}"
-	export ACCEL_TEST_USER
-	[ "$(id -u)" != 0 ] || id "$ACCEL_TEST_USER" >/dev/null 2>&1 ||
-		useradd --system --no-create-home "$ACCEL_TEST_USER"
 }
 
 # The archive that this machine's apt takes Debian from.
@@ -313,33 +297,6 @@ need_wheel()
 	as_root mv "$ACCEL_CACHE/pg16.new" "$ACCEL_CACHE/pg16"
 )
 
-# How a server finds an extension that is not installed: by a parameter, or not
-# at all (Debian patches one into its servers up to 17, 18 brings another).
-staging_parameter()	# pg_config
-{
-	if [ "$("$1" --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')" -ge 18 ]; then
-		echo extension_control_path
-	elif grep -q extension_destdir "$("$1" --bindir)/postgres"; then
-		echo extension_destdir
-	fi
-}
-
-# Copies an installation, for servers without such a parameter: they look in
-# folders next to their programs.  Prints the pg_config of the copy.
-copy_installation()	# pg_config, folder
-{
-	installation=$(dirname "$("$1" --bindir)")
-	for option in --sharedir --pkglibdir --pgxs --includedir-server; do
-		case $("$1" "$option") in
-			"$installation"/*) ;;
-			*) die "cannot copy the installation of $1: its folders are not below $installation" ;;
-		esac
-	done
-	mkdir -p "$2"
-	cp -r "$installation/." "$2/"
-	printf '%s/bin/pg_config\n' "$2"
-}
-
 # Makes the chroot of a major version unless it is there: a minimal Debian with
 # the server, its headers and what the tests need; no clang, so no bitcode.
 need_chroot()	# major
@@ -412,6 +369,123 @@ copy_tree()	# top, destination
 		(cd "$1" && tar cf - --exclude=.git --exclude='*.o' --exclude='*.bc' \
 			--exclude='*.so' .)
 	fi | (cd "$2" && tar xf -)
+}
+
+# Builds the extension in a copy of the tree and stages it below a folder, so
+# that servers of pg_config find it although it is installed nowhere: with the
+# lines of FOLDER/staged.conf in their postgresql.conf.  An installation that
+# cannot look elsewhere (15 to 17 without Debian's patch), or whose programs the
+# servers' user may not run, is copied; pg_config is then that of the copy.
+stage_extension()	# folder, argument of make...
+{
+	stage_folder=$1
+	shift
+	mkdir "$stage_folder/tree"
+	copy_sources "$stage_folder/tree"
+	stage_by=$(path_parameter)
+	if [ -z "$stage_by" ] || ! as_server_user test -x "$("$pg_config" --bindir)/postgres"; then
+		copy_installation "$stage_folder/installation"
+		stage_by=
+	fi
+	has_bitcode_compiler || set -- with_llvm=no "$@"
+	takes_cflags || set -- CFLAGS="$(plain_cflags)" "$@"
+	[ -z "$stage_by" ] || set -- DESTDIR="$stage_folder/stage" "$@"
+	make -s -C "$stage_folder/tree" -j"$(nproc 2>/dev/null || echo 2)" PG_CONFIG="$pg_config" \
+		"$@" install >"$stage_folder/build.log" 2>&1 || {
+		tail -40 "$stage_folder/build.log" >&2
+		die "the extension does not build"
+	}
+	staged_conf "$stage_folder/stage" >"$stage_folder/staged.conf"
+}
+
+staged_conf()	# stage: the lines that stage_by needs
+{
+	case $stage_by in
+		extension_control_path)
+			echo "extension_control_path = '$1$("$pg_config" --sharedir):\$system'" ;;
+		extension_destdir)
+			echo "extension_destdir = '$1'" ;;
+		*) return 0 ;;
+	esac
+	echo "dynamic_library_path = '$1$("$pg_config" --pkglibdir):\$libdir'"
+}
+
+copy_sources()	# folder: what is built and tested, without what was built
+{
+	(
+		cd "$top" || exit 1
+		set --
+		for name in Makefile README.md CONTRIBUTING.md docs crc32c_accel.control sql src expected test; do
+			[ ! -e "$name" ] || set -- "$@" "$name"
+		done
+		tar cf - --exclude='*.o' --exclude='*.bc' --exclude='*.so' "$@"
+	) | (cd "$1" && tar xf -)
+}
+
+# The parameter by which servers of pg_config look for extensions elsewhere, or
+# nothing: PostgreSQL has one from 18 on, Debian's patch brings another before.
+path_parameter()
+{
+	"$("$pg_config" --bindir)/postgres" --describe-config 2>/dev/null | cut -f1 |
+		grep -xE 'extension_control_path|extension_destdir' | sort | head -1
+}
+
+# A server that has JIT wants the clang that it was built with.
+has_bitcode_compiler()
+{
+	pgxs_clang=$(sed -n 's/^CLANG[ \t]*= *//p' "$(dirname "$("$pg_config" --pgxs)")/../Makefile.global")
+	[ -z "$pgxs_clang" ] || command -v "$pgxs_clang" >/dev/null
+}
+
+# A server may have been built by a newer compiler, with warnings that this one
+# does not know.
+takes_cflags()
+{
+	# shellcheck disable=SC2046
+	echo | $("$pg_config" --cc) $("$pg_config" --cflags) -x c -E - >/dev/null 2>&1
+}
+
+plain_cflags()
+{
+	"$pg_config" --cflags | tr ' ' '\n' | grep -v '^-W' | paste -sd ' ' -
+}
+
+# Copies a server's installation: its programs find its other folders by where
+# they are themselves.  Libraries that lie beside the original come along.
+copy_installation()	# folder
+{
+	bindir=$("$pg_config" --bindir)
+	common=$(dirname "$bindir")
+	for option in sharedir pkglibdir includedir-server; do
+		kept=$("$pg_config" --$option)
+		while [ "${kept#"${common%/}"/}" = "$kept" ]; do common=$(dirname "$common"); done
+	done
+	common=${common%/}
+	for option in sharedir pkglibdir includedir-server; do
+		kept=$("$pg_config" --$option)
+		mkdir -p "$1${kept#"$common"}"
+		cp -RL "$kept/." "$1${kept#"$common"}/"
+	done
+	mkdir -p "$1${bindir#"$common"}" "$1/beside"
+	server_programs "$bindir" | while read -r program; do
+		cp -L "$program" "$1${bindir#"$common"}/"
+		ldd "$program" 2>/dev/null || :
+	done | awk '$2 == "=>" && $3 ~ /^\// {print $3}' | grep -vE '^(/usr)?/lib(32|64)?/' |
+		sort -u | while read -r library; do
+		cp -L "$library" "$1/beside/"
+	done
+	chmod -R a+rX "$1"
+	LD_LIBRARY_PATH=$1/beside${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+	export LD_LIBRARY_PATH
+	bindir=$1${bindir#"$common"}
+	pg_config=$bindir/pg_config
+}
+
+server_programs()	# bindir, which others may share
+{
+	find "$1" -maxdepth 1 \( -name 'pg_*' -o -name pgbench -o -name postgres -o -name psql \
+		-o -name initdb -o -name createdb -o -name dropdb -o -name createuser \
+		-o -name vacuumdb -o -name reindexdb \) ! -type d
 }
 
 # unshare(1) passes no signal on, and the first process of a namespace hears

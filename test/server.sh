@@ -25,8 +25,8 @@ shift 2
 top=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=test/lib.sh
 . "$top/test/lib.sh"
-user=${ACCEL_TEST_USER:-postgres}
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/crc32c_accel.XXXXXX")
+bindir=$("$pg_config" --bindir)
 server_running=
 preload=
 
@@ -47,36 +47,14 @@ trap 'exit 130' INT TERM
 
 as_user()	# runs a command as an unprivileged user: servers refuse root
 {
-	if [ "$(id -u)" = 0 ]; then
-		chown -R "$user" "$scratch"
-		setpriv --reuid="$user" --regid="$(id -g "$user")" --clear-groups \
-			env HOME="$scratch" USER="$user" ${preload:+LD_PRELOAD="$preload"} \
-			ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 "$@"
-	else
-		env ${preload:+LD_PRELOAD="$preload"} \
-			ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 "$@"
-	fi
+	[ "$(id -u)" != 0 ] || chown -R "$ACCEL_TEST_USER" "$scratch"
+	as_server_user env ${preload:+LD_PRELOAD="$preload"} \
+		ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 "$@"
 }
 
-# Builds and stages a copy of the tree; staged.conf makes a server find it.  A
-# server without a parameter for that is copied, and the copy has it installed.
-stage_extension()
+# Builds and stages a copy of the tree, which is then the current folder.
+build_extension()
 {
-	stage=$scratch/stage
-	staging=$(staging_parameter "$pg_config")
-	if [ -z "$staging" ]; then
-		pg_config=$(copy_installation "$pg_config" "$scratch/installation")
-		stage=
-	fi
-	bindir=$("$pg_config" --bindir)
-	libdir=$("$pg_config" --pkglibdir)
-	sharedir=$("$pg_config" --sharedir)
-	pgxs=$(dirname "$(dirname "$("$pg_config" --pgxs)")")
-	mkdir "$scratch/tree"
-	(cd "$top" && tar cf - --exclude='*.o' --exclude='*.bc' --exclude='*.so' \
-		Makefile README.md CONTRIBUTING.md docs crc32c_accel.control sql src expected test) |
-		(cd "$scratch/tree" && tar xf -)
-	cd "$scratch/tree"
 	# Nothing frees what a backend allocates at start: no leak detection.  The
 	# server itself is not instrumented, so the run-time library comes first.
 	# It must be at work before the constructor of p11-kit (a library of the
@@ -98,18 +76,10 @@ stage_extension()
 		set -- PG_CFLAGS='--coverage -O0 -Dalways_inline=unused' SHLIB_LINK=--coverage
 	fi
 	# shellcheck disable=SC2086	# BUILD holds several arguments
-	make -s -j"$(nproc)" PG_CONFIG="$pg_config" ${BUILD:-} "$@" install \
-		DESTDIR="$stage" >"$scratch/build.log" 2>&1 || {
-		cat "$scratch/build.log" >&2
-		exit 1
-	}
-	{
-		case $staging in
-			extension_control_path) echo "$staging = '$stage$sharedir:\$system'" ;;
-			extension_destdir) echo "$staging = '$stage'" ;;
-		esac
-		echo "dynamic_library_path = '$stage$libdir:\$libdir'"
-	} >"$scratch/staged.conf"
+	stage_extension "$scratch" ${BUILD:-} "$@"
+	bindir=$("$pg_config" --bindir)
+	pgxs=$(dirname "$(dirname "$("$pg_config" --pgxs)")")
+	cd "$scratch/tree"
 }
 
 # A script that fails unless the servers really use the forced kernels (a value
@@ -218,7 +188,7 @@ run_tap()	# script...
 	}
 }
 
-stage_extension
+build_extension
 case $what in
 	regress)
 		if [ $# -eq 0 ]; then

@@ -5,33 +5,19 @@
 # as the user that may run a server
 matrix_user()
 {
-	if [ "$(id -u)" = 0 ]; then
-		setpriv --reuid="$ACCEL_TEST_USER" --regid="$(id -g "$ACCEL_TEST_USER")" \
-			--clear-groups env HOME="$scratch" "$@"
-	else
-		"$@"
-	fi
+	as_server_user "$@"
 }
 
 # Builds a copy of this tree, stages it, and makes a cluster that finds it:
 # $scratch/data, WAL segments of 1 MB, checksums on.
 matrix_cluster()	# argument of make...
 {
+	stage_extension "$scratch" with_llvm=no "$@"
 	bindir=$("$pg_config" --bindir)
-	mkdir "$scratch/tree"
-	(cd "$top" && tar cf - --exclude='*.o' --exclude='*.bc' --exclude='*.so' \
-		Makefile crc32c_accel.control sql src test) | (cd "$scratch/tree" && tar xf -)
-	make -s -C "$scratch/tree" -j2 PG_CONFIG="$pg_config" with_llvm=no "$@" install \
-		DESTDIR="$scratch/stage" >"$scratch/build.log" 2>&1 || { cat "$scratch/build.log"; exit 1; }
 	[ "$(id -u)" != 0 ] || chown "$ACCEL_TEST_USER" "$scratch"
 	matrix_user "$bindir/initdb" -D "$scratch/data" -k -N -A trust -U postgres -E UTF8 --no-locale \
 		--wal-segsize=1 >"$scratch/initdb.log" 2>&1 || { cat "$scratch/initdb.log"; exit 1; }
-	case $("$pg_config" --version) in
-		*" 18"*) echo "extension_control_path = '$scratch/stage$("$pg_config" --sharedir):\$system'" ;;
-		*) echo "extension_destdir = '$scratch/stage'" ;;
-	esac >>"$scratch/data/postgresql.conf"
-	cat >>"$scratch/data/postgresql.conf" <<END
-dynamic_library_path = '$scratch/stage$("$pg_config" --pkglibdir):\$libdir'
+	cat "$scratch/staged.conf" - >>"$scratch/data/postgresql.conf" <<END
 jit = off
 END
 }
