@@ -10,7 +10,7 @@
 #include "utils/tuplestore.h"
 
 #include "func/func.h"
-#include "scan/parallel_scan.h"
+#include "scan/parallel.h"
 #include "scan/wal_parallel.h"
 
 #define RESULT_COLUMNS	17
@@ -170,7 +170,7 @@ SQL_FUNCTION(accel_verify_wal_directory)
 	WalScan		scan;
 	WalList		list;
 
-	workers = parallel_scan_workers(PG_ARGISNULL(3) ? 0 : PG_GETARG_INT32(3));
+	workers = parallel_workers(PG_ARGISNULL(3) ? 0 : PG_GETARG_INT32(3));
 	InitMaterializedSRF(fcinfo, 0);
 	wal_scan_begin(&scan, text_or_null(fcinfo, 0));
 	wal_scan_list(&scan, text_or_null(fcinfo, 1), text_or_null(fcinfo, 2),

@@ -1,65 +1,45 @@
 /*
  * parallel_scan.c
- *	  One fork shared by parallel workers, block ranges in order.
+ *	  The blocks of a range shared with parallel workers.
  *
- * The fork is cut into chunks.  A worker takes the next chunk that nobody has,
- * scans it, sends its findings and then its totals through its own queue, and
- * so on.  Every queue carries rising chunk numbers, so the leader gets block
- * order by delivering the chunks one after the other from whichever queue has
- * the present one at its head.  Queues are bounded: a worker that is far ahead
- * on a badly damaged relation waits.  The one that has the present chunk never
- * does, for the leader is emptying its queue.
- *
- * Workers are the server's parallel workers rather than background workers of
- * our own.  They join the leader's lock group: with independent processes, one
- * that asks for AccessShareLock would queue behind a stranger who waits for
- * AccessExclusiveLock behind the leader, who waits for the worker; a deadlock
- * that the server cannot see, since the leader's wait is no lock.  They see
- * what the leader's transaction sees, relations that it created included; its
- * GUCs hold; an error or the end of a worker becomes an error of the leader,
- * and the leader's end (a cancel, say) that of its workers.
+ * A task of parallel.c is a chunk of blocks; its messages are its findings and,
+ * last, its totals.
  */
 #include "compat.h"
 
-#include <dlfcn.h>
-
-#include "access/parallel.h"
 #include "access/relation.h"
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "pgstat.h"
-#include "port/atomics.h"
-#include "storage/ipc.h"
-#include "storage/latch.h"
-#include "storage/proc.h"
-#include "storage/shm_mq.h"
 #include "utils/rel.h"
-#include "utils/snapmgr.h"
 
+#include "scan/parallel.h"
 #include "scan/parallel_scan.h"
 #include "scan/range_scan.h"
 
-#define CHUNK_BLOCKS	1024	/* 8 MB: about a millisecond and more */
-#define QUEUE_BYTES		((Size) 64 * 1024)
+#define CHUNK_BLOCKS	1024	/* 8 MB: about two milliseconds */
 
-#define KEY_SHARED		UINT64CONST(1)
-#define KEY_QUEUES		UINT64CONST(2)
+/*
+ * One worker more for each 128 MB.  To start and end one takes some 10 ms, as
+ * long as verifying 50 MB from the page cache.
+ */
+#define WORKER_BLOCKS	(16 * CHUNK_BLOCKS)
 
-typedef struct SharedScan
+typedef struct SharedRange
 {
 	Oid			relid;
 	ForkNumber	fork;
 	BlockNumber first;
 	BlockNumber end;
-	pg_atomic_uint64 next_chunk;
-	uint32		piece_blocks;	/* policy's */
+	BlockNumber chunk_blocks;
+	uint32		piece_blocks;
 	Throttle	throttle;
-} SharedScan;
+} SharedRange;
 
 typedef struct ChunkMessage
 {
-	uint64		chunk;
-	bool		done;			/* totals, the chunk's last message */
+	bool		totals;			/* the last message of a chunk */
+	int64		blocks;			/* if totals: in the chunk */
 	union
 	{
 		PageFinding finding;
@@ -67,311 +47,176 @@ typedef struct ChunkMessage
 	}			body;
 } ChunkMessage;
 
-/* The leader's end of a worker's queue. */
-typedef struct WorkerStream
+typedef struct RangeTasks
 {
-	shm_mq_handle *queue;		/* NULL: the worker has detached */
-	const ChunkMessage *head;	/* NULL: none received */
-} WorkerStream;
+	ParallelTasks tasks;		/* first */
+	const Fork *fork;
+	BlockNumber first;
+	BlockNumber end;
+	BlockNumber chunk_blocks;
+	ScanPolicy	policy;			/* throttle: the shared one, with workers */
 
-typedef struct LeaderScan
-{
+	/* the leader's */
+	Throttle   *throttle;		/* the caller's */
 	ScanSink   *sink;
 	ForkSummary *summary;
-	uint64		chunk;			/* the one that is being delivered */
-	uint64		nchunks;
-	int			nstreams;
-	WorkerStream *streams;
-} LeaderScan;
+} RangeTasks;
 
-typedef struct WorkerSink
+/* Sends what is found in a chunk. */
+typedef struct ChunkSink
 {
-	ScanSink	sink;
-	SharedScan *shared;
-	ScanPolicy	policy;
-	Fork		fork;
-	shm_mq_handle *queue;
-	uint64		chunk;
-} WorkerSink;
-
-#define WORKER_FUNCTION	"accel_verify_worker_main"
+	ScanSink	sink;			/* first */
+	ParallelTasks *tasks;
+} ChunkSink;
 
 extern PGDLLEXPORT void accel_verify_worker_main(dsm_segment *segment,
 												 shm_toc *toc);
 
-static uint64 count_chunks(BlockNumber first, BlockNumber end);
-static ParallelContext *launch(const Fork *fork, BlockNumber first,
-							   BlockNumber end, int workers,
-							   const ScanPolicy *policy, SharedScan **shared,
-							   LeaderScan *leader);
-static void deliver_all(LeaderScan *leader, ParallelContext *context);
-static bool deliver_some(LeaderScan *leader, WorkerStream *stream);
-static void deliver(LeaderScan *leader, const ChunkMessage *message);
-static void scan_chunk(WorkerSink *worker);
+static int	workers_that_pay(const RangeTasks *range);
+static void share_range(ParallelTasks *tasks, void *shared);
+static void scan_chunk(ParallelTasks *tasks, uint64 chunk);
 static void send_finding(ScanSink *sink, const PageFinding *finding);
-static void send_message(WorkerSink *worker, const ChunkMessage *message);
-
-int
-parallel_scan_workers(int workers)
-{
-	if (workers < 0 || workers > PARALLEL_SCAN_MAX_WORKERS)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("number of workers %d is out of range", workers),
-				 errdetail("It lies between 0 and %d.",
-						   PARALLEL_SCAN_MAX_WORKERS)));
-	return Min(workers, max_parallel_workers);
-}
+static void deliver_message(ParallelTasks *tasks, const void *data);
 
 void
 parallel_scan(const Fork *fork, BlockNumber first, BlockNumber end,
 			  const ScanPolicy *policy, ScanSink *sink, ForkSummary *summary)
 {
-	LeaderScan	leader = {sink, summary};
-	ParallelContext *context;
-	SharedScan *shared;
-	bool		snapshot = !ActiveSnapshotSet();
+	RangeTasks	range = {{0}};
 	int			workers;
 
-	leader.nchunks = count_chunks(first, end);
-	workers = (int) Min((uint64) policy->workers, leader.nchunks);
-	if (workers == 0 || leader.nchunks < 2 || IsParallelWorker())
+	range.fork = fork;
+	range.first = first;
+	range.end = end;
+	range.policy = *policy;
+	range.throttle = policy->throttle;
+	range.chunk_blocks = CHUNK_BLOCKS;
+	if (policy->throttle)		/* a second's worth at most */
+		range.chunk_blocks = Max(Min(CHUNK_BLOCKS,
+									 policy->throttle->rate / BLCKSZ), 1);
+	range.sink = sink;
+	range.summary = summary;
+	workers = workers_that_pay(&range);
+	if (workers == 0)
 	{
 		range_scan(fork, first, end, policy, sink, summary);
 		return;
 	}
-	if (snapshot)				/* workers inherit one */
-		PushActiveSnapshot(GetTransactionSnapshot());
-	EnterParallelMode();
-	context = launch(fork, first, end, workers, policy, &shared, &leader);
-	if (leader.nstreams > 0)
-		deliver_all(&leader, context);
-	if (policy->throttle)
-		pg_atomic_write_u64(&policy->throttle->next,
-							pg_atomic_read_u64(&shared->throttle.next));
-	WaitForParallelWorkersToFinish(context);
-	DestroyParallelContext(context);
-	ExitParallelMode();
-	if (snapshot)
-		PopActiveSnapshot();
-	if (leader.nstreams == 0)
-		range_scan(fork, first, end, policy, sink, summary);
+	range.tasks.ntasks = (end - first + range.chunk_blocks - 1) /
+		range.chunk_blocks;
+	range.tasks.work = scan_chunk;
+	range.tasks.deliver = deliver_message;
+	range.tasks.worker_main = "accel_verify_worker_main";
+	range.tasks.shared_bytes = sizeof(SharedRange);
+	range.tasks.share = share_range;
+	parallel_run(&range.tasks, workers);
 }
 
-static uint64
-count_chunks(BlockNumber first, BlockNumber end)
+/* Below a bound on the rate, what it takes to start a worker is nothing. */
+static int
+workers_that_pay(const RangeTasks *range)
 {
-	return end <= first ? 0 :
-		((uint64) end - first + CHUNK_BLOCKS - 1) / CHUNK_BLOCKS;
+	BlockNumber share = range->throttle ? range->chunk_blocks : WORKER_BLOCKS;
+
+	return IsInParallelMode() ? 0 :
+		(int) Min((BlockNumber) range->policy.workers,
+				  (range->end - range->first) / share);
 }
 
-/* Sets leader->streams, as many as workers were to be had. */
-static ParallelContext *
-launch(const Fork *fork, BlockNumber first, BlockNumber end, int workers,
-	   const ScanPolicy *policy, SharedScan **shared, LeaderScan *leader)
+static void
+share_range(ParallelTasks *tasks, void *shared_memory)
 {
-	ParallelContext *context = CreateParallelContext(parallel_scan_library(),
-													 WORKER_FUNCTION, workers);
-	char	   *queues;
+	RangeTasks *range = (RangeTasks *) tasks;
+	SharedRange *shared = shared_memory;
 
-	shm_toc_estimate_chunk(&context->estimator, sizeof(SharedScan));
-	shm_toc_estimate_chunk(&context->estimator,
-						   mul_size(QUEUE_BYTES, workers));
-	shm_toc_estimate_keys(&context->estimator, 2);
-	InitializeParallelDSM(context);
-
-	*shared = shm_toc_allocate(context->toc, sizeof(SharedScan));
-	memset(*shared, 0, sizeof(SharedScan));
-	(*shared)->relid = RelationGetRelid(fork->rel);
-	(*shared)->fork = fork->fork;
-	(*shared)->first = first;
-	(*shared)->end = end;
-	pg_atomic_init_u64(&(*shared)->next_chunk, 0);
-	(*shared)->piece_blocks = policy->piece_blocks;
-	if (policy->throttle)
-		(*shared)->throttle = *policy->throttle;
-	shm_toc_insert(context->toc, KEY_SHARED, *shared);
-	queues = shm_toc_allocate(context->toc, mul_size(QUEUE_BYTES, workers));
-	shm_toc_insert(context->toc, KEY_QUEUES, queues);
-
-	leader->streams = palloc0(workers * sizeof(WorkerStream));
-	for (int i = 0; i < context->nworkers; i++)
-	{
-		shm_mq	   *queue = shm_mq_create(queues + i * QUEUE_BYTES,
-										  QUEUE_BYTES);
-
-		shm_mq_set_receiver(queue, MyProc);
-		leader->streams[i].queue = shm_mq_attach(queue, context->seg, NULL);
-	}
-	LaunchParallelWorkers(context);
-	leader->nstreams = context->nworkers_launched;
-	for (int i = 0; i < leader->nstreams; i++)
-		shm_mq_set_handle(leader->streams[i].queue,
-						  context->worker[i].bgwhandle);
-	return context;
-}
-
-const char *
-parallel_scan_library(void)
-{
-	Dl_info		info;
-
-	if (dladdr((const void *) accel_verify_worker_main, &info) != 0 &&
-		is_absolute_path(info.dli_fname))
-		return info.dli_fname;
-	return "crc32c_accel";
+	shared->relid = RelationGetRelid(range->fork->rel);
+	shared->fork = range->fork->fork;
+	shared->first = range->first;
+	shared->end = range->end;
+	shared->chunk_blocks = range->chunk_blocks;
+	shared->piece_blocks = range->policy.piece_blocks;
+	if (range->throttle == NULL)
+		return;
+	throttle_copy(&shared->throttle, range->throttle);
+	range->policy.throttle = &shared->throttle;
 }
 
 /*
- * Ends when every chunk has been delivered whole, or by an error: whatever
- * happens to a worker, no chunk is left out silently.
+ * A worker locks the relation itself.  That cannot wait: its leader holds the
+ * lock, and they are of one lock group.
  */
-static void
-deliver_all(LeaderScan *leader, ParallelContext *context)
-{
-	while (leader->chunk < leader->nchunks)
-	{
-		bool		progress = false;
-		bool		attached = false;
-
-		CHECK_FOR_INTERRUPTS();
-		for (int i = 0; i < leader->nstreams; i++)
-		{
-			progress |= deliver_some(leader, &leader->streams[i]);
-			attached |= leader->streams[i].queue != NULL;
-		}
-		if (progress)
-			continue;
-		if (!attached)
-		{
-			WaitForParallelWorkersToFinish(context);	/* raises its error */
-			ereport(ERROR,
-					(errcode(ERRCODE_INTERNAL_ERROR),
-					 errmsg("parallel workers ended before their work was done")));
-		}
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, -1,
-						 PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
-	}
-}
-
-/* Delivers what a stream has of the present chunk; true if it moved on. */
-static bool
-deliver_some(LeaderScan *leader, WorkerStream *stream)
-{
-	bool		progress = false;
-
-	while (stream->queue != NULL)
-	{
-		if (stream->head == NULL)
-		{
-			Size		length;
-			void	   *data;
-			shm_mq_result result = shm_mq_receive(stream->queue, &length,
-												  &data, true);
-
-			if (result == SHM_MQ_DETACHED)
-			{
-				stream->queue = NULL;
-				return true;
-			}
-			if (result != SHM_MQ_SUCCESS)
-				return progress;
-			Assert(length == sizeof(ChunkMessage));
-			stream->head = data;
-			progress = true;
-		}
-		if (stream->head->chunk != leader->chunk)
-			return progress;
-		deliver(leader, stream->head);
-		stream->head = NULL;
-		progress = true;
-	}
-	return progress;
-}
-
-static void
-deliver(LeaderScan *leader, const ChunkMessage *message)
-{
-	ScanSink   *sink = leader->sink;
-
-	if (!message->done)
-	{
-		if (sink->finding)
-			sink->finding(sink, &message->body.finding);
-		return;
-	}
-	fork_summary_add(leader->summary, &message->body.summary);
-	leader->chunk++;
-	if (sink->progress)
-		sink->progress(sink, message->body.summary.blocks);
-}
-
 void
 accel_verify_worker_main(dsm_segment *segment, shm_toc *toc)
 {
-	SharedScan *shared = shm_toc_lookup(toc, KEY_SHARED, false);
-	char	   *queues = shm_toc_lookup(toc, KEY_QUEUES, false);
-	shm_mq	   *queue = (shm_mq *) (queues + ParallelWorkerNumber * QUEUE_BYTES);
-	uint64		nchunks = count_chunks(shared->first, shared->end);
-	WorkerSink	worker;
+	SharedRange *shared = parallel_shared(toc);
+	RangeTasks	range = {{0}};
 	Relation	rel;
+	Fork		fork;
 
 	pgstat_report_activity(STATE_RUNNING,
 						   psprintf("crc32c_accel: verifying relation %u",
 									shared->relid));
-	memset(&worker, 0, sizeof(worker));
-	worker.sink.finding = send_finding;
-	worker.shared = shared;
-	worker.policy.piece_blocks = shared->piece_blocks;
-	if (shared->throttle.rate > 0)
-		worker.policy.throttle = &shared->throttle;
 	rel = relation_open(shared->relid, AccessShareLock);
-	fork_describe(&worker.fork, rel, shared->fork);
-	shm_mq_set_sender(queue, MyProc);
-	worker.queue = shm_mq_attach(queue, segment, NULL);
-	while ((worker.chunk = pg_atomic_fetch_add_u64(&shared->next_chunk, 1)) <
-		   nchunks)
-		scan_chunk(&worker);
-	shm_mq_detach(worker.queue);
+	fork_describe(&fork, rel, shared->fork);
+	range.fork = &fork;
+	range.first = shared->first;
+	range.end = shared->end;
+	range.chunk_blocks = shared->chunk_blocks;
+	range.policy.piece_blocks = shared->piece_blocks;
+	if (shared->throttle.rate > 0)
+		range.policy.throttle = &shared->throttle;
+	range.tasks.work = scan_chunk;
+	parallel_work(&range.tasks, segment, toc);
 	relation_close(rel, AccessShareLock);
 }
 
 static void
-scan_chunk(WorkerSink *worker)
+scan_chunk(ParallelTasks *tasks, uint64 chunk)
 {
-	SharedScan *shared = worker->shared;
-	uint64		first = shared->first + worker->chunk * CHUNK_BLOCKS;
-	uint64		end = Min(first + CHUNK_BLOCKS, shared->end);
+	RangeTasks *range = (RangeTasks *) tasks;
+	uint64		first = range->first + chunk * range->chunk_blocks;
+	uint64		end = Min(first + range->chunk_blocks, range->end);
+	ChunkSink	chunk_sink = {{0}};
 	ChunkMessage message;
 
+	chunk_sink.sink.finding = send_finding;
+	chunk_sink.tasks = tasks;
 	memset(&message, 0, sizeof(message));
-	message.chunk = worker->chunk;
-	message.done = true;
-	fork_summary_init(&message.body.summary, shared->relid, shared->fork);
-	range_scan(&worker->fork, (BlockNumber) first, (BlockNumber) end,
-			   &worker->policy, &worker->sink, &message.body.summary);
-	message.body.summary.blocks = (int64) (end - first);	/* for progress */
-	send_message(worker, &message);
+	message.totals = true;
+	message.blocks = (int64) (end - first);
+	fork_summary_init(&message.body.summary, RelationGetRelid(range->fork->rel),
+					  range->fork->fork);
+	range_scan(range->fork, (BlockNumber) first, (BlockNumber) end,
+			   &range->policy, &chunk_sink.sink, &message.body.summary);
+	parallel_send(tasks, &message, sizeof(message));
 }
 
 static void
 send_finding(ScanSink *sink, const PageFinding *finding)
 {
-	WorkerSink *worker = (WorkerSink *) sink;
 	ChunkMessage message;
 
 	memset(&message, 0, sizeof(message));
-	message.chunk = worker->chunk;
 	message.body.finding = *finding;
-	send_message(worker, &message);
+	parallel_send(((ChunkSink *) sink)->tasks, &message, sizeof(message));
 }
 
-/* A leader that has gone is no error of ours: it has raised its own. */
 static void
-send_message(WorkerSink *worker, const ChunkMessage *message)
+deliver_message(ParallelTasks *tasks, const void *data)
 {
-	if (shm_mq_send(worker->queue, sizeof(*message), message, false,
-					message->done) == SHM_MQ_DETACHED)
-		proc_exit(0);
+	RangeTasks *range = (RangeTasks *) tasks;
+	const ChunkMessage *message = data;
+	ScanSink   *sink = range->sink;
+
+	if (!message->totals)
+	{
+		if (sink->finding)
+			sink->finding(sink, &message->body.finding);
+		return;
+	}
+	fork_summary_add(range->summary, &message->body.summary);
+	if (range->throttle)		/* the shared one goes with the workers */
+		throttle_copy(range->throttle, range->policy.throttle);
+	if (sink->progress)
+		sink->progress(sink, message->blocks);
 }

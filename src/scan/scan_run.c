@@ -9,7 +9,7 @@
 
 #include "utils/snapmgr.h"
 
-#include "scan/parallel_scan.h"
+#include "scan/parallel.h"
 #include "scan/progress.h"
 #include "scan/scan_run.h"
 
@@ -24,7 +24,7 @@ scan_run_begin(ScanRun *run, ScanSink *output, int workers, int max_rate)
 {
 	memset(run, 0, sizeof(*run));
 	run->output = output;
-	run->policy.workers = parallel_scan_workers(workers);
+	run->policy.workers = parallel_workers(workers);
 	throttle_init(&run->throttle, max_rate, BLCKSZ,
 				  SCAN_PIECE_BLOCKS * BLCKSZ);
 	run->policy.piece_blocks = run->throttle.max_piece / BLCKSZ;

@@ -1,18 +1,18 @@
 /*
  * throttle.c
- *	  A bound on the bytes read a second, shared by any number of processes.
+ *	  A bound on the bytes read per second, shared by any number of processes.
  *
  * Every read takes a turn, and turns lie on one time line: a turn starts no
  * sooner than the one before it has been paid for.  No unused time is saved
- * up, so there are no bursts after a pause.  Turns are taken when they begin,
- * never booked ahead: who is woken late would read late, into the second of
- * those who come after.
+ * up, so there are no bursts after a pause.  A turn is claimed when it starts,
+ * never in advance: a process that wakes up late would otherwise use up the next
+ * second's budget.
  *
  * The bound holds over any second, wherever it starts.  In a window of one
  * second lie the whole turns of that second and at most one more that started
- * at its edge, so turns are paid at rate - piece bytes a second and pieces are
+ * at its edge, so turns are paid at rate - piece bytes per second and pieces are
  * kept small (a sixteenth of the rate) when the rate is.  Where even one unit
- * is more than half the rate, one unit a second or slower is all that can be
+ * is more than half the rate, one unit per second or slower is all that can be
  * done.  What remains is the moment between a turn and its read: a process that
  * is stopped there by the scheduler moves one piece into a later second.
  * Proved in test/t/016_max_rate.pl.
@@ -28,12 +28,12 @@
 #include "scan/throttle.h"
 
 #define PIECES_PER_SECOND	16
-#define MAX_NAP				1000	/* milliseconds */
-#define LATCH_NAP			2000	/* microseconds: a latch counts in ms */
+#define MAX_SLEEP				1000	/* milliseconds */
+#define LATCH_SLEEP			2000	/* microseconds: a latch counts in ms */
 
 static uint64 clock_now(void);
 static uint64 cost(const Throttle *throttle, uint32 bytes);
-static void nap(uint64 microseconds);
+static void sleep_until_turn(uint64 microseconds);
 
 void
 throttle_init(Throttle *throttle, int32 max_rate, uint32 unit, uint32 wanted)
@@ -54,6 +54,19 @@ throttle_init(Throttle *throttle, int32 max_rate, uint32 unit, uint32 wanted)
 }
 
 void
+throttle_copy(Throttle *dst, const Throttle *src)
+{
+	uint64		next = pg_atomic_read_u64(unconstify(pg_atomic_uint64 *,
+													 &src->next));
+
+	if (dst == src)
+		return;
+	dst->rate = src->rate;
+	dst->max_piece = src->max_piece;
+	pg_atomic_init_u64(&dst->next, next);
+}
+
+void
 throttle_wait(Throttle *throttle, uint32 bytes)
 {
 	uint64		price;
@@ -68,7 +81,7 @@ throttle_wait(Throttle *throttle, uint32 bytes)
 
 		CHECK_FOR_INTERRUPTS();
 		if (now < next)
-			nap(next - now);
+			sleep_until_turn(next - now);
 		else if (pg_atomic_compare_exchange_u64(&throttle->next, &next,
 												now + price))
 			return;
@@ -97,16 +110,16 @@ cost(const Throttle *throttle, uint32 bytes)
 }
 
 static void
-nap(uint64 microseconds)
+sleep_until_turn(uint64 microseconds)
 {
-	if (microseconds < LATCH_NAP)
+	if (microseconds < LATCH_SLEEP)
 	{
 		pg_usleep((long) microseconds);
 		return;
 	}
 	(void) WaitLatch(MyLatch,
 					 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-					 (long) Min(microseconds / 1000, MAX_NAP),
+					 (long) Min(microseconds / 1000, MAX_SLEEP),
 					 PG_WAIT_EXTENSION);
 	ResetLatch(MyLatch);
 }

@@ -1,9 +1,9 @@
 /*
  * throttle.h
- *	  A bound on the bytes read a second, shared by any number of processes.
+ *	  A bound on the bytes read per second, shared by any number of processes.
  */
-#ifndef THROTTLE_H
-#define THROTTLE_H
+#ifndef ACCEL_THROTTLE_H
+#define ACCEL_THROTTLE_H
 
 #include "port/atomics.h"
 
@@ -12,7 +12,7 @@
 /* May lie in shared memory; the processes that share it need nothing else. */
 typedef struct Throttle
 {
-	uint64		rate;			/* bytes a second, 0: no bound */
+	uint64		rate;			/* bytes per second, 0: no bound */
 	uint32		max_piece;		/* bytes, the most that one turn may read */
 	pg_atomic_uint64 next;		/* microseconds: when the next turn may start */
 } Throttle;
@@ -26,12 +26,15 @@ typedef struct Throttle
 extern void throttle_init(Throttle *throttle, int32 max_rate, uint32 unit,
 						  uint32 wanted);
 
+/* The same bound with the same turns taken, in other memory. */
+extern void throttle_copy(Throttle *dst, const Throttle *src);
+
 /*
  * Waits for the turn to read bytes (at most max_piece); call before each read.
- * Looks at interrupts: hold no lock.
+ * Checks for interrupts: hold no lock.
  */
 extern void throttle_wait(Throttle *throttle, uint32 bytes);
 
 #pragma GCC visibility pop
 
-#endif							/* THROTTLE_H */
+#endif							/* ACCEL_THROTTLE_H */

@@ -25,7 +25,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-#include "scan/parallel_scan.h"
+#include "scan/parallel.h"
 #include "scan/wal_parallel.h"
 
 #define QUEUE_BYTES		((Size) 16 * 1024)
@@ -163,7 +163,7 @@ share_list(Leader *leader, ParallelContext *context, const WalList *list)
 static ParallelContext *
 launch(Leader *leader, const WalList *list, int workers)
 {
-	ParallelContext *context = CreateParallelContext(parallel_scan_library(),
+	ParallelContext *context = CreateParallelContext(parallel_library(),
 													 WORKER_FUNCTION, workers);
 	char	   *queues;
 
