@@ -13,8 +13,9 @@
 #	<!-- not run: why -->		the block is only shown
 #	<!-- error: text -->		the block must fail with this text
 #	<!-- setup: SQL -->			runs first; may have several lines
-#	<!-- damage: KIND BLOCK RELATION -->	on disk: flip, header or zero; the
-#								server restarts; RELATION is an SQL expression
+#	<!-- damage: KIND BLOCK RELATION [FORK] -->	on disk: flip, header or zero;
+#								the server restarts; RELATION is an SQL expression
+#	<!-- damage live: ... -->	the same without a restart
 #
 # With UPDATE=1 an output that differs is written into the document.
 package Documents;
@@ -33,8 +34,8 @@ my %mutilate = (
 	header => sub { my ($page) = @_; substr($page, 10, 10, "\xff" x 10); return $page; },
 	zero => sub { return "\0" x 8192; });
 
-# Options: paths => {name in the document => folder of the test}.  Returns the
-# number of examples that ran.
+# Options: paths => {name in the document => folder of the test}, hooks => {word
+# of a comment => what it does}.  Returns the number of examples that ran.
 sub run_document
 {
 	my ($node, $file, %opt) = @_;
@@ -89,28 +90,39 @@ sub directive
 	my ($run, $at, $before, $word, $text) = @_;
 	if ($word =~ /^(varies|not run|error)$/) { $before->{$word} = $text || 1; }
 	elsif ($word eq 'setup') { $run->{node}->safe_psql($run->{db}, $text); }
-	elsif ($word eq 'damage') { damage($run, split ' ', $text, 3); }
+	elsif ($word =~ /^damage( live)?$/) { damage($run, $1, $text); }
 	elsif ($run->{hooks}{$word}) { $run->{hooks}{$word}->($run, $text); }
 	else { fail("$run->{file} line $at: unknown comment \"$word\""); }
 	return;
 }
 
-# One page of a relation, while the server is down.
+# One page of a relation: while the server is down, or while it holds the page.
 sub damage
 {
-	my ($run, $kind, $block, $relation) = @_;
+	my ($run, $live, $text) = @_;
+	my ($kind, $block, $relation, $fork) = $text =~ /^(\w+) (\d+) (.+?)(?: (fsm|vm))?$/
+	  or die "$run->{file}: damage: $text";
 	my $node = $run->{node};
-	my $file = $node->safe_psql($run->{db}, "SELECT pg_relation_filepath($relation)");
+	my $file = $node->safe_psql($run->{db}, "SELECT pg_relation_filepath($relation)")
+	  . ($fork ? "_$fork" : '');
+
+	$live ? $node->safe_psql($run->{db}, "CHECKPOINT; SELECT count(*) FROM " . $relation =~ s/'//gr) : $node->stop;
+	mutilate($node->data_dir . "/$file", $kind, $block);
+	$node->start if !$live;
+	return;
+}
+
+sub mutilate
+{
+	my ($file, $kind, $block) = @_;
 	my $page;
 
-	$node->stop;
-	open my $f, '+<:raw', $node->data_dir . "/$file" or die "$file: $!";
+	open my $f, '+<:raw', $file or die "$file: $!";
 	seek $f, $block * 8192, 0;
 	read($f, $page, 8192) == 8192 or die "$file has no block $block";
 	seek $f, $block * 8192, 0;
 	print $f $mutilate{$kind}->($page);
 	close $f;
-	$node->start;
 	return;
 }
 

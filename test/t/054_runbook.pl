@@ -1,0 +1,51 @@
+# docs/corruption.md: every command of the runbook does what is said there, on
+# damage of each kind.
+use strict;
+use warnings;
+use Accel;
+use Documents;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = Accel::new_node('main',
+	allows_streaming => 1,
+	conf => "autovacuum = off\nshared_buffers = '64MB'\nwal_keep_size = '256MB'\n");
+my $folder = PostgreSQL::Test::Utils::tempdir();
+my %paths = map { ("/$_" => "$folder/$_") } qw(archive archive2 backup copy);
+$paths{'/var/log/postgresql'} = $folder;
+
+$node->start;
+my $examples = run_document($node, 'docs/corruption.md',
+	paths => \%paths,
+	hooks => { copy => \&copy_cluster, archive => \&archive_segment });
+cmp_ok($examples, '>', 25, "examples run: $examples");
+$node->stop;
+done_testing();
+
+# The cluster at file level, as it is now
+sub copy_cluster
+{
+	$node->stop;
+	system_or_bail('cp', '-R', $node->data_dir, $paths{'/copy'});
+	$node->start;
+	return;
+}
+
+# Two copies of the first segment; the first copy loses a bit.
+sub archive_segment
+{
+	my $segment = '000000010000000000000001';
+	$node->safe_psql('postgres', 'SELECT pg_switch_wal()');
+	for my $archive (@paths{ '/archive', '/archive2' })
+	{
+		mkdir $archive;
+		system_or_bail('cp', $node->data_dir . "/pg_wal/$segment", $archive);
+	}
+	open my $f, '+<:raw', "$paths{'/archive'}/$segment" or die $!;
+	seek $f, 1_500_000, 0;
+	read $f, my $byte, 1;
+	seek $f, 1_500_000, 0;
+	print $f $byte ^ "\x10";
+	close $f;
+	return;
+}
