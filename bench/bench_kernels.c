@@ -3,7 +3,7 @@
  *	  Times every kernel of the table, and other libraries' beside them.
  *
  *	  bench_kernels [--out FILE.csv] [--time MS] [--memory BYTES] [--only PREFIX]
- *		[--cpu N] [--quick] [--library LABEL=FILE]...
+ *		[--cpu N] [--quick] [--library LABEL=FILE]... [--traces FILE]...
  *
  * Stand-alone; bench/kernels.sh builds and runs it.  Contenders are loaded at
  * run time: a library that is not there is a row that says so.  A server's
@@ -127,6 +127,8 @@ typedef struct Bench
 	char	   *library_labels[32];
 	char	   *library_files[32];
 	int			nlibraries;
+	const char *trace_files[8];
+	int			ntrace_files;
 	/* what they work on */
 	unsigned char *data;
 	size_t		data_size;
@@ -145,6 +147,7 @@ typedef struct Case
 	TimingPlan	plan;
 	uint32_t	npages;
 	uint64_t	combine_length; /* combine: the length of the second part */
+	const TimingTrace *trace;	/* or NULL; a call is all of its records */
 } Case;
 
 static double
@@ -371,6 +374,32 @@ iscsi_calls(const Contender *c, const TimingPlan *plan, uint64_t count)
 #undef CALL
 }
 
+/* The records of a trace, as the server computes them. */
+static uint32_t
+trace_calls(const Contender *c, const Case *t, uint64_t times)
+{
+	StandardFn	fn = (StandardFn) c->function;
+
+	TIMING_TRACE_LOOP(t->plan.data, t->trace, times, c->init, fn);
+}
+
+static uint32_t
+iscsi_trace_calls(const Contender *c, const Case *t, uint64_t times)
+{
+	IscsiFn		fn = (IscsiFn) c->function;
+
+#define CALL(crc, data, len) fn((unsigned char *) (data), (int) (len), (crc))
+	TIMING_TRACE_LOOP(t->plan.data, t->trace, times, c->init, CALL);
+#undef CALL
+}
+
+static uint32_t
+any_trace_calls(const Contender *c, const Case *t, uint64_t times)
+{
+	return c->form == FORM_ISCSI ? iscsi_trace_calls(c, t, times) :
+		trace_calls(c, t, times);
+}
+
 static void
 page_calls(const Contender *c, const Case *t, uint64_t count)
 {
@@ -449,6 +478,8 @@ time_calls(const Case *t, Contender *c, uint64_t count)
 		sink = combine_calls(c, t, count);
 	else if (t->npages > 0)
 		page_calls(c, t, count);
+	else if (t->trace != NULL)
+		sink = any_trace_calls(c, t, count);
 	else if (c->form == FORM_ZLIB)
 		sink = zlib_calls(c, &t->plan, count);
 	else if (c->form == FORM_ISCSI)
@@ -458,6 +489,32 @@ time_calls(const Case *t, Contender *c, uint64_t count)
 	(void) sink;
 	c->next += count;
 	return now_ns() - start;
+}
+
+/* What a call's time is divided by. */
+static double
+units_per_call(const Case *t)
+{
+	return t->npages > 0 ? t->npages : t->trace != NULL ? t->trace->nrecords : 1;
+}
+
+static const char *
+unit_name(const Case *t)
+{
+	return t->npages > 0 ? "page" : t->trace != NULL ? "record" : "call";
+}
+
+/* The CRCs of a trace, xored, are those of slicing-by-8. */
+static bool
+agrees_on_trace(const Case *t, const Contender *c)
+{
+	Contender	reference = {.form = FORM_STANDARD,.init = CHECKSUM_CRC_INIT};
+	uint32_t	all = any_trace_calls(c, t, 1);
+
+	reference.function = (void *) checksum_find(t->algorithm, "slicing8")->crc;
+	if (c->init == 0 && t->trace->nrecords % 2 == 1)
+		all ^= CHECKSUM_CRC_INIT;
+	return all == trace_calls(&reference, t, 1);
 }
 
 /* The calls of this very case give what the definition gives. */
@@ -473,6 +530,8 @@ agrees_on_case(const Case *t, const Contender *c)
 
 	if (t->npages > 0 || t->combine_length > 0)
 		return true;
+	if (t->trace != NULL)
+		return agrees_on_trace(t, c);
 	reference = checksum_find(t->algorithm, t->plan.entries[0].length >
 							  REFERENCE_BYTES ? "slicing8" : "bitwise")->crc;
 	for (uint32_t i = 0; i < calls; i++)
@@ -580,11 +639,11 @@ time_contenders(Bench *ctx, const Case *t, Contender *list, int n)
 			Contender  *c = &list[(k + round) % n];
 
 			c->samples[round] = time_calls(t, c, c->calls) / c->calls /
-				(t->npages > 0 ? t->npages : 1);
+				units_per_call(t);
 		}
-	printf("%s/%s/%zu: ns a %s (minimum, median, maximum of %d rounds)\n",
+	printf("%s/%s/%zu: ns per %s (minimum, median, maximum of %d rounds)\n",
 		   checksum_algorithm_name(t->algorithm), t->pattern, t->bytes,
-		   t->npages > 0 ? "page" : "call", rounds);
+		   unit_name(t), rounds);
 	for (int i = 0; i < n; i++)
 	{
 		emit(ctx, t, list[i].label, list[i].samples, rounds);
@@ -636,7 +695,7 @@ fixed_case(Bench *ctx, ChecksumAlgorithm algorithm, const char *pattern,
 {
 	TimingEntry entry = {(uint32_t) offset, (uint32_t) bytes};
 	Case		t = {pattern, algorithm, bytes, (double) bytes,
-	{ctx->data, &entry, 0, 0, 0, chained}, 0, 0};
+	{ctx->data, &entry, 0, 0, 0, chained}, 0, 0, NULL};
 
 	if (bytes + offset > ctx->data_size || working_set > ctx->data_size)
 	{
@@ -653,7 +712,7 @@ mix_case(Bench *ctx, ChecksumAlgorithm algorithm, const char *pattern,
 		 const TimingEntry *entries, size_t working_set, bool chained)
 {
 	Case		t = {pattern, algorithm, 0, timing_mix_mean(entries),
-	{ctx->data, entries, TIMING_MIX_ENTRIES - 1, 0, 0, chained}, 0, 0};
+	{ctx->data, entries, TIMING_MIX_ENTRIES - 1, 0, 0, chained}, 0, 0, NULL};
 
 	timing_slots(&t.plan, TIMING_MIX_SPAN, working_set);
 	run_case(ctx, &t);
@@ -692,6 +751,61 @@ crc_cases(Bench *ctx, ChecksumAlgorithm algorithm)
 		fixed_case(ctx, algorithm, "cold", *n, 0, ctx->memory, false);
 }
 
+static void
+trace_case(Bench *ctx, const char *file, const char *name, char *records)
+{
+	TimingTrace trace = {0};
+	char		pattern[64];
+	Case		t = {pattern, CHECKSUM_crc32c, 0, 0, {.data = ctx->data}, 0, 0, &trace};
+
+	if (timing_parse_trace(records, &trace) != NULL || trace.nrecords == 0)
+	{
+		printf("%s: %s is no trace\n", file, name);
+		ctx->failures++;
+		return;
+	}
+	trace.parts = malloc(trace.nparts * sizeof(uint32_t));
+	if (trace.parts == NULL)
+		exit(1);
+	timing_parse_trace(records, &trace);
+	snprintf(pattern, sizeof(pattern), "trace %.*s %s",
+			 (int) strcspn(file, "."), file, name);
+	for (char *p = pattern; *p; p++)
+		if (*p == '/')
+			*p = ' ';
+	t.mean_bytes = (double) trace.bytes / trace.nrecords;
+	run_case(ctx, &t);
+	free(trace.parts);
+}
+
+/* A file holds a trace per line: its name, a blank, its records. */
+static void
+trace_cases(Bench *ctx, const char *path)
+{
+	const char *file = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	FILE	   *f = fopen(path, "r");
+	char	   *line = NULL;
+	size_t		size = 0;
+
+	if (f == NULL)
+	{
+		printf("%s: %s\n", path, strerror(errno));
+		ctx->failures++;
+		return;
+	}
+	while (getline(&line, &size, f) > 0)
+	{
+		char	   *blank = strchr(line, ' ');
+
+		if (blank == NULL)
+			continue;
+		*blank = '\0';
+		trace_case(ctx, file, line, blank + 1);
+	}
+	free(line);
+	fclose(f);
+}
+
 /* 8 kB calls over working sets from a piece of L1 to memory. */
 static void
 working_set_cases(Bench *ctx)
@@ -701,7 +815,7 @@ working_set_cases(Bench *ctx)
 	for (size_t set = 16384; set <= ctx->memory; set *= 4)
 	{
 		Case		t = {"8 kB in a set of", CHECKSUM_crc32c, set, 8192,
-		{ctx->data, &entry, 0, 0, 0, false}, 0, 0};
+		{ctx->data, &entry, 0, 0, 0, false}, 0, 0, NULL};
 
 		timing_slots(&t.plan, 8192, set);
 		run_case(ctx, &t);
@@ -714,7 +828,7 @@ page_cases(Bench *ctx)
 	FOR_EACH(n, 1, 2, 3, 4, 8, 16)
 	{
 		Case		t = {"hot pages", CHECKSUM_page, *n, PAGE_SIZE_8K,
-		{ctx->data, NULL, 0, 0, 0, false}, (uint32_t) *n, 0};
+		{ctx->data, NULL, 0, 0, 0, false}, (uint32_t) *n, 0, NULL};
 
 		run_case(ctx, &t);
 		t.pattern = "cold pages";
@@ -752,7 +866,7 @@ combine_cases(Bench *ctx)
 		for (int chained = 0; chained < 2; chained++)
 	{
 		Case		t = {chained ? "combine chained" : "combine", CHECKSUM_crc32c,
-		*len, 0, {.chained = chained != 0}, 0, *len};
+		*len, 0, {.chained = chained != 0}, 0, *len, NULL};
 
 		if (wanted(ctx, &t))
 			time_contenders(ctx, &t, list, n);
@@ -840,7 +954,7 @@ static void
 usage(void)
 {
 	fprintf(stderr, "usage: bench_kernels [--out FILE.csv] [--time MS] [--memory BYTES] [--only PREFIX]\n"
-			"\t[--cpu N] [--quick] [--library LABEL=FILE]...\n");
+			"\t[--cpu N] [--quick] [--library LABEL=FILE]... [--traces FILE]...\n");
 	exit(2);
 }
 
@@ -882,6 +996,8 @@ parse_options(Bench *ctx, int argc, char **argv)
 			cpu = atoi(argv[i + 1]);
 		else if (strcmp(argv[i], "--library") == 0)
 			library_option(ctx, argv[i + 1]);
+		else if (strcmp(argv[i], "--traces") == 0 && ctx->ntrace_files < 8)
+			ctx->trace_files[ctx->ntrace_files++] = argv[i + 1];
 		else
 			usage();
 		i++;
@@ -904,6 +1020,8 @@ main(int argc, char **argv)
 	add_kernels(ctx);
 	add_libraries(ctx);
 	limits(ctx);
+	for (int i = 0; i < ctx->ntrace_files; i++)
+		trace_cases(ctx, ctx->trace_files[i]);
 	crc_cases(ctx, CHECKSUM_crc32c);
 	combine_cases(ctx);
 	page_cases(ctx);

@@ -92,7 +92,8 @@ bench_note method "minimum, median and maximum of interleaved rounds of 0.25 ms,
 bench_log "timing, $time_ms ms a contender and case"
 # shellcheck disable=SC2086
 "$scratch/bench_kernels" --out "$scratch/kernels.csv" --time $time_ms --memory $memory \
-	${ONLY:+--only "$ONLY"} $libraries >"$out/kernels.txt" || {
+	${ONLY:+--only "$ONLY"} $libraries \
+	--traces "$top/bench/traces/15.trace" --traces "$top/bench/traces/18.trace" >"$out/kernels.txt" || {
 	grep WRONG "$out/kernels.txt" >&2 || tail -5 "$out/kernels.txt" >&2
 	failed=1
 }

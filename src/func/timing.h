@@ -129,4 +129,120 @@ timing_slots(TimingPlan *plan, size_t slot_bytes, size_t working_set)
 	} \
 	return all
 
+/*
+ * A trace: what the server computed, record by record (bench/traces/README.md).
+ * parts holds lengths; TIMING_TRACE_END marks the last part of a record.
+ */
+#define TIMING_TRACE_END	0x80000000u
+#define TIMING_TRACE_SPAN	65536	/* records lie in so many bytes, then
+									 * again from the start: hot data */
+#define TIMING_TRACE_LONGEST	(32 * 1024) /* of a record, bytes */
+#define TIMING_TRACE_MOST	(1 << 20)	/* parts */
+#define TIMING_TRACE_HEADER	24	/* the record's header, 20 of it in the CRC */
+
+typedef struct TimingTrace
+{
+	uint32_t	nparts;
+	uint32_t	nrecords;
+	uint64_t	bytes;			/* of all records that the CRC covers */
+	uint32_t   *parts;
+} TimingTrace;
+
+/* The digits at *at, and beyond them; false if there are none or too many. */
+static inline bool
+timing_number(const char **at, uint32_t most, uint32_t *value)
+{
+	const char *start = *at;
+
+	for (*value = 0; **at >= '0' && **at <= '9' && *value <= most; (*at)++)
+		*value = *value * 10 + (uint32_t) (**at - '0');
+	return *at > start && *value <= most;
+}
+
+/*
+ * Reads a trace: records apart by blanks, parts by '+', '*' and a number for
+ * equal records that follow each other: "22+5+46 40*3".  With parts NULL only
+ * counts.  Returns the place of the first error, else NULL.
+ */
+static inline const char *
+timing_parse_trace(const char *at, TimingTrace *trace)
+{
+	trace->nparts = trace->nrecords = 0;
+	trace->bytes = 0;
+	for (;;)
+	{
+		uint32_t	first = trace->nparts;
+		uint32_t	body = 0;
+		uint32_t	times = 1;
+		uint32_t	length;
+		uint32_t	n;
+
+		while (*at == ' ' || *at == '\n')
+			at++;
+		if (*at == '\0')
+			return NULL;
+		for (;;)
+		{
+			if (!timing_number(&at, TIMING_TRACE_LONGEST - body, &length))
+				return at;
+			body += length;
+			if (trace->parts != NULL)
+				trace->parts[trace->nparts] = length;
+			trace->nparts++;
+			if (*at != '+')
+				break;
+			at++;
+		}
+		n = trace->nparts - first;
+		if (*at == '*')
+		{
+			at++;
+			if (!timing_number(&at, TIMING_TRACE_MOST, &times) || times == 0)
+				return at;
+		}
+		if (*at != ' ' && *at != '\n' && *at != '\0')
+			return at;
+		if (first + (uint64_t) times * n > TIMING_TRACE_MOST)
+			return at;
+		if (trace->parts != NULL)
+		{
+			trace->parts[trace->nparts - 1] |= TIMING_TRACE_END;
+			for (uint32_t i = 0; i < (times - 1) * n; i++)
+				trace->parts[trace->nparts + i] = trace->parts[first + i % n];
+		}
+		trace->nparts += (times - 1) * n;
+		trace->nrecords += times;
+		trace->bytes += (uint64_t) (body + 20) * times;
+	}
+}
+
+/*
+ * Body of a function (data, trace, times) -> uint32_t: for each record its
+ * parts, one after the other, then 20 bytes of its header, as the server does.
+ * data holds TIMING_TRACE_SPAN + TIMING_TRACE_LONGEST bytes.
+ */
+#define TIMING_TRACE_LOOP(data, trace, times, init, CALL) \
+	uint32_t	all = 0; \
+	for (uint64_t i = 0; i < (times); i++) \
+	{ \
+		const uint32_t *part = (trace)->parts; \
+		const uint32_t *end = part + (trace)->nparts; \
+		const unsigned char *header = (data); \
+		while (part < end) \
+		{ \
+			const unsigned char *p = header + TIMING_TRACE_HEADER; \
+			uint32_t	crc = (init); \
+			uint32_t	length; \
+			do \
+			{ \
+				length = *part & ~TIMING_TRACE_END; \
+				crc = CALL(crc, p, length); \
+				p += length; \
+			} while (!(*part++ & TIMING_TRACE_END)); \
+			all ^= CALL(crc, header, 20); \
+			header = (data) + ((size_t) (p + 7 - (data)) & (TIMING_TRACE_SPAN - 8)); \
+		} \
+	} \
+	return all
+
 #endif							/* ACCEL_TIMING_H */
