@@ -16,6 +16,7 @@
 #define TARGET \
 	__attribute__((target("sse4.2,pclmul,bmi2,avx2,avx512f,avx512bw,avx512vl,vpclmulqdq")))
 #define INLINE TARGET inline __attribute__((always_inline))
+#define ENTRY TARGET __attribute__((aligned(64)))
 
 #define V __m512i
 #define VBYTES 64
@@ -106,21 +107,89 @@ few_crc32c(uint32_t reg, const unsigned char *p, size_t n)
 
 #include "fold_x86.inc.h"
 
+/* The i-th last 64 bytes before end, multiplied for their distance from it. */
+static INLINE __m512i
+last_product(const unsigned char *end, int i)
+{
+	return VMULTIPLY(VLOAD(end - 64 * i),
+					 VLOAD_ALIGNED(crc32c_straight_powers + 32 - 8 * i));
+}
+
+static INLINE __m512i
+add_last(__m512i sum, const unsigned char *end, int i)
+{
+	return crc32c_avx512_add_product(sum, VLOAD(end - 64 * i),
+									 VLOAD_ALIGNED(crc32c_straight_powers + 32 - 8 * i));
+}
+
+/* The words before the last 64 * i bytes, as the joiner of the sum over these. */
+#define JOIN(i) \
+	return reduce_crc32c(_mm_xor_si128(to128(sum), \
+									   shift_near((uint32_t) crc, crc32c_powers, \
+												  64 * (i) - 8)), \
+						 _mm_setzero_si128())
+
+/*
+ * CRC-32C of 8 to 319 bytes: exactly as many vectors as end it, before them at
+ * most seven words and the odd bytes by crc32 instructions.  One jump by the
+ * length leads into straight code.  Whole words, at most one before the
+ * vectors, are worth a branch: without it this is behind one accumulator there.
+ */
+static INLINE uint32_t
+crc32c_classes(uint64_t crc, const unsigned char *p, size_t len)
+{
+	const unsigned char *end = p + len;
+	__m512i		sum;
+
+	if (len & 0x37)
+		crc = crc32c_odd(crc, p, len);
+	switch (len / 8)
+	{
+			CRC32C_7_WORDS(32);
+		case 32:
+			sum = last_product(end, 4);
+			sum = add_last(sum, end, 3);
+			sum = add_last(sum, end, 2);
+			sum = add_last(sum, end, 1);
+			JOIN(4);
+			CRC32C_7_WORDS(24);
+		case 24:
+			sum = last_product(end, 3);
+			sum = add_last(sum, end, 2);
+			sum = add_last(sum, end, 1);
+			JOIN(3);
+			CRC32C_7_WORDS(16);
+		case 16:
+			sum = last_product(end, 2);
+			sum = add_last(sum, end, 1);
+			JOIN(2);
+			CRC32C_7_WORDS(8);
+		case 8:
+			sum = last_product(end, 1);
+			JOIN(1);
+			CRC32C_7_WORDS(0);
+		default:
+			return (uint32_t) crc;
+	}
+}
+
 /* Both rows up to the length that long_path takes. */
 static INLINE uint32_t
 crc32c_by_length(uint32_t reg, const unsigned char *p, size_t len,
 				 uint32_t (*long_path) (uint32_t, const unsigned char *, size_t))
 {
-	if (len <= 24)
-		return crc32c_instructions(reg, p, len);
-	if (len <= VBYTES)
-		return few_crc32c(reg, p, len);
-	if (len <= (SHORT_WHOLE + 1) * VBYTES)
-		return crc32c_avx512_short(reg, p, len);
+	uint64_t	crc = reg;
+
+	if (len == WAL_HEADER_BYTES)
+		return crc32c_header(crc, p);
+	if (len < 8)
+		return crc32c_few(reg, p, len);
+	if (__builtin_expect(len < (SHORT_WHOLE + 1) * VBYTES, 1))
+		return crc32c_classes(crc, p, len);
 	return long_path(reg, p, len);
 }
 
-TARGET uint32_t
+ENTRY uint32_t
 crc32c_avx512(uint32_t reg, const void *data, size_t len)
 {
 	return crc32c_by_length(reg, data, len, crc32c_avx512_bulk);
@@ -150,7 +219,7 @@ crc32c_long_fused(uint32_t reg, const unsigned char *p, size_t len)
 	return crc32c_fused_and_rest(reg, p, len);
 }
 
-TARGET uint32_t
+ENTRY uint32_t
 crc32c_avx512_fused(uint32_t reg, const void *data, size_t len)
 {
 	return crc32c_by_length(reg, data, len, crc32c_long_fused);

@@ -90,21 +90,6 @@ reduce_crc32(__m128i sum, __m128i joiner)
 	return barrett_crc32(_mm_xor_si128(r, _mm_clmulepi64_si128(sum, x95, 0x00)));
 }
 
-/*
- * CRC-32C of the k < 8 bytes in the high end of word, without a branch on k:
- * in front of them stand zeros, which leave a register of zero alone, and what
- * of the incoming register reaches beyond them is added behind.
- */
-__attribute__((target("sse4.2"), always_inline))
-static inline uint64_t
-crc32c_tail(uint64_t crc, uint64_t word, size_t k)
-{
-	uint64_t	ones = UINT64_MAX << 1 << (63 - 8 * k);
-
-	return _mm_crc32_u64(0, (word & ones) ^ (crc << 1 << (63 - 8 * k))) ^
-		(crc >> (8 * k));
-}
-
 /* CRC-32C of 64 bytes. */
 __attribute__((target("sse4.2"), always_inline))
 static inline uint32_t
@@ -122,70 +107,106 @@ crc32c_64(uint32_t reg, const unsigned char *p)
 	return (uint32_t) _mm_crc32_u64(crc, load_native64(p + 56));
 }
 
+/* CRC-32C of the 20 bytes of a WAL record's header: every second call. */
+#define WAL_HEADER_BYTES 20
+
+__attribute__((target("sse4.2"), always_inline))
+static inline uint32_t
+crc32c_header(uint64_t crc, const unsigned char *p)
+{
+	crc = _mm_crc32_u64(crc, load_native64(p));
+	crc = _mm_crc32_u64(crc, load_native64(p + 8));
+	return _mm_crc32_u32((uint32_t) crc, load_native32(p + 16));
+}
+
+/* CRC-32C of len < 8 bytes: straight code for each. */
+__attribute__((target("sse4.2"), always_inline))
+static inline uint32_t
+crc32c_few(uint32_t reg, const unsigned char *p, size_t len)
+{
+	switch (len)
+	{
+		case 7:
+			reg = _mm_crc32_u32(reg, load_native32(p));
+			reg = _mm_crc32_u16(reg, load_native16(p + 4));
+			return _mm_crc32_u8(reg, p[6]);
+		case 6:
+			reg = _mm_crc32_u32(reg, load_native32(p));
+			return _mm_crc32_u16(reg, load_native16(p + 4));
+		case 5:
+			reg = _mm_crc32_u32(reg, load_native32(p));
+			return _mm_crc32_u8(reg, p[4]);
+		case 4:
+			return _mm_crc32_u32(reg, load_native32(p));
+		case 3:
+			reg = _mm_crc32_u16(reg, load_native16(p));
+			return _mm_crc32_u8(reg, p[2]);
+		case 2:
+			return _mm_crc32_u16(reg, load_native16(p));
+		case 1:
+			return _mm_crc32_u8(reg, p[0]);
+		default:
+			return reg;
+	}
+}
+
 /*
- * CRC-32C of len < 192 bytes, in one chain of instructions that is entered at
- * the right place: a loop takes a branch a word, and two cycles where it lies
- * across a boundary of 64 bytes.  The header of a WAL record has 20 bytes: a
- * tail of 4 is worth the branch.
+ * CRC-32C of the first len % 8 of len >= 8 bytes, no branch on their number.
+ * In front of them stand zeros, which leave a register of zero alone; what of
+ * the incoming register reaches beyond them is added afterwards.
  */
+__attribute__((target("sse4.2"), always_inline))
+static inline uint64_t
+crc32c_odd(uint64_t crc, const unsigned char *p, size_t len)
+{
+	uint32_t	bits = (uint32_t) len * 8;
+	uint64_t	word = (load_native64(p) ^ crc) << 1 << (~bits & 63);
+
+	return _mm_crc32_u64(0, word) ^ (crc >> (bits & 63));
+}
+
+/*
+ * One step of a chain of crc32 instructions: case i takes the i-th last word
+ * before end and falls through to i - 1.  Straight code, entered at the right
+ * place by one jump: a loop would take a branch a word, and mispredict its end.
+ */
+#define CRC32C_WORD(i) \
+	case i: \
+		crc = _mm_crc32_u64(crc, load_native64(end - 8 * (i))); \
+		__attribute__((fallthrough))
+#define CRC32C_7_WORDS(above) \
+	CRC32C_WORD((above) + 7); \
+	CRC32C_WORD((above) + 6); \
+	CRC32C_WORD((above) + 5); \
+	CRC32C_WORD((above) + 4); \
+	CRC32C_WORD((above) + 3); \
+	CRC32C_WORD((above) + 2); \
+	CRC32C_WORD((above) + 1)
+
+/* CRC-32C of len < 192 bytes, in one chain of instructions. */
 __attribute__((target("sse4.2"), always_inline))
 static inline uint32_t
 crc32c_instructions(uint32_t reg, const unsigned char *p, size_t len)
 {
+	const unsigned char *end;
 	uint64_t	crc = reg;
 
-	if (len >= 8)
+	if (len == WAL_HEADER_BYTES)
+		return crc32c_header(crc, p);
+	if (len < 8)
+		return crc32c_few(reg, p, len);
+	crc = crc32c_odd(crc, p, len);
+	end = p + len;
+	switch (len / 8)
 	{
-		p += len & ~(size_t) 7;
-#define WORD(i) \
-		case i: \
-			crc = _mm_crc32_u64(crc, load_native64(p - 8 * (i))); \
-			__attribute__((fallthrough))
-		switch (len / 8)
-		{
-				WORD(23);
-				WORD(22);
-				WORD(21);
-				WORD(20);
-				WORD(19);
-				WORD(18);
-				WORD(17);
-				WORD(16);
-				WORD(15);
-				WORD(14);
-				WORD(13);
-				WORD(12);
-				WORD(11);
-				WORD(10);
-				WORD(9);
-				WORD(8);
-				WORD(7);
-				WORD(6);
-				WORD(5);
-				WORD(4);
-				WORD(3);
-				WORD(2);
-				WORD(1);
-			default:
-				break;
-		}
-#undef WORD
-		len %= 8;
-		if (len == 4)
-			crc = _mm_crc32_u32((uint32_t) crc, load_native32(p));
-		else if (len > 0)
-			crc = crc32c_tail(crc, load_native64(p + len - 8), len);
+			CRC32C_7_WORDS(16);
+			CRC32C_WORD(16);
+			CRC32C_7_WORDS(8);
+			CRC32C_WORD(8);
+			CRC32C_7_WORDS(0);
+		default:
+			break;
 	}
-	else if (len >= 4)
-	{
-		uint64_t	first = load_native32(p);
-		uint64_t	last = load_native32(p + len - 4);
-
-		crc = crc32c_tail(crc, last << 32 | first << (64 - 8 * len), len);
-	}
-	else
-		for (; len > 0; len--, p++)
-			crc = _mm_crc32_u8((uint32_t) crc, *p);
 	return (uint32_t) crc;
 }
 
