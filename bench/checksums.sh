@@ -57,9 +57,9 @@ expected()	# CLUSTER: its data_checksums and wal_log_hints
 	esac
 }
 for variant in $variants; do
-	bench_start $variant
-	[ "$(bench_sql "SELECT current_setting('data_checksums'), current_setting('wal_log_hints')")" = "$(expected $variant)" ] ||
-		bench_fail "cluster $variant is not $(expected $variant)"
+	bench_start "$variant"
+	[ "$(bench_sql "SELECT current_setting('data_checksums'), current_setting('wal_log_hints')")" = "$(expected "$variant")" ] ||
+		bench_fail "cluster $variant is not $(expected "$variant")"
 	bench_sql "CREATE EXTENSION crc32c_accel"
 done
 
@@ -290,6 +290,6 @@ rm "$file"
 
 # and nothing was broken meanwhile
 for variant in $variants; do
-	bench_stop $variant
+	bench_stop "$variant"
 done
 as_user "$bindir/pg_checksums" --check -D "$(bench_data on)" >/dev/null || bench_fail "pg_checksums finds damage"

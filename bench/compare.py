@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""compare.py OLD.csv NEW.csv [--threshold PERCENT] [--all]
+"""compare.py OLD NEW [--threshold PERCENT] [--all]
 
-Compares two results of the same benchmark part and tells a regression from
-noise: a change counts when it exceeds the spreads of both measurements and the
-threshold (default 5 %).  Prints what changed (--all: everything) and what is
-only in one of them; exit status 1 when something became slower, 2 on bad input.
-Compare results of one machine only.
+Compares two results of the same benchmark part (CSV files), or two reports
+(folders of bench/run.sh: of two revisions, or of two PostgreSQL versions), and
+tells a regression from noise: a change counts when it exceeds the spreads of
+both measurements and the threshold (default 5 %).  Prints what changed (--all:
+everything) and what is only in one of them; exit status 1 when something became
+slower, 2 on bad input.  Absolute figures compare on one machine only: where the
+machines differ, it says so.
 """
 import argparse
 import math
+import os
+import re
 import sys
 
 import measure
@@ -41,6 +45,52 @@ def figure(m):
     return f"{m.best:.4g} {m.unit} ±{m.spread:.0%}" if m else "-"
 
 
+def size_alike(key):
+    """Sizes in names to two digits: databases of two versions differ by some MB."""
+    return tuple(re.sub(r"\d+(?= MB)", lambda m: f"{float(m[0]):.2g}", part) for part in key)
+
+
+def files_of(old, new):
+    """[(old file, new file)]: the two, or those that both folders have."""
+    if not os.path.isdir(old) or not os.path.isdir(new):
+        return [(old, new)]
+    names = sorted(n for n in os.listdir(old) if n.endswith(".csv") and "-" not in n and os.path.exists(os.path.join(new, n)))
+    return [(os.path.join(old, n), os.path.join(new, n)) for n in names]
+
+
+def print_runs(old_notes, new_notes):
+    """What the two runs were, where they tell."""
+    old, new = dict(old_notes), dict(new_notes)
+    for key in ("revision", "started", "server", "machine", "size"):
+        if old.get(key) != new.get(key):
+            print(f"# {key}: {old.get(key, '-')} | {new.get(key, '-')}")
+    if old.get("machine") != new.get("machine"):
+        print("# these are two machines: only ratios within each compare")
+
+
+def print_rows(rows, everything):
+    for what, key, a, b in rows:
+        if what == "noise" and not everything:
+            continue
+        change = measure.speedup(a, b) if a and b else math.nan
+        print(f"{what:9}{' / '.join(key[1:]):60} {figure(a):>24} -> {figure(b):>24}"
+              + ("" if math.isnan(change) else f"  {change:.2f} times as good"))
+
+
+def compare_files(old_file, new_file, options):
+    """{verdict: count}, or None where they have nothing in common."""
+    old, _, old_notes = measure.read(old_file)
+    new, _, new_notes = measure.read(new_file)
+    old, new = ({size_alike(key): m for key, m in found.items()} for found in (old, new))
+    if not set(old) & set(new):
+        return None
+    print(f"# {old_file} and {new_file}")
+    print_runs(old_notes, new_notes)
+    rows = compare(old, new, options.threshold / 100)
+    print_rows(rows, options.all)
+    return {what: sum(row[0] == what for row in rows) for what in ("WORSE", "better", "noise")}
+
+
 def main(argv):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("old")
@@ -49,24 +99,16 @@ def main(argv):
     parser.add_argument("--all", action="store_true", help="also what is within noise")
     options = parser.parse_args(argv)
     try:
-        old, _, _ = measure.read(options.old)
-        new, _, _ = measure.read(options.new)
+        counts = [c for pair in files_of(options.old, options.new) if (c := compare_files(*pair, options))]
     except (OSError, ValueError) as error:
         print(f"compare.py: {error}", file=sys.stderr)
         return 2
-    if not set(old) & set(new):
-        print("compare.py: the two files have no measurement in common", file=sys.stderr)
+    if not counts:
+        print("compare.py: the two have no measurement in common", file=sys.stderr)
         return 2
-    rows = compare(old, new, options.threshold / 100)
-    for what, key, a, b in rows:
-        if what == "noise" and not options.all:
-            continue
-        change = measure.speedup(a, b) if a and b else math.nan
-        print(f"{what:9}{' / '.join(key[1:]):60} {figure(a):>24} -> {figure(b):>24}"
-              + ("" if math.isnan(change) else f"  {change:.2f} times as good"))
-    counts = {what: sum(row[0] == what for row in rows) for what in ("WORSE", "better", "noise")}
-    print(f"{counts['WORSE']} worse, {counts['better']} better, {counts['noise']} within noise")
-    return 1 if counts["WORSE"] else 0
+    worse, better, noise = (sum(c[what] for c in counts) for what in ("WORSE", "better", "noise"))
+    print(f"{worse} worse, {better} better, {noise} within noise")
+    return 1 if worse else 0
 
 
 if __name__ == "__main__":

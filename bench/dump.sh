@@ -3,23 +3,22 @@
 #	[--preload LIBRARY]
 #
 # pg_dump in directory format by compression method and number of jobs, as the
-# zlib-accel project measures it: throughput (the report normalises it to gzip)
-# and size.  With --preload the gzip rows run once more with that library in
-# front of zlib (zlib-ng's or zlib-accel's, say).  Every dump is read back by
-# pg_restore, and the CRC-32C of each of its files is kept in dump-crc32c.csv, so
-# that a later run can tell a changed dump; the same dump made twice must agree.
-# The database has half the size given.
+# zlib-accel project measures it: tables as sysbench makes them (digits), a table
+# per job at least, throughput (the report normalises it to gzip at the same
+# number of jobs), size, and the time of pg_restore, which decompresses.  zlib-ng
+# takes zlib's place by preloading, as there, if bench/contenders.sh has fetched
+# it; --preload names another library, zlib-accel's, say.  Every dump is read back,
+# and the CRC-32C of each of its files is kept in dump-crc32c.csv, so that a later
+# run can tell a changed dump; the same dump made twice must agree.  The database
+# has half the size given.
 set -eu
 # shellcheck source=bench/lib.sh
 . "$(dirname "$0")/lib.sh"
 bench_begin dump "$@"
 bench_need $((4 * size_bytes)) $((size_bytes + 500000000))
 
-runs=3 jobs_list="1 2"
-[ "$size_bytes" -lt 1000000000 ] || jobs_list="1 2 4 8 16"
-[ "$size_bytes" -lt 10000000000 ] || jobs_list="4 8 16 32 64"
-ntables=${jobs_list##* }	# pg_dump works on a table per job: fewer would leave jobs idle
-[ "$ntables" -ge 8 ] || ntables=8
+runs=3 jobs_list="1 4" ntables=16
+[ "$size_bytes" -lt 1000000000 ] || jobs_list="4 8 16 32 64" ntables=64
 
 bench_stage
 bench_cluster main --data-checksums "shared_buffers = 128MB
@@ -29,19 +28,25 @@ autovacuum = off"
 bench_start main
 bench_sql "CREATE EXTENSION crc32c_accel"
 
-# Half of a row compresses well, half of it hardly, as in many a business table.
+# A table of sysbench: c is ten groups of eleven digits, pad five.  The tables are
+# alike, which no dump can see: each has files of its own.
 bench_log "filling $ntables tables"
-rows=$((size_bytes / 2 / ntables / 200))
-table=0
+groups()	# N
+{
+	echo "(SELECT string_agg(lpad(((random() * 99999999999)::bigint)::text, 11, '0'), '-') FROM generate_series(1, $1) WHERE i > 0)"
+}
+rows=$((size_bytes / 2 / ntables / 230))
+bench_sql "CREATE TABLE sbtest1 (id serial PRIMARY KEY, k integer NOT NULL DEFAULT 0, c char(120) NOT NULL DEFAULT '', pad char(60) NOT NULL DEFAULT '')"
+bench_sql "SELECT setseed(0.5); INSERT INTO sbtest1 SELECT i, (random() * $rows)::int, $(groups 10), $(groups 5) FROM generate_series(1, $rows) i" >/dev/null
+bench_sql "CREATE INDEX ON sbtest1 (k)"
+table=1
 while [ $table -lt "$ntables" ]; do
 	table=$((table + 1))
-	bench_sql "CREATE TABLE t$table AS SELECT g AS id, md5(g::text) AS reference, now()::date - g % 1000 AS day,
-		'customer ' || g % 500 || ' ordered ' || g % 7 || ' of article ' || g % 97 || ' to be delivered' AS remark,
-		(g * 7919::bigint % 100000)::numeric / 100 AS amount FROM generate_series($table * 10000000, $table * 10000000 + $rows) g"
+	bench_sql "CREATE TABLE sbtest$table (LIKE sbtest1 INCLUDING ALL); INSERT INTO sbtest$table SELECT * FROM sbtest1"
 done
-bytes=$(bench_sql "SELECT sum(pg_table_size(oid)) FROM pg_class WHERE relname ~ '^t[0-9]' AND relkind = 'r'")
-bench_sql "SELECT count(*) FROM t1" >/dev/null
-bench_note database "$((bytes / 1000000)) MB in $ntables tables"
+bench_sql "VACUUM"	# rows that were read before: fresh ones are in the part checksums
+bytes=$(bench_sql "SELECT sum(pg_table_size(oid)) FROM pg_class WHERE relname LIKE 'sbtest%' AND relkind = 'r'")
+bench_note database "$((bytes / 1000000)) MB in $ntables tables of $rows rows (the source: 400 tables of 1000000)"
 
 # --- methods ---------------------------------------------------------------
 
@@ -61,7 +66,7 @@ option()	# METHOD: the option of this server's pg_dump, or nothing
 }
 
 methods=''
-for method in gzip:6 gzip:1 none lz4 zstd zstd:1; do
+for method in gzip:6 gzip:1 zstd:6 zstd:1 lz4 none; do
 	if [ -z "$(option $method)" ]; then
 		bench_missing "pg_dump" "$method" "pg_dump $pg_major has no such method (16 and later have)"
 	elif bench_client "$bindir/pg_dump" -Fc "$(option $method)" -t nothing_of_this_name -f /dev/null 2>&1 | grep -q 'not supported'; then
@@ -70,31 +75,45 @@ for method in gzip:6 gzip:1 none lz4 zstd zstd:1; do
 		methods="$methods $method"
 	fi
 done
+zlib_ng=$(find "$top/bench/build/contenders" -name 'libz.so.1.*' 2>/dev/null | head -1)
+if [ -n "$zlib_ng" ]; then
+	cp "$zlib_ng" "$scratch/zlib-ng.so"	# where the servers' user may read it
+	chmod a+rx "$scratch" "$scratch/zlib-ng.so"
+	methods="$methods zlib-ng/gzip:6"
+else
+	bench_missing "pg_dump" "zlib-ng" "not fetched (bench/contenders.sh)"
+fi
 if [ -n "$preload" ] && [ -f "$preload" ]; then
 	methods="$methods preload/gzip:6 preload/gzip:1"
 elif [ -n "$preload" ]; then
 	bench_missing "pg_dump" "gzip with $preload" "not installed"
 else
-	bench_missing "pg_dump" "gzip with another zlib" "no --preload LIBRARY named (zlib-ng's or zlib-accel's)"
+	bench_missing "pg_dump" "gzip with hardware (zlib-accel)" "no --preload LIBRARY named"
 fi
 
 label()	# METHOD
 {
 	case $1 in
 		preload/*) echo "${1#preload/} with $(basename "$preload")" ;;
+		zlib-ng/*) echo "zlib-ng:${1##*:}" ;;
 		*) echo "$1" ;;
+	esac
+}
+
+library()	# METHOD
+{
+	case $1 in
+		preload/*) echo "$preload" ;;
+		zlib-ng/*) echo "$scratch/zlib-ng.so" ;;
 	esac
 }
 
 dump()	# METHOD JOBS
 {
 	rm -rf "$scratch/dump"
-	case $1 in
-		preload/*) library=$preload ;;
-		*) library='' ;;
-	esac
-	bench_program env ${library:+LD_PRELOAD="$library"} "$bindir/pg_dump" -Fd \
-		"$(option "${1#preload/}")" -j "$2" -f "$scratch/dump"
+	with=$(library "$1")
+	bench_program env ${with:+LD_PRELOAD="$with"} "$bindir/pg_dump" -Fd \
+		"$(option "${1#*/}")" -j "$2" -f "$scratch/dump"
 }
 
 checksums()	# of the files of the dump, by name
@@ -103,11 +122,18 @@ checksums()	# of the files of the dump, by name
 		FROM pg_ls_dir('$scratch/dump') name ORDER BY 1"
 }
 
-# Reads the dump back, and compares its data with the run before.  The table of
-# contents carries the time of day, so it differs.
-verify()	# METHOD JOBS
+# Reads the dump back, timed, by its own library; sets elapsed and cpu.
+restore()	# METHOD
 {
-	bench_client "$bindir/pg_restore" -f /dev/null "$scratch/dump" || bench_fail "$1: pg_restore cannot read the dump"
+	with=$(library "$1")
+	bench_program env ${with:+LD_PRELOAD="$with"} "$bindir/pg_restore" -f /dev/null "$scratch/dump" ||
+		bench_fail "$1: pg_restore cannot read the dump"
+}
+
+# Compares its data with the run before.  The table of contents carries the time
+# of day, so it differs.
+verify()	# METHOD
+{
 	checksums >"$scratch/sums"
 	before=$scratch/sums.$(echo "$1" | tr '/:' '__')
 	grep -v '^toc' "$scratch/sums" >"$scratch/sums.data"
@@ -124,11 +150,15 @@ dump_methods()	# RUN JOBS
 {
 	for method in $methods; do
 		dump "$method" "$2"
-		[ "$1" -gt 2 ] || [ "$2" != "${jobs_list%% *}" ] || verify "$method" "$2"
+		[ "$1" -gt 2 ] || [ "$2" != "${jobs_list%% *}" ] || verify "$method"
 		size_mb=$(du -sb "$scratch/dump" | awk '{printf "%.2f", $1 / 1e6}')
 		bench_row "pg_dump $2 jobs" "$(label "$method")" rate MB/s "$1" "$(echo "$elapsed" | awk -v b="$bytes" '{printf "%.2f", b / 1e6 / $1}')"
-		bench_row "pg_dump $2 jobs" "$(label "$method")" cpu s "$1" "$cpu"
+		bench_row "pg_dump $2 jobs" "$(label "$method")" CPU s "$1" "$cpu"
 		bench_row "pg_dump $2 jobs" "$(label "$method")" size MB "$1" "$size_mb"
+		[ "$2" = "${jobs_list%% *}" ] || continue
+		restore "$method"
+		bench_row "pg_restore" "$(label "$method")" elapsed s "$1" "$elapsed"
+		bench_row "pg_restore" "$(label "$method")" CPU s "$1" "$cpu"
 	done
 }
 

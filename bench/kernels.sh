@@ -101,6 +101,15 @@ sed 1d "$scratch/kernels.csv" >>"$bench_csv"
 bench_log "table in $out/kernels.txt"
 [ -z "${failed:-}" ] || bench_fail "a kernel gives wrong results"
 
+# --- MDEV-33817's measurement ----------------------------------------------
+
+if [ -z "${ONLY:-}" ] && [ $memory = 1073741824 ]; then
+	bench_log "user CPU over untouched memory"
+	# shellcheck disable=SC2086
+	cc $cflags -I"$top/src" -o "$scratch/bench_untouched" "$top/bench/bench_untouched.c" "$top"/src/kernel/*.c
+	"$scratch/bench_untouched" 7 >>"$bench_csv"
+fi
+
 # --- the same from SQL -----------------------------------------------------
 
 [ -z "${ONLY:-}" ] || exit 0

@@ -217,6 +217,7 @@ bench_row()
 
 bench_missing()
 {
+	case $1,$2 in *,*,*) bench_fail "a comma in a row: $*" ;; esac
 	printf '%s,%s,%s,missing,,0,%s\n' "$bench_part" "$1" "$2" "$(echo "$3" | tr ',\n' '; ')" >>"$bench_csv"
 	bench_log "$1, $2: $3"
 }

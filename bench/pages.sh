@@ -5,6 +5,9 @@
 # (on a copy, for it needs the server stopped), a bare pread() loop, amcheck's
 # verify_heapam, pageinspect's page_checksum over get_raw_page, SELECT count(*).
 # Warm: from the page cache.  Cold: its pages dropped from there, beside dd.
+# pg_checksums is a program, so its start-up is measured too, by a run that finds
+# no file of its relation, and taken off in the report.  Then the same verifier
+# with the page kernel varied: CPU of passes that add up to a second and more.
 # --size is the table's.  Everything is found clean before it is timed, and
 # interleaved.
 set -eu
@@ -71,6 +74,22 @@ run_sql()	# CASE VARIANT RUN SQL
 	row "$1" "$2" "$3" "$(sql_seconds "$4")" "$bytes"
 }
 
+run_pg_checksums()	# FILENODE
+{
+	bench_timed bench_client "$bindir/pg_checksums" --check -f "$1" -D "$scratch/copy.data" >/dev/null
+}
+
+# Verifies PASSES times in one session; sets elapsed and cpu, as the server
+# measures the statement.
+run_page_kernel()	# KERNEL PASSES
+{
+	bench_client "$bindir/psql" -XAtq -v ON_ERROR_STOP=1 -c "LOAD 'crc32c_accel'" \
+		-c "SET crc32c_accel.page_kernel = '$1'" -c "SET client_min_messages = log" -c "SET log_statement_stats = on" \
+		-c "SELECT count(*) FROM generate_series(1, $2) pass, LATERAL verify_relation_summary('t', 'main', workers => 0 * pass)" 2>&1 |
+		awk '/ elapsed$/ {cpu = $2 + $5; e = $(NF - 2)} END {print e, cpu}' >"$scratch/times"
+	read -r elapsed cpu <"$scratch/times"
+}
+
 has()	# FUNCTION
 {
 	[ "$(bench_sql "SELECT count(*) FROM pg_proc WHERE proname = '$1'")" -gt 0 ]
@@ -82,8 +101,10 @@ for run in $(bench_runs $runs); do
 	run_ours warm "$run" 0 verify_relation_summary
 	# shellcheck disable=SC2086
 	row warm "pread loop" "$run" "$(bench_client "$scratch/read_loop" 131072 $files)" "$bytes"
-	bench_timed bench_client "$bindir/pg_checksums" --check -f "$filenode" -D "$scratch/copy.data" >/dev/null
+	run_pg_checksums "$filenode"
 	row warm "pg_checksums --check" "$run" "$elapsed" "$all_bytes"
+	run_pg_checksums 999999999	# no such file
+	bench_row warm "pg_checksums start-up" elapsed s "$run" "$elapsed"
 	run_ours warm "$run" 2 "verify_relation_summary 2 workers"
 	run_sql warm "SELECT count(*)" "$run" "SELECT count(*) FROM t"
 	if has get_raw_page && [ "$run" -le 3 ]; then
@@ -98,6 +119,20 @@ done
 has get_raw_page || bench_missing warm "page_checksum(get_raw_page)" "no pageinspect here"
 has verify_heapam || bench_missing warm verify_heapam "no amcheck here"
 
+kernels=$(bench_sql "SELECT string_agg(kernel, ' ' ORDER BY position DESC) FROM (SELECT kernel, row_number() OVER () AS position
+	FROM checksum_kernels() WHERE algorithm = 'page' AND available) k")
+for run in $(bench_runs 5); do
+	for kernel in $kernels; do
+		run_page_kernel "$kernel" 1
+		passes=$(echo "$elapsed" | awk '{print int(1.1 / $1) + 1}')
+		run_page_kernel "$kernel" "$passes"
+		bench_row "verifier by page kernel" "$kernel" CPU s/pass "$run" "$(echo "$cpu $passes" | awk '{printf "%.6f", $1 / $2}')"
+	done
+	bench_log "page kernels: run $run of 5"
+done
+
+copied=
+for path in $paths; do copied="$copied $scratch/copy.data/$path"; done
 # shellcheck disable=SC2086
 for run in $(bench_runs 5); do
 	"$scratch/read_loop" drop $files >/dev/null
@@ -106,6 +141,9 @@ for run in $(bench_runs 5); do
 	row cold "dd bs=128k" "$run" "$seconds" "$bytes"
 	"$scratch/read_loop" drop $files >/dev/null
 	run_ours cold "$run" 0 verify_relation_summary
+	"$scratch/read_loop" drop $copied >/dev/null
+	run_pg_checksums "$filenode"
+	row cold "pg_checksums --check" "$run" "$elapsed" "$all_bytes"
 	bench_log "cold: run $run of 5"
 done
 bench_stop main

@@ -11,6 +11,8 @@ import re
 import sys
 
 import measure
+import published
+import report_me
 import report_parts
 
 try:
@@ -65,9 +67,10 @@ def section_of(folder, results):
     return section
 
 
-def all_sections(folder):
-    parts = {part: load_part(folder, part) for part in report_parts.PARTS}
+def all_sections(folder, parts):
     sections = [section_of(folder, results) for results in parts.values()] + [report_parts.targets(parts["kernels"])]
+    sections.append(report_parts.Section("sources", "Sources of the published figures", "Each figure called published stands in one of these texts.",
+                                         [published.sources_table()]))
     return [s for s in sections if s]
 
 
@@ -118,7 +121,7 @@ def html_block(folder, block):
             f'(<a href="{name}.svg">SVG</a>, <a href="plot-{name}.csv">CSV</a>)</figcaption></figure>')
 
 
-def html_report(folder, head, sections):
+def html_report(folder, head, first, sections):
     nav = " ".join(f'<a href="#{s.part}">{s.part}</a>' for s in sections)
     facts = html_table(("machine", ""), head)
     summary = html_table(("part", "what it means for a DBA"), [(s.part, s.sentence) for s in sections])
@@ -129,7 +132,7 @@ def html_report(folder, head, sections):
                      f'<p class="soft">{inline(s.footer)}</p></section>')
     return (f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
             f"<title>{TITLE}</title><style>{STYLE}</style></head><body><nav>{nav}</nav><main><h1>{TITLE}</h1>"
-            f"{summary}<p class='soft'>{html.escape(METHOD)}</p>{facts}\n" + "\n".join(parts) + "</main></body></html>\n")
+            f"{first and html_block(folder, first) or ''}{summary}<p class='soft'>{html.escape(METHOD)}</p>{facts}\n" + "\n".join(parts) + "</main></body></html>\n")
 
 
 # --- Markdown --------------------------------------------------------------
@@ -148,8 +151,8 @@ def md_block(block):
     return f"![{block[2]}]({block[1]}.svg)\n\n{block[2]} (data: [plot-{block[1]}.csv](plot-{block[1]}.csv))\n"
 
 
-def md_report(head, sections):
-    out = [f"# {TITLE}\n", METHOD + "\n", md_table(("part", "what it means for a DBA"), [(s.part, s.sentence) for s in sections]),
+def md_report(head, first, sections):
+    out = [f"# {TITLE}\n", first and md_block(first) or "", METHOD + "\n", md_table(("part", "what it means for a DBA"), [(s.part, s.sentence) for s in sections]),
            "## Machine\n", md_table(("", ""), head)]
     for s in sections:
         out += [f"## {s.title}\n", s.sentence + "\n"] + [md_block(b) for b in s.blocks] + [s.footer + "\n"]
@@ -167,9 +170,10 @@ def main(argv):
         return 2
     folder = argv[0]
     head = read_pairs(os.path.join(folder, "machine.txt"))
-    sections = all_sections(folder)
-    write(os.path.join(folder, "index.html"), html_report(folder, head, sections))
-    write(os.path.join(folder, "report.md"), md_report(head, sections))
+    parts = {part: load_part(folder, part) for part in report_parts.PARTS}
+    sections, first = all_sections(folder, parts), report_me.how_fast(parts)
+    write(os.path.join(folder, "index.html"), html_report(folder, head, first, sections))
+    write(os.path.join(folder, "report.md"), md_report(head, first, sections))
     return 0
 
 

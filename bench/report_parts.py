@@ -11,7 +11,7 @@ import report_checksums
 import report_kernels
 import report_servers
 
-PARTS = ["pages", "wal", "checksums", "server", "dump", "kernels"]
+PARTS = ["pages", "wal", "checksums", "server", "recovery", "dump", "kernels"]
 
 TITLES = {
     "kernels": "Kernels: the checksum itself",
@@ -19,6 +19,7 @@ TITLES = {
     "wal": "WAL: verifying every record",
     "server": "Server: PostgreSQL's own CRC-32C accelerated",
     "checksums": "Data checksums: what they cost",
+    "recovery": "Recovery: a backup taken under load",
     "dump": "Dump: pg_dump by compression method",
 }
 
@@ -28,6 +29,7 @@ EXTRAS = {
     "wal": report_servers.part_wal,
     "server": report_servers.part_server,
     "checksums": report_checksums.part_checksums,
+    "recovery": report_servers.part_recovery,
     "dump": report_servers.part_dump,
 }
 

@@ -3,36 +3,38 @@
 #
 # The server's own CRC-32C by its own function (off) and by our kernel (on), on
 # one cluster, switched by reload, interleaved: pg_basebackup of a database that
-# grows to the size given, into the server's blackhole and into a directory, with
-# and without page verification; updates that write full-page images; COPY of
-# wide rows; prepared transactions; pgbench; crash recovery of the same WAL.  Then
-# the share of CPU that the CRC takes.  A gain within the spreads is called noise.
+# grows to the size given in the four steps of the PostgreSQL 18 talk (15 : 75 :
+# 150 : 256), into the server's blackhole and, where there is room, into a
+# directory, with and without page verification; updates that write full-page
+# images; COPY of wide rows; prepared transactions; pgbench; crash recovery of the
+# same WAL; from 17 on WAL summaries and incremental backups.  Then the share of
+# CPU that the CRC takes.  A gain within the spreads is called noise.
 #
 #	RUNS=n				rounds (default 5; 3 of the small backup)
 #	BACKUPS_A_YEAR=n	the schedule behind "saved a year" (default 365)
-#	ONLY="blackhole directory work recovery share"	some of these cases only
+#	ONLY="blackhole directory work recovery incremental share"	some of these cases only
 set -eu
 # shellcheck source=bench/lib.sh
 . "$(dirname "$0")/lib.sh"
 bench_begin server "$@"
-bench_need $((6 * size_bytes + 1000000000)) $((size_bytes + 600000000))
+bench_need $((size_bytes * 12 / 10 + 2000000000)) 1000000000	# one copy: blackhole keeps none
 
 backups_a_year=${BACKUPS_A_YEAR:-365}
 runs=${RUNS:-5} seconds=1
 [ "$size_bytes" -lt 1000000000 ] || seconds=20
-only=${ONLY:-blackhole directory work recovery share}
-quarter_mb=$((size_bytes / 4 / 1048576))
-[ "$quarter_mb" -gt 0 ] || bench_fail "size $size is too small: 4 MB at least"
-work_mb=$quarter_mb
+only=${ONLY:-blackhole directory work recovery incremental share}
+work_mb=$((size_bytes / 4 / 1048576))
+[ "$work_mb" -gt 0 ] || bench_fail "size $size is too small: 4 MB at least"
+[ "$work_mb" -le 1024 ] || work_mb=1024
 
 bench_stage
 settings="shared_buffers = 256MB
-max_wal_size = 64GB
+max_wal_size = 1GB
 checkpoint_timeout = 1h
 autovacuum = off
 fsync = off
 max_prepared_transactions = 10"
-bench_note settings "$(echo "$settings" | tr '\n' ',' | sed 's/,/, /g')preloaded crc32c_accel; fsync off so that CPU, not the disk, is compared"
+bench_note settings "$(echo "$settings" | tr '\n' ',' | sed 's/,/, /g')max_wal_size 64GB but while the database grows, preloaded crc32c_accel; fsync off so that CPU, not the disk, is compared"
 bench_note schedule "$backups_a_year backups a year"
 bench_cluster main --data-checksums "$settings
 shared_preload_libraries = 'crc32c_accel'"
@@ -80,6 +82,11 @@ grow()	# TABLE MB
 		INSERT INTO $1 SELECT i, 0, f.filler FROM generate_series(1, $2 * 512) AS i,
 			LATERAL (SELECT string_agg(md5((i * 60 + j)::text), '') AS filler FROM generate_series(1, 60) AS j) AS f;
 		CHECKPOINT"
+}
+
+room()	# BYTES: is there so much disk?
+{
+	[ "$(df -Pk "$scratch" | awk 'NR == 2 {print $4}')" -ge $(($1 / 1024 + 500000)) ]
 }
 
 # --- backups ---------------------------------------------------------------
@@ -147,7 +154,7 @@ backups_of()	# MB RUNS
 				backup "backup to blackhole of $1 MB" "$variant" --target=blackhole
 				backup "backup to blackhole of $1 MB without page verification" "$variant" --target=blackhole --no-verify-checksums
 			fi
-			if wanted directory && [ "$run" -le 3 ]; then
+			if wanted directory && [ "$run" -le 3 ] && room $(($1 * 1048576)); then
 				backup "backup to directory of $1 MB" "$variant" -D "$scratch/backup"
 				backup "backup to directory of $1 MB without page verification" "$variant" -D "$scratch/backup" --no-verify-checksums
 			fi
@@ -164,16 +171,25 @@ run_backups()
 {
 	sleep 0.5
 	processes=$(bench_pids main | wc -l)
-	grow small "$quarter_mb"
-	for variant in off on; do
-		switch $variant
-		backup_verified $variant
+	step=0
+	for share in 15 75 150 256; do
+		step=$((step + 1))
+		more=$((size_bytes * share / 268435456 - $(database_mb)))
+		[ $more -ge 8 ] || more=8
+		grow "grown$step" $more
+		mb=$(database_mb)
+		[ $step != 1 ] || for variant in off on; do
+			switch $variant
+			backup_verified $variant
+		done
+		! wanted directory || room $((mb * 1048576)) || bench_missing "backup to directory of $mb MB" all "not enough disk for a second copy"
+		if [ $step = 4 ]; then
+			backups_of "$mb" "$runs"
+		else
+			backups_of "$mb" 3
+		fi
 	done
-	backups_of "$(database_mb)" 3
-	grow middle "$quarter_mb"
-	grow large $((2 * quarter_mb))
-	backups_of "$(database_mb)" "$runs"
-	bench_sql "DROP TABLE small, middle, large; CHECKPOINT"
+	bench_sql "DROP TABLE grown1, grown2, grown3, grown4; CHECKPOINT"
 }
 
 # --- work that writes WAL --------------------------------------------------
@@ -202,6 +218,9 @@ pgbench_tps()	# CLIENTS SCRIPT-OPTIONS...
 
 prepare_work()
 {
+	room $((work_mb * 1048576 * 10)) || bench_fail "work on $work_mb MB needs $((work_mb * 10)) MB of disk (ONLY=blackhole needs none of it)"
+	bench_conf main "max_wal_size = 64GB"
+	bench_reload main
 	bench_sql "CREATE TABLE pages (n int, filler text) WITH (fillfactor = 50);
 		ALTER TABLE pages ALTER filler SET STORAGE PLAIN;
 		INSERT INTO pages SELECT 0, repeat('x', 3500) FROM generate_series(1, $work_mb * 128);
@@ -301,6 +320,75 @@ run_recovery()
 	bench_sql "TRUNCATE wide"
 }
 
+# --- WAL summaries and incremental backups (17 and later) -------------------
+
+# The summarizer reads every record of the same WAL again: its memory of where it
+# was goes with a restart, its files by hand.  Its own CPU, from the scheduler.
+summarize()	# VARIANT
+{
+	bench_stop main
+	rm -f "$(bench_data main)"/pg_wal/summaries/*
+	bench_conf main "summarize_wal = on
+crc32c_accel.accelerate_server = $1"
+	bench_start main
+	for _ in $(bench_runs 6000); do
+		[ "$(bench_sql "SELECT summarized_lsn >= '$summary_end' FROM pg_get_wal_summarizer_state()")" != t ] || break
+		sleep 0.05
+	done
+	[ "$(bench_sql "SELECT accelerated = '$1' FROM crc32c_server()")" = t ] || bench_fail "the summarizer was not $1"
+	pid=$(bench_sql "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walsummarizer'")
+	bench_row "WAL summary of $summary_mb MB" "$1" CPU s "$run" "$(awk '{printf "%.6f", $1 / 1e9}' "/proc/$pid/schedstat")"
+}
+
+incremental()	# VARIANT
+{
+	switch "$1"
+	settle
+	bench_timed bench_client "$bindir/pg_basebackup" --checkpoint=fast -X none --no-sync \
+		-i "$scratch/full/backup_manifest" -D "$scratch/incremental" 2>"$scratch/backup.log" || {
+		cat "$scratch/backup.log" >&2
+		bench_fail "the incremental backup failed"
+	}
+	bench_row "incremental backup to directory" "$1" elapsed s "$run" "$elapsed"
+	rm -rf "$scratch/incremental"
+}
+
+run_incremental()
+{
+	[ "$pg_major" -ge 17 ] || {
+		bench_missing "WAL summary and incremental backup" all "PostgreSQL $pg_major has none (17 and later have)"
+		return 0
+	}
+	bench_log "WAL summaries, incremental backups"
+	bench_conf main "summarize_wal = off
+wal_keep_size = 100GB"
+	bench_reload main
+	bench_client "$bindir/pg_basebackup" -D "$scratch/full" -X none --checkpoint=fast --no-sync 2>/dev/null
+	summary_start=$(bench_wal_lsn)
+	full_page_updates
+	wide_copy
+	bench_client "$bindir/pgbench" -n -c 2 -t $((work_mb * 50)) >/dev/null 2>&1
+	bench_sql "CHECKPOINT"
+	summary_end=$(bench_sql "SELECT pg_current_wal_flush_lsn()")
+	summary_mb=$((($(bench_wal_lsn) - summary_start) / 1000000))
+	for run in $(bench_runs 5); do
+		for variant in $(order); do
+			summarize "$variant"
+		done
+	done
+	processes=$(bench_pids main | wc -l)
+	for run in $(bench_runs 3); do
+		for variant in $(order); do
+			incremental "$variant"
+		done
+	done
+	rm -rf "$scratch/full"
+	bench_conf main "summarize_wal = off
+wal_keep_size = 0"
+	bench_reload main
+	bench_sql "TRUNCATE wide; CHECKPOINT"
+}
+
 # --- the CRC's share of the server's CPU -----------------------------------
 
 event="cpu-clock"
@@ -340,7 +428,7 @@ run_share()
 		bench_missing "CRC's share of CPU" all "perf is not installed or may not sample here: $(tail -1 "$scratch/perf.log")"
 		return 0
 	fi
-	grow sampled $((2 * quarter_mb))
+	grow sampled $((2 * work_mb))
 	for variant in off on; do
 		switch $variant
 		times=4
@@ -358,9 +446,10 @@ run_share()
 }
 
 if wanted blackhole || wanted directory; then run_backups; fi
-if wanted work || wanted recovery || wanted share; then prepare_work; fi
+if wanted work || wanted recovery || wanted incremental || wanted share; then prepare_work; fi
 if wanted work; then run_work; fi
 if wanted recovery; then run_recovery; fi
+if wanted incremental; then run_incremental; fi
 if wanted share; then run_share; fi
 bench_stop main
 if command -v python3 >/dev/null; then

@@ -1,40 +1,64 @@
 #!/bin/sh
 # wal.sh [--pg-config PATH] [--size SMALL|MEDIUM|LARGE|BYTES] [--out DIR]
 #
-# Every record of write-ahead log verified: verify_wal_directory, kernel by
-# kernel, beside pg_waldump -q of the same server, on one core and from cache.
-# This is the experiment of a pgsql-hackers message of 2014 (slicing-by-8), in
-# which reading 11 GB of pgbench's log took 29.8 s of user time with the CRC of
-# that day, 7.9 s with slicing-by-8 and 3.3 s with the SSE4.2 instruction.
+# Every WAL record verified: verify_wal_directory, kernel by kernel, beside
+# pg_waldump of the same server, on one core and from cache.
 #
-# Three logs: "pgbench" (TPC-B, as then), "small" (records of some 70 bytes, no
-# full-page images) and "fpi" (nearly nothing but full-page images).  Counts of
-# records are compared with pg_waldump's before anything is timed.  Times of the
-# function contain the CRC-32C of each whole file, which pg_waldump does not
-# compute.  --size is the log that is made, in all.
+# First the experiment of a pgsql-hackers message of 2014: the WAL of a fixed
+# number of pgbench transactions, 2 million for 11 GB, scale 25; CPU time, user
+# and system, of runs that last at least two seconds, with the CRC of that day
+# (byte by byte), slicing-by-4, slicing-by-8, the SSE4.2 instruction and today's
+# best kernel in the same verifier, and pg_waldump --stats.  The first two are
+# no kernels of the extension: they are built into this part's copy of it.
+#
+# Then elapsed time, with pg_waldump -q less its start-up, for three kinds of
+# WAL: that of pgbench; "small" (records of some 70 bytes, no full-page images);
+# "fpi" (nearly nothing but full-page images).  Counts of records are compared
+# with pg_waldump's before anything is timed.  The function's time contains the
+# CRC-32C of each whole file, which pg_waldump does not compute.  --size is that
+# of pgbench's WAL, roughly; the others are a quarter of it.
+#
+#	SCALE=n			of pgbench (default 25; 5 below 1 GB)
+#	TRANSACTIONS=n	of pgbench (default: as many as the size asks for)
 set -eu
 # shellcheck source=bench/lib.sh
 . "$(dirname "$0")/lib.sh"
 bench_begin wal "$@"
-bench_need $((4 * size_bytes + 1000000000)) 600000000
+scale=${SCALE:-25}
+[ -n "${SCALE:-}" ] || [ "$size_bytes" -ge 1000000000 ] || scale=5
+transactions=${TRANSACTIONS:-$((size_bytes / 5500 + 1))}
+bench_need $((size_bytes * 3 + scale * 20000000 + 1000000000)) 600000000
 
-runs=7
+runs=5 cpu_runs=3
+
+# The CRCs of 2014 go into a copy of the sources: their files, and their rows
+# after the others.
+own_top=$top BENCH_STAGED=''
+mkdir "$scratch/source"
+copy_sources "$scratch/source"
+cp "$top"/bench/kernels_2014/kernel_*.c "$scratch/source/src/kernel/"
+awk -v rows="$top/bench/kernels_2014/rows.def" '/^KERNEL\(crc32c, any, bitwise/ {while ((getline line < rows) > 0) print line} {print}' \
+	"$top/src/kernel/kernels.def" >"$scratch/source/src/kernel/kernels.def"
+top=$scratch/source
 bench_stage
+top=$own_top
 bench_cluster main --data-checksums "shared_buffers = 256MB
 fsync = off
 synchronous_commit = off
 full_page_writes = off
-max_wal_size = 200GB
+max_wal_size = 256MB
 checkpoint_timeout = 1h
-wal_keep_size = 200GB
 autovacuum = off"
 bench_start main
 bench_sql "CREATE EXTENSION crc32c_accel"
 
-# --- making log ------------------------------------------------------------
+# --- making WAL ------------------------------------------------------------
 
-lsn_begin()
+wal_begin()	# FULL_PAGE_WRITES
 {
+	bench_sql "ALTER SYSTEM SET full_page_writes = $1"
+	bench_sql "ALTER SYSTEM SET wal_keep_size = '1000GB'"
+	bench_reload main
 	bench_sql "SELECT pg_switch_wal()" >/dev/null
 	bench_sql "CHECKPOINT"
 	begin=$(bench_wal_lsn)
@@ -45,8 +69,9 @@ bytes_made()
 	echo $(($(bench_wal_lsn) - begin))
 }
 
-# Copies the whole segments since lsn_begin to a folder of their own.
-keep_log()	# CASE
+# Copies the whole segments since wal_begin to a folder of their own, and lets
+# the server recycle its own.
+keep_wal()	# CASE
 {
 	first=$(bench_sql "SELECT pg_walfile_name('0/0'::pg_lsn + $begin + 1)")
 	last=$(bench_sql "SELECT pg_walfile_name(pg_current_wal_insert_lsn())")
@@ -58,11 +83,14 @@ keep_log()	# CASE
 		[ "$(printf '%s\n%s\n' "$name" "$last" | sort | head -1)" = "$name" ] || continue
 		as_user cp "$file" "$scratch/$1/"
 	done
+	bench_sql "ALTER SYSTEM RESET wal_keep_size"
+	bench_reload main
+	bench_sql "CHECKPOINT"
 }
 
-make_small()
+make_small()	# BYTES
 {
-	lsn_begin
+	wal_begin off
 	bench_sql "CREATE TABLE small (id int PRIMARY KEY, a int, b int)"
 	n=0
 	while [ "$(bytes_made)" -lt "$1" ]; do
@@ -70,79 +98,83 @@ make_small()
 		bench_sql "UPDATE small SET a = a + 1 WHERE id > $((n * 100000)) AND id % 2 = 0"
 		n=$((n + 1))
 	done
-	keep_log small
+	keep_wal small
+	bench_sql "DROP TABLE small"
 }
 
-make_fpi()
+make_fpi()	# BYTES
 {
-	bench_sql "ALTER SYSTEM SET full_page_writes = on"
 	bench_sql "CREATE TABLE pages AS SELECT g AS id, repeat(md5(g::text), 20) AS filler
 		FROM generate_series(1, $(($1 * 11 / 8192))) g"
-	bench_reload main
-	lsn_begin
+	wal_begin on
 	while [ "$(bytes_made)" -lt "$1" ]; do
 		bench_sql "UPDATE pages SET id = id + 1 WHERE id % 11 = 0"
 		bench_sql "CHECKPOINT"
 	done
-	keep_log fpi
+	keep_wal fpi
+	bench_sql "DROP TABLE pages"
 }
 
 make_pgbench()
 {
-	as_user "$bindir/pgbench" -h "$PGHOST" -U bench -i -q -s 10 postgres >/dev/null 2>&1
-	lsn_begin
-	stop=$(($(date +%s) + 60))
-	while [ "$(bytes_made)" -lt "$1" ] && [ "$(date +%s)" -lt "$stop" ]; do
-		as_user "$bindir/pgbench" -h "$PGHOST" -U bench -n -M prepared -c 2 -j 2 -T 4 postgres >/dev/null 2>&1
-	done
-	keep_log pgbench
+	bench_client "$bindir/pgbench" -i -q -s "$scale" >/dev/null 2>&1
+	wal_begin on
+	bench_client "$bindir/pgbench" -n -M prepared -c 2 -j 2 --random-seed=1 -t $((transactions / 2)) >/dev/null 2>&1
+	keep_wal pgbench
+	bench_sql "DROP TABLE pgbench_accounts, pgbench_branches, pgbench_tellers, pgbench_history"
+	bench_note pgbench "$transactions transactions, scale $scale, seed 1, 2 clients; max_wal_size 256MB, full_page_writes on"
 }
 
 # --- what is compared ------------------------------------------------------
 
-# Runs the function in one session; sets elapsed and user (seconds), as the
-# server itself measures a statement.
-run_ours()	# CASE KERNEL WORKERS
+# Verifies the folder PASSES times in one session; sets elapsed, user and system
+# (seconds), as the server measures the statement.
+run_ours()	# CASE KERNEL WORKERS PASSES
 {
 	bench_client "$bindir/psql" -XAtq -v ON_ERROR_STOP=1 -c "LOAD 'crc32c_accel'" \
 		-c "SET crc32c_accel.kernel = '$2'" -c "SET client_min_messages = log" \
 		-c "SET log_statement_stats = on" \
-		-c "SELECT count(*) FROM verify_wal_directory('$scratch/$1', workers => $3)" 2>&1 |
-		awk '/ elapsed$/ {user = $2; elapsed = $(NF - 2)} END {print elapsed, user}' >"$scratch/ours.times"
-	elapsed=$(cut -d' ' -f1 "$scratch/ours.times")
-	user=$(cut -d' ' -f2 "$scratch/ours.times")
+		-c "SELECT 'damaged: ' || count(*) FILTER (WHERE status NOT LIKE 'ok%') FROM generate_series(1, $4) pass,
+			LATERAL verify_wal_directory('$scratch/$1', workers => $3 + 0 * pass)" >"$scratch/ours.log" 2>&1
+	grep -q '^damaged: 0$' "$scratch/ours.log" || bench_fail "$1, $2: $(cat "$scratch/ours.log")"
+	awk '/ elapsed$/ {u = $2; s = $5; e = $(NF - 2)} END {print e, u, s}' "$scratch/ours.log" >"$scratch/times"
+	read -r elapsed user system <"$scratch/times"
 }
 
-run_waldump()	# CASE
+# The same for pg_waldump; a record over the end of the last file makes it end
+# with an error.
+run_waldump()	# CASE PASSES OPTIONS...
 {
-	# a record over the end of the last file makes it end with an error
-	# shellcheck disable=SC2016,SC2046	# perl's variables; names without blanks
-	bench_client perl -MTime::HiRes=time -e 'my ($program, $folder) = @ARGV; my @files = sort glob("$folder/*");
-		s{.*/}{} foreach @files; my $t = time;
-		system("$program -q -p $folder $files[0] $files[-1] >/dev/null 2>&1");
-		my @cpu = times; printf "%.6f %.2f\n", time - $t, $cpu[2];' \
-		"$bindir/pg_waldump" "$scratch/$1" >"$scratch/waldump.times"
-	elapsed=$(cut -d' ' -f1 "$scratch/waldump.times")
-	user=$(cut -d' ' -f2 "$scratch/waldump.times")
+	folder=$scratch/$1 times=$2
+	shift 2
+	# shellcheck disable=SC2016	# perl's variables
+	bench_client perl -MTime::HiRes=time -e 'my ($program, $folder, $passes, @options) = @ARGV;
+		my @files = sort glob("$folder/*"); s{.*/}{} foreach @files; my $t = time;
+		for (1 .. $passes) { my $pid = fork;
+			if (!$pid) { open(STDOUT, ">", "/dev/null"); open(STDERR, ">", "/dev/null");
+				exec($program, @options, "-p", $folder, $files[0], $files[-1]); }
+			waitpid($pid, 0); }
+		my @cpu = times; printf "%.6f %.2f %.2f\n", time - $t, $cpu[2], $cpu[3];' \
+		"$bindir/pg_waldump" "$folder" "$times" "$@" >"$scratch/times"
+	read -r elapsed user system <"$scratch/times"
 }
 
 rows()	# CASE VARIANT RUN
 {
 	bench_row "$1" "$2" elapsed s "$3" "$elapsed"
-	bench_row "$1" "$2" user s "$3" "$user"
 	bench_row "$1" "$2" throughput GB/s "$3" "$(echo "$bytes $elapsed" | awk '{printf "%.3f", $1 / $2 / 1e9}')"
 	bench_row "$1" "$2" records 1/s "$3" "$(echo "$records $elapsed" | awk '{printf "%.0f", $1 / $2}')"
 }
 
 # Every segment whole, and as many records as pg_waldump counts.
-check_log()	# CASE; sets records and bytes
+check_wal()	# CASE; sets records and bytes
 {
 	summary=$(bench_sql "SELECT sum(records), count(*) FILTER (WHERE status NOT LIKE 'ok%'), sum(errors),
 		sum(bytes_verified + zero_bytes + tail_bytes + head_bytes), round(avg(fpi_bytes / 16777.216)) / 10
 		FROM verify_wal_directory('$scratch/$1')")
 	records=$(echo "$summary" | cut -d'|' -f1)
 	bytes=$(echo "$summary" | cut -d'|' -f4)
-	[ "$(echo "$summary" | cut -d'|' -f2,3)" = "0|0" ] || bench_fail "$1: the log is not whole: $summary"
+	[ "$(echo "$summary" | cut -d'|' -f2,3)" = "0|0" ] || bench_fail "$1: the WAL is not whole: $summary"
 	# shellcheck disable=SC2012	# our own names
 	theirs=$(as_user "$bindir/pg_waldump" --stats -p "$scratch/$1" "$(ls "$scratch/$1" | head -1)" \
 		"$(ls "$scratch/$1" | tail -1)" 2>/dev/null | awk '$1 == "Total" {print $2}')
@@ -150,39 +182,84 @@ check_log()	# CASE; sets records and bytes
 		-1 | 0 | 1) ;;
 		*) bench_fail "$1: $records records, pg_waldump counts $theirs" ;;
 	esac
-	bench_row "$1" log bytes B 0 "$bytes"
-	bench_row "$1" log records count 0 "$records"
-	bench_row "$1" log images % 0 "$(echo "$summary" | cut -d'|' -f5)"
+	bench_row "$1" WAL bytes B 0 "$bytes"
+	bench_row "$1" WAL records count 0 "$records"
+	bench_row "$1" WAL images % 0 "$(echo "$summary" | cut -d'|' -f5)"
 	bench_log "$1: $((bytes / 1000000)) MB, $records records, all as pg_waldump counts them"
 }
 
-measure()	# CASE
+measure_elapsed()	# CASE
 {
-	check_log "$1"
 	cat "$scratch/$1"/* >/dev/null
 	for run in $(bench_runs $runs); do
-		run_waldump "$1"
+		run_waldump "$1" 1 -q -n 1
+		bench_row "$1" "pg_waldump start-up" elapsed s "$run" "$elapsed"
+		run_waldump "$1" 1 -q
 		rows "$1" pg_waldump "$run"
-		for kernel in slicing8 sse42 auto; do
-			case " $kernels " in *" $kernel "*) ;; *) continue ;; esac
-			run_ours "$1" "$kernel" 0
-			rows "$1" "$kernel" "$run"
+		for kernel in sse42 auto; do
+			known $kernel || continue
+			run_ours "$1" $kernel 0 1
+			rows "$1" $kernel "$run"
 		done
-		run_ours "$1" auto 2
+		run_ours "$1" auto 2 1
 		rows "$1" "auto 2 workers" "$run"
 	done
-	awk -F, -v case="$1" '$2 == case && $4 == "elapsed" && (!($3 in best) || $7 < best[$3]) {best[$3] = $7}
-		END {for (v in best) printf "%-16s %8.1f ms  %5.2f times pg_waldump\n", v, best[v] * 1000, best["pg_waldump"] / best[v]}' \
-		"$bench_csv" | sort -k2n | while read -r line; do bench_log "$1: $line"; done
 }
 
-bench_log "making log: $size_bytes bytes in all"
-make_small $((size_bytes * 2 / 5))
-make_fpi $((size_bytes * 2 / 5))
-make_pgbench $((size_bytes / 5))
-kernels="auto $(bench_sql "SELECT string_agg(kernel, ' ') FROM checksum_kernels() WHERE algorithm = 'crc32c' AND available" | tr '|' ' ')"
+known()	# KERNEL
+{
+	case " $kernels " in
+		*" $1 "*) return 0 ;;
+	esac
+	return 1
+}
+
+# --- CPU of passes that add up to two seconds ------------------------------
+
+cpu_rows()	# VARIANT PASSES: per pass, so that no clock tick shows
+{
+	bench_row "pgbench" "$1" user s/pass "$run" "$(echo "$user $2" | awk '{printf "%.6f", $1 / $2}')"
+	bench_row "pgbench" "$1" system s/pass "$run" "$(echo "$system $2" | awk '{printf "%.6f", $1 / $2}')"
+	bench_row "pgbench" "$1" CPU s/pass "$run" "$(echo "$user $system $2" | awk '{printf "%.6f", ($1 + $2) / $3}')"
+}
+
+passes()	# of the run just timed, for two seconds and more
+{
+	echo "$elapsed" | awk '{n = int(2.2 / $1) + 1; print n}'
+}
+
+measure_cpu()
+{
+	for run in $(bench_runs $cpu_runs); do
+		bench_log "pgbench: CPU, run $run of $cpu_runs"
+		for kernel in bytewise slicing4 slicing8 sse42 auto; do
+			known $kernel || continue
+			run_ours pgbench $kernel 0 1
+			n=$(passes)
+			run_ours pgbench $kernel 0 "$n"
+			cpu_rows $kernel "$n"
+		done
+		run_waldump pgbench 1 --stats
+		n=$(passes)
+		run_waldump pgbench "$n" --stats
+		cpu_rows "pg_waldump --stats" "$n"
+	done
+}
+
+kernels="auto $(bench_sql "SELECT string_agg(kernel, ' ') FROM checksum_kernels() WHERE algorithm = 'crc32c' AND available")"
+{ known bytewise && known slicing4; } || bench_fail "the kernels of 2014 are not in: $kernels"
 bench_note kernel "$(bench_sql "SELECT crc32c_kernel()")"
-for log in pgbench small fpi; do
-	measure "$log"
+bench_log "pgbench: $transactions transactions, scale $scale"
+make_pgbench
+check_wal pgbench
+measure_elapsed pgbench
+measure_cpu
+rm -r "$scratch/pgbench"
+for case in small fpi; do
+	bench_log "making WAL: $case"
+	make_$case $((size_bytes / 4))
+	check_wal $case
+	measure_elapsed $case
+	rm -r "${scratch:?}/$case"
 done
 bench_stop main

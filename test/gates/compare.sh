@@ -70,6 +70,18 @@ triple 10.1 10.3 200 >"$work/new.csv"
 expect "a kernel's minima agree" 0 "1 within noise"
 triple 12 12.1 13 >"$work/new.csv"
 expect "a kernel's minimum grows" 1 "^WORSE"
+mkdir "$work/15" "$work/18"
+metric=elapsed unit=s
+results 1.00 1.01 0.99 1.00 1.02 | sed 's/,c,/,backup of 1046 MB,/' >"$work/15/server.csv"
+results 0.70 0.71 0.69 0.70 0.72 | sed 's/,c,/,backup of 1049 MB,/' >"$work/18/server.csv"
+echo 'server,run,server,note,,0,"PostgreSQL ""18"""' >>"$work/18/server.csv"
+status=0
+python3 "$top/bench/compare.py" "$work/15" "$work/18" >"$work/out" 2>&1 || status=$?
+if [ "$status" != 0 ] || ! grep -q '^# server: - | PostgreSQL "18"$' "$work/out" || ! grep -q '^better.*1.43 times' "$work/out"; then
+	echo "check-compare: two reports: status $status" >&2
+	cat "$work/out" >&2
+	failed=1
+fi
 echo "part,case" >"$work/new.csv"
 expect "no results" 2 "columns are"
 results >"$work/new.csv"
