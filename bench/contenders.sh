@@ -1,8 +1,10 @@
 #!/bin/sh
-# contenders.sh: fetches the contenders of bench/kernels.sh that are no system
-# packages, into bench/build/contenders: the crc-fast crate (by cargo), the
-# google-crc32c and crc32c wheels (by pip).  Optional: without them the report
-# says "not installed".  System packages: zlib1g libdeflate0 libisal2 libz-ng2.
+# contenders.sh: fetches what the benchmarks compare with and no system package
+# has, into bench/build/contenders: the crc-fast crate (by cargo), the
+# google-crc32c and crc32c wheels (by pip), zlib-ng, from the sources in the sdist
+# of its Python package, built to take zlib's place (bench/dump.sh preloads it).
+# Optional: without them the report says "not installed".  System packages:
+# zlib1g libdeflate0 libisal2, and cmake to build zlib-ng.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 to=$here/build/contenders
@@ -21,5 +23,16 @@ if python3 -m pip --version >/dev/null 2>&1; then
 	done
 else
 	echo "contenders.sh: no pip, so no wheels"
+fi
+if command -v cmake >/dev/null && python3 -m pip --version >/dev/null 2>&1; then
+	mkdir -p "$to/sdist"
+	python3 -m pip download --quiet --no-deps --no-binary :all: --dest "$to/sdist" zlib-ng &&
+		tar xzf "$(find "$to/sdist" -name 'zlib_ng-*.tar.gz' | sort | tail -1)" -C "$to/sdist" --strip-components=1 &&
+		cmake -S "$to/sdist/src/zlib_ng/zlib-ng" -B "$to/zlib-ng" -DCMAKE_BUILD_TYPE=Release -DZLIB_COMPAT=ON \
+			-DZLIB_ENABLE_TESTS=OFF -DWITH_GTEST=OFF >/dev/null &&
+		cmake --build "$to/zlib-ng" >/dev/null ||
+		echo "contenders.sh: zlib-ng does not build"
+else
+	echo "contenders.sh: no cmake or no pip, so no zlib-ng"
 fi
 ls "$to"
