@@ -22,7 +22,8 @@ bench_begin checksums "$@"
 file_bytes=1073741824
 bench_need $((12 * size_bytes + 2 * file_bytes)) $((size_bytes + 500000000))
 runs=3 rate=400 transactions=400 scale=2 reads=5000
-[ "$size_bytes" -lt 1000000000 ] || runs=5 rate=200 transactions=3000 scale=25 reads=100000
+[ "$size_bytes" -lt 1000000000 ] || rate=200 transactions=2000 scale=10 reads=100000
+[ "$size_bytes" -lt 10000000000 ] || runs=5 transactions=6000 scale=25
 variants="off on hints"
 
 bench_stage

@@ -18,7 +18,8 @@ bench_begin dump "$@"
 bench_need $((4 * size_bytes)) $((size_bytes + 500000000))
 
 runs=3 jobs_list="1 4" ntables=16
-[ "$size_bytes" -lt 1000000000 ] || jobs_list="4 8 16 32 64" ntables=64
+[ "$size_bytes" -lt 1000000000 ] || jobs_list="4 16 64" ntables=64
+[ "$size_bytes" -lt 10000000000 ] || jobs_list="4 8 16 32 64"
 
 bench_stage
 bench_cluster main --data-checksums "shared_buffers = 128MB

@@ -78,8 +78,7 @@ def limits(axes, roofs):
         at = max(share(y), at + 0.045)
         texts.append((words, at))
     for words, height in texts:
-        axes.text(0.99, height, words, fontsize=8, va="bottom", ha="right", transform=axes.transAxes, alpha=0.9,
-                  bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "alpha": 0, "edgecolor": "none"})
+        axes.text(0.99, height + 0.008, words, fontsize=8, va="bottom", ha="right", transform=axes.transAxes, alpha=0.9)
 
 
 def lines(folder, name, title, series, own, xlabel, ylabel, roofs=(), curve=None, log_y=True, bytes_x=True):
@@ -116,7 +115,7 @@ def lines(folder, name, title, series, own, xlabel, ylabel, roofs=(), curve=None
 
 def bars(folder, name, title, groups, own, xlabel):
     """groups: {group: {label: (best, low, high)}}, horizontal, in the order given;
-    the value stands at the end of its bar and whisker."""
+    the values in a column at the right."""
     count = sum(len(g) for g in groups.values()) + 1.4 * len(groups)
     figure, axes = plt.subplots(figsize=(9.2, 0.8 + 0.235 * count))
     labels = list(dict.fromkeys(label for g in groups.values() for label in g))
@@ -128,7 +127,7 @@ def bars(folder, name, title, groups, own, xlabel):
         for label, (best, low, high) in values.items():
             axes.barh(y, best, height=0.72, color=look[label]["color"], alpha=0.85)
             axes.plot([low, high], [y, y], color=INK, linewidth=1.1, alpha=0.8)
-            axes.text(max(best, high), y, f"  {best:.3g}", va="center", fontsize=8)
+            axes.text(1.01, y, f"{best:.3g}", va="center", fontsize=8, transform=axes.get_yaxis_transform())
             ticks.append((y, label))
             rows.append((group, label, best, low, high))
             y += 1

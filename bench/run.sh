@@ -7,7 +7,7 @@
 # and the raw CSV beside it.  Parts: pages wal checksums server recovery dump
 # kernels; all of them when none is named.  DIR is bench/report unless named.
 # PostgreSQL, its headers, a compiler and make are installed as quickstart.sh does.
-# SMALL (the default) takes about five minutes; MEDIUM an hour; LARGE a night.
+# SMALL (the default) takes about eight minutes; MEDIUM an hour; LARGE a night.
 # Interrupted, it stops the part at work and removes what that part made.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
