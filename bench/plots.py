@@ -18,7 +18,8 @@ from matplotlib.ticker import FuncFormatter, NullFormatter  # noqa: E402
 INK = "#010203"  # stands for currentColor until the file is written
 # Okabe and Ito's colours, distinct to colour-blind eyes, then darker ones; each
 # series of a plot gets its own, and a line style besides when they run out.
-COLOURS = ["#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C564B", "#7048E8", "#5C7A00", "#868E96"]
+COLOURS = ["#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C564B", "#7048E8", "#5C7A00", "#868E96",
+           "#B3173A", "#2F4B7C", "#C9B400", "#4D4D4D", "#00A5A8"]
 STYLES = ["-", (0, (5, 1.5)), (0, (1.5, 1.5))]
 STANDALONE = ("<style>svg{color:#1f2328;background:#fff}"
               "@media(prefers-color-scheme:dark){svg{color:#e6edf3;background:#0d1117}}</style>")
@@ -141,11 +142,12 @@ def bars(folder, name, title, groups, own, xlabel):
     save(figure, folder, name, ("group", "series", xlabel, "low", "high"), rows)
 
 
-def ratios(folder, name, title, rows, xlabel):
-    """rows: (words, ratio, low, high, noise): points around a line at 1."""
+def ratios(folder, name, title, rows, xlabel, good_above):
+    """rows: (words, ratio, low, high, noise): points around a line at 1, blue on
+    the good side of it."""
     figure, axes = plt.subplots(figsize=(9.2, 0.9 + 0.27 * len(rows)))
     for y, (_, ratio, low, high, noise) in enumerate(rows):
-        colour = "#868E96" if noise else COLOURS[0] if ratio < 1 else COLOURS[1]
+        colour = "#868E96" if noise else COLOURS[1] if (ratio > 1) == good_above else COLOURS[0]
         axes.plot([low, high], [y, y], color=colour, linewidth=2)
         axes.plot([ratio], [y], marker="o", markersize=6, color=colour)
         axes.text(high, y, f"  {ratio:.2f}" + (" (noise)" if noise else ""), va="center", fontsize=8)

@@ -28,8 +28,8 @@ def plot_ratios(section, folder, plots, name, title, pairs, xlabel, invert=False
             gains = [1 / g for g in gains] if invert else gains
             rows.append((words, measure.statistics.median(gains), min(gains), max(gains), measure.is_noise_interleaved(a, b)))
     if plots and rows:
-        plots.ratios(folder, name, title, rows, xlabel)
-        section.blocks.append(("plot", name, "Median of the runs' ratios; whiskers: their range; grey: noise."))
+        plots.ratios(folder, name, title, rows, xlabel, not invert)
+        section.blocks.append(("plot", name, "Median of the runs' ratios; whiskers: their range; blue: better, orange: worse, grey: noise."))
 
 
 def change(results, case, base, other, metric="elapsed"):
