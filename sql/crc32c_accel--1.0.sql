@@ -488,7 +488,7 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_verify_wal_range'
 LANGUAGE C VOLATILE PARALLEL SAFE;
 COMMENT ON FUNCTION verify_wal_range(pg_lsn, pg_lsn, bigint, text) IS
-'verifies the WAL segments that hold a range of the log, along a timeline''s history; damage outside the range does not count; end NULL is the end of WAL, timeline NULL the newest, directory NULL pg_wal';
+'verifies the WAL segments that hold a range of LSNs, along a timeline''s history; damage outside the range does not count; end NULL is the end of WAL, timeline NULL the newest, directory NULL pg_wal';
 REVOKE ALL ON FUNCTION verify_wal_range(pg_lsn, pg_lsn, bigint, text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION verify_wal_range(pg_lsn, pg_lsn, bigint, text) TO pg_read_server_files;
 
@@ -529,12 +529,13 @@ CREATE FUNCTION wal_findings(
 	OUT lsn pg_lsn,
 	OUT file_offset bigint,
 	OUT status text,
-	OUT message text)
+	OUT message text,
+	OUT reason text)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_wal_findings'
 LANGUAGE C VOLATILE PARALLEL SAFE;
 COMMENT ON FUNCTION wal_findings(text, text, integer) IS
-'each finding in one WAL segment, where it is and what it is';
+'each finding in one WAL segment: where it is, what it is, and its reason as a name for scripts';
 REVOKE ALL ON FUNCTION wal_findings(text, text, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION wal_findings(text, text, integer) TO pg_read_server_files;
 

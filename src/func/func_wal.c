@@ -1,10 +1,10 @@
 /*
  * func_wal.c
- *	  SQL functions that verify write-ahead log.
+ *	  SQL functions that verify WAL.
  */
 #include "compat.h"
 
-#include "access/xlogdefs.h"
+#include "access/xlog_internal.h"
 #include "utils/builtins.h"
 #include "utils/pg_lsn.h"
 #include "utils/tuplestore.h"
@@ -14,22 +14,28 @@
 #include "scan/wal_parallel.h"
 
 #define RESULT_COLUMNS	17
-#define FINDING_COLUMNS 4
-
-/* Findings of one segment, up to a number. */
-typedef struct Findings
-{
-	int			max;
-	int			count;
-	int			room;
-	WalFinding *items;
-} Findings;
+#define FINDING_COLUMNS 5
 
 static char *
 text_or_null(FunctionCallInfo fcinfo, int argno)
 {
 	return PG_ARGISNULL(argno) ? NULL :
 		text_to_cstring(PG_GETARG_TEXT_PP(argno));
+}
+
+/* ---- rows ---- */
+
+/* What a segment's row says, NULL: nothing. */
+static char *
+result_message(const WalSegmentResult *result)
+{
+	char		words[WAL_MESSAGE_SIZE];
+
+	if (result->message.reason == WAL_REASON_NONE)
+		return NULL;
+	wal_verdict_words(&result->message, words);
+	return result->counts.errors <= 1 ? pstrdup(words) :
+		psprintf("%s (and %u more)", words, result->counts.errors - 1);
 }
 
 /* A segment's row. */
@@ -39,6 +45,8 @@ result_values(const WalSegmentResult *result, Datum values[RESULT_COLUMNS],
 {
 	const WalCounts *counts = &result->counts;
 	const char *version = wal_version_name(result->magic);
+	char	   *message = result_message(result);
+	char		segment[WAL_NAME_SIZE];
 	const uint64 numbers[] = {
 		counts->records, counts->fpi_bytes, counts->bytes_verified,
 		counts->head_bytes, counts->tail_bytes, counts->zero_bytes,
@@ -47,8 +55,9 @@ result_values(const WalSegmentResult *result, Datum values[RESULT_COLUMNS],
 	int			i = 0;
 
 	memset(nulls, 0, RESULT_COLUMNS * sizeof(bool));
-	values[i++] = CStringGetTextDatum(result->segment);
-	values[i++] = Int64GetDatum((int64) result->timeline);
+	wal_name_print(&result->name, segment);
+	values[i++] = CStringGetTextDatum(segment);
+	values[i++] = Int64GetDatum((int64) result->name.timeline);
 	nulls[i] = !result->has_position;
 	values[i++] = LSNGetDatum(result->start_lsn);
 	nulls[i] = !result->has_counts;
@@ -63,8 +72,8 @@ result_values(const WalSegmentResult *result, Datum values[RESULT_COLUMNS],
 	values[i++] = LSNGetDatum(counts->first_error);
 	nulls[i] = !result->has_crc;
 	values[i++] = Int64GetDatum((int64) result->crc);
-	nulls[i] = result->message[0] == '\0';
-	values[i++] = CStringGetTextDatum(result->message);
+	nulls[i] = message == NULL;
+	values[i++] = message == NULL ? (Datum) 0 : CStringGetTextDatum(message);
 	Assert(i == RESULT_COLUMNS);
 }
 
@@ -93,162 +102,210 @@ put_result(void *arg, const WalSegmentResult *result)
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
-/* A segment named by the user: not to find it is an error. */
-static void
-scan_named(WalScan *scan, const char *name, WalSegmentResult *result,
-		   WalFindingFn finding, void *arg)
-{
-	FileScanResult opened = wal_scan_segment(scan, name, result, finding, arg);
+/* ---- arguments ---- */
 
-	if (opened != FILE_SCAN_OK)
-		file_scan_error(opened, psprintf("%s/%s", scan->directory, name));
+/* A segment's name from SQL. */
+static WalName
+segment_argument(const char *argument)
+{
+	WalName		name;
+
+	if (strlen(argument) < WAL_NAME_DIGITS || !wal_name_parse(argument, &name) ||
+		name.kind > WAL_KIND_PARTIAL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("\"%s\" is not the name of a WAL segment", argument),
+				 errdetail("A name has 24 hexadecimal digits (upper case), and \".partial\" after them if it is a partial one.")));
+	return name;
 }
 
+/* Opens a directory, NULL is pg_wal; only: the one segment that is wanted. */
+static void
+open_directory(WalDirectory *dir, const char *argument, const WalName *only)
+{
+	char	   *path = argument == NULL ? pstrdup(XLOGDIR) :
+		file_scan_path(argument);
+	WalDirectoryResult result = wal_directory_open(dir, path, XLOGDIR, only);
+
+	if (result == WAL_DIRECTORY_NONE)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not a directory", path)));
+	if (result == WAL_DIRECTORY_FAILED)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not open directory \"%s\": %m", path)));
+}
+
+/* Judges a segment named by the user: not to find it is an error. */
+static void
+judge_named(const char *argument, const WalName *name,
+			WalSegmentResult *result, WalFindings *findings)
+{
+	WalDirectory dir;
+	WalSession	session;
+	FileScanResult opened;
+
+	open_directory(&dir, argument, name);
+	wal_session_begin(&session, &dir, WAL_RANGE_ALL);
+	opened = wal_segment_judge(&session, name, result, findings);
+	if (opened != FILE_SCAN_OK)
+		file_scan_error(opened, wal_directory_file(&dir, name));
+	wal_session_end(&session);
+}
+
+static void
+out_of_range(int64 value, const char *parameter, int64 least, int64 most)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg(INT64_FORMAT " is outside the valid range for parameter \"%s\" (" INT64_FORMAT " .. " INT64_FORMAT ")",
+					value, parameter, least, most)));
+}
+
+/* ---- functions ---- */
+
+/* verify_wal_segment(segment text, directory text) */
 SQL_FUNCTION(accel_verify_wal_segment)
 {
-	char	   *name = text_or_null(fcinfo, 0);
-	WalName		parsed;
-	WalScan		scan;
+	char	   *segment = text_or_null(fcinfo, 0);
+	WalName		name;
 	WalSegmentResult result;
 
-	if (name == NULL)
+	if (segment == NULL)
 		PG_RETURN_NULL();
-	wal_scan_name(name, &parsed);
-	wal_scan_begin(&scan, text_or_null(fcinfo, 1));
-	scan_named(&scan, name, &result, NULL, NULL);
+	name = segment_argument(segment);
+	judge_named(text_or_null(fcinfo, 1), &name, &result, NULL);
 	PG_RETURN_DATUM(result_record(fcinfo, &result));
 }
 
+/* verify_wal_segment(data bytea, segment text) */
 SQL_FUNCTION(accel_verify_wal_segment_bytes)
 {
+	WalName		name = segment_argument(text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	bytea	   *data = PG_GETARG_BYTEA_PP(0);
+	WalSession	session;
 	WalSegmentResult result;
 
-	wal_scan_bytes((const uint8 *) VARDATA_ANY(data),
-				   VARSIZE_ANY_EXHDR(data),
-				   text_to_cstring(PG_GETARG_TEXT_PP(1)), &result);
+	wal_session_begin_alone(&session);
+	wal_segment_judge_bytes(&session, (const uint8 *) VARDATA_ANY(data),
+							VARSIZE_ANY_EXHDR(data), &name, &result);
 	PG_RETURN_DATUM(result_record(fcinfo, &result));
 }
 
+/*
+ * verify_wal_range(start_lsn, end_lsn pg_lsn, timeline bigint, directory text);
+ * a NULL start gives no rows.
+ */
 SQL_FUNCTION(accel_verify_wal_range)
 {
-	XLogRecPtr	start;
-	XLogRecPtr	end = WAL_LSN_MAX;
+	WalRange	range = WAL_RANGE_ALL;
 	int64		timeline = 0;
-	WalScan		scan;
-	WalList		list;
+	WalDirectory dir;
+	WalNames	list;
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (PG_ARGISNULL(0))
 		return (Datum) 0;
-	start = PG_GETARG_LSN(0);
+	range.begin = PG_GETARG_LSN(0);
 	if (!PG_ARGISNULL(1))
-		end = PG_GETARG_LSN(1);
-	if (start > end)
+		range.end = PG_GETARG_LSN(1);
+	if (range.begin > range.end)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("start %X/%X lies behind end %X/%X",
-						LSN_FORMAT_ARGS(start), LSN_FORMAT_ARGS(end))));
+				 errmsg("WAL start LSN must not be greater than end LSN"),
+				 errdetail("The start is %X/%X, the end %X/%X.",
+						   LSN_FORMAT_ARGS(range.begin),
+						   LSN_FORMAT_ARGS(range.end))));
 	if (!PG_ARGISNULL(2))
 	{
 		timeline = PG_GETARG_INT64(2);
 		if (timeline < 1 || timeline > PG_UINT32_MAX)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg(INT64_FORMAT " is outside the valid range for parameter \"%s\" (%d .. %u)",
-							timeline, "timeline", 1, PG_UINT32_MAX)));
+			out_of_range(timeline, "timeline", 1, PG_UINT32_MAX);
 	}
-	wal_scan_begin(&scan, text_or_null(fcinfo, 3));
-	wal_scan_range(&scan, start, end, (TimeLineID) timeline, &list);
-	wal_scan_entries(&scan, &list, 0, put_result, fcinfo->resultinfo);
+	open_directory(&dir, text_or_null(fcinfo, 3), NULL);
+	wal_list_range(&dir, range, (uint32) timeline, &list);
+	wal_parallel_judge(&dir, range, &list, 0, put_result, fcinfo->resultinfo);
 	return (Datum) 0;
 }
 
+/* verify_wal_directory(directory, first_segment, last_segment text, workers) */
 SQL_FUNCTION(accel_verify_wal_directory)
 {
+	char	   *texts[] = {text_or_null(fcinfo, 1), text_or_null(fcinfo, 2)};
+	WalName		bounds[2];
 	int			workers;
-	WalScan		scan;
-	WalList		list;
+	WalDirectory dir;
+	WalNames	list;
 
 	workers = parallel_workers(PG_ARGISNULL(3) ? 0 : PG_GETARG_INT32(3));
 	InitMaterializedSRF(fcinfo, 0);
-	wal_scan_begin(&scan, text_or_null(fcinfo, 0));
-	wal_scan_list(&scan, text_or_null(fcinfo, 1), text_or_null(fcinfo, 2),
-				  &list);
-	wal_scan_entries(&scan, &list, workers, put_result, fcinfo->resultinfo);
+	for (int i = 0; i < 2; i++)
+		if (texts[i] != NULL)
+			bounds[i] = segment_argument(texts[i]);
+	/* all files of these numbers */
+	bounds[0].kind = WAL_KIND_SEGMENT;
+	bounds[1].kind = WAL_KIND_MISSING;
+	if (texts[0] != NULL && texts[1] != NULL &&
+		wal_name_compare(&bounds[0], &bounds[1]) > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("first_segment \"%s\" must not be after last_segment \"%s\"",
+						texts[0], texts[1])));
+	open_directory(&dir, text_or_null(fcinfo, 0), NULL);
+	wal_list_names(&dir, texts[0] == NULL ? NULL : &bounds[0],
+				   texts[1] == NULL ? NULL : &bounds[1], &list);
+	wal_parallel_judge(&dir, WAL_RANGE_ALL, &list, workers, put_result,
+					   fcinfo->resultinfo);
 	return (Datum) 0;
-}
-
-static void
-keep_finding(void *arg, const WalFinding *finding)
-{
-	Findings   *findings = arg;
-
-	if (finding == NULL)		/* another look */
-		findings->count = 0;
-	if (finding == NULL || findings->count == findings->max)
-		return;
-	if (findings->count == findings->room)
-	{
-		findings->room = Max(findings->room * 2, 16);
-		findings->items = findings->items == NULL ?
-			palloc(findings->room * sizeof(WalFinding)) :
-			repalloc_huge(findings->items,
-						  findings->room * sizeof(WalFinding));
-	}
-	findings->items[findings->count++] = *finding;
 }
 
 static int
 compare_findings(const void *a, const void *b)
 {
-	XLogRecPtr	x = ((const WalFinding *) a)->lsn;
-	XLogRecPtr	y = ((const WalFinding *) b)->lsn;
+	WalLsn		x = ((const WalFinding *) a)->lsn;
+	WalLsn		y = ((const WalFinding *) b)->lsn;
 
 	return x < y ? -1 : x > y;
 }
 
+static void
+put_finding(ReturnSetInfo *rsinfo, const WalFinding *finding)
+{
+	Datum		values[FINDING_COLUMNS];
+	bool		nulls[FINDING_COLUMNS] = {false};
+	char		words[WAL_MESSAGE_SIZE];
+
+	wal_verdict_words(&finding->verdict, words);
+	values[0] = LSNGetDatum(finding->lsn);
+	values[1] = Int64GetDatum((int64) finding->file_offset);
+	values[2] = CStringGetTextDatum(wal_status_name(finding->status));
+	values[3] = CStringGetTextDatum(words);
+	values[4] = CStringGetTextDatum(wal_reason_name(finding->verdict.reason));
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+/* wal_findings(segment, directory text, max_findings integer) */
 SQL_FUNCTION(accel_wal_findings)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	char	   *name = text_or_null(fcinfo, 0);
-	Findings	findings = {0};
-	WalName		parsed;
-	WalScan		scan;
+	char	   *segment = text_or_null(fcinfo, 0);
+	int			max = PG_ARGISNULL(2) ? 100 : PG_GETARG_INT32(2);
+	WalFindings findings = {0};
+	WalName		name;
 	WalSegmentResult result;
 
 	InitMaterializedSRF(fcinfo, 0);
-	if (name == NULL)
+	if (segment == NULL)
 		return (Datum) 0;
-	findings.max = PG_ARGISNULL(2) ? 100 : PG_GETARG_INT32(2);
-	if (findings.max < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("number of findings %d is negative", findings.max)));
-	wal_scan_name(name, &parsed);
-	wal_scan_begin(&scan, text_or_null(fcinfo, 1));
-	scan_named(&scan, name, &result, keep_finding, &findings);
-	if (result.status == WAL_REMOVED_DURING_SCAN)
-		findings.count = 0;		/* of bytes that may be new ones */
+	if (max < 0)
+		out_of_range(max, "max_findings", 0, PG_INT32_MAX);
+	findings.max = (size_t) max;
+	name = segment_argument(segment);
+	judge_named(text_or_null(fcinfo, 1), &name, &result, &findings);
 	if (findings.count > 1)
 		qsort(findings.items, findings.count, sizeof(WalFinding),
 			  compare_findings);
-	for (int i = 0; i < findings.count; i++)
-	{
-		const WalFinding *finding = &findings.items[i];
-		Datum		values[FINDING_COLUMNS];
-		bool		nulls[FINDING_COLUMNS] = {false};
-
-		/* of bytes that are no log at all, one verdict is enough */
-		if (result.status == WAL_NOT_VERIFIABLE &&
-			finding->status != WAL_NOT_VERIFIABLE)
-			continue;
-		values[0] = LSNGetDatum(finding->lsn);
-		values[1] = Int64GetDatum((int64) finding->file_offset);
-		values[2] = CStringGetTextDatum(wal_status_name(finding->status));
-		values[3] = CStringGetTextDatum(finding->message);
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values,
-							 nulls);
-	}
+	for (size_t i = 0; i < findings.count; i++)
+		put_finding((ReturnSetInfo *) fcinfo->resultinfo, &findings.items[i]);
 	return (Datum) 0;
 }

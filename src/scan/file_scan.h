@@ -10,7 +10,9 @@
 #ifndef FILE_SCAN_H
 #define FILE_SCAN_H
 
+#include <stdbool.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 
 #pragma GCC visibility push(hidden)
 

@@ -5,19 +5,20 @@
 #ifndef WAL_PARALLEL_H
 #define WAL_PARALLEL_H
 
-#include "scan/wal_scan.h"
+#include "scan/wal_segment.h"
 
 #pragma GCC visibility push(hidden)
 
-/* Called in the memory context of a segment, which is reset then. */
+/* Called in a memory context that is reset then. */
 typedef void (*WalResultFn) (void *arg, const WalSegmentResult *result);
 
 /*
- * Judges the entries of a list in order, here and in up to workers parallel
- * workers.  Few segments, no free worker, or parallel mode already: all here.
+ * Judges the names of a list in order, here and in up to workers parallel
+ * workers.
  */
-extern void wal_scan_entries(WalScan *scan, const WalList *list, int workers,
-							 WalResultFn result, void *arg);
+extern void wal_parallel_judge(const WalDirectory *dir, WalRange range,
+							   const WalNames *list, int workers,
+							   WalResultFn result, void *arg);
 
 #pragma GCC visibility pop
 

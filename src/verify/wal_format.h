@@ -1,9 +1,10 @@
 /*
  * wal_format.h
- *	  The write-ahead log as it lies in files, for readers without a server.
+ *	  WAL as it lies in files, for readers without a server.
  *
  * Facts of PostgreSQL's xlog_internal.h, xlogrecord.h and pg_control.h, valid
- * from 15 to 18 (record format: from 9.5).  Everything is in the byte order of
+ * from 15 to 19 (record format: from 9.5); what differs by version is in the
+ * table of wal_page.c.  The server's names are in the comments.  Everything is in the byte order of
  * the machine that wrote it.  Fields are read by offset, through the load
  * helpers: a page in memory has no alignment.
  */
@@ -17,31 +18,36 @@
 
 #pragma GCC visibility push(hidden)
 
+/* XLogRecPtr: byte position in the WAL */
+typedef uint64_t WalLsn;
+
+#define WAL_LSN_MAX			UINT64_MAX
+
 /* page header; the long one stands at the start of a segment */
-#define WAL_PAGE_MAGIC		0	/* 16 bits */
-#define WAL_PAGE_INFO		2	/* 16 bits, flags */
-#define WAL_PAGE_TLI		4	/* 32 bits */
-#define WAL_PAGE_ADDR		8	/* 64 bits, LSN of the page */
-#define WAL_PAGE_REM_LEN	16	/* 32 bits, of a record begun before */
+#define WAL_PAGE_MAGIC		0	/* xlp_magic, 16 bits */
+#define WAL_PAGE_INFO		2	/* xlp_info, 16 bits, flags */
+#define WAL_PAGE_TLI		4	/* xlp_tli, 32 bits */
+#define WAL_PAGE_ADDR		8	/* xlp_pageaddr, 64 bits, LSN of the page */
+#define WAL_PAGE_REM_LEN	16	/* xlp_rem_len, 32 bits, of a record that
+								 * began before */
 #define WAL_PAGE_PADDING	20	/* 4 bytes of zero */
 #define WAL_PAGE_SHORT		24	/* bytes of the short header */
-#define WAL_PAGE_SYSTEM		24	/* 64 bits, system identifier */
-#define WAL_PAGE_SEG_SIZE	32	/* 32 bits */
-#define WAL_PAGE_BLCKSZ		36	/* 32 bits */
+#define WAL_PAGE_SYSTEM		24	/* xlp_sysid, 64 bits */
+#define WAL_PAGE_SEG_SIZE	32	/* xlp_seg_size, 32 bits */
+#define WAL_PAGE_BLCKSZ		36	/* xlp_xlog_blcksz, 32 bits */
 #define WAL_PAGE_LONG		40	/* bytes of the long header */
 
-#define WAL_FLAG_CONTRECORD		0x0001	/* a record goes on here */
-#define WAL_FLAG_LONG			0x0002
-#define WAL_FLAG_REMOVABLE		0x0004	/* nothing can judge this one */
-#define WAL_FLAG_OVERWRITE		0x0008	/* a record was abandoned before */
-#define WAL_FLAGS				0x000F
+/* the flags of all versions; XLP_BKP_REMOVABLE can be judged by nothing */
+#define WAL_FLAG_CONTRECORD		0x0001	/* XLP_FIRST_IS_CONTRECORD */
+#define WAL_FLAG_LONG			0x0002	/* XLP_LONG_HEADER */
 
 /* record header */
-#define WAL_REC_TOT_LEN		0	/* 32 bits, this header included */
-#define WAL_REC_PREV		8	/* 64 bits, start of the record before */
-#define WAL_REC_INFO		16	/* 8 bits */
-#define WAL_REC_RMID		17	/* 8 bits */
-#define WAL_REC_CRC			20	/* 32 bits, over the body, then 0..19 */
+#define WAL_REC_TOT_LEN		0	/* xl_tot_len, 32 bits, this header included */
+#define WAL_REC_PREV		8	/* xl_prev, 64 bits, start of the record
+								 * before */
+#define WAL_REC_INFO		16	/* xl_info, 8 bits */
+#define WAL_REC_RMID		17	/* xl_rmid, 8 bits */
+#define WAL_REC_CRC			20	/* xl_crc, 32 bits, over the body, then 0..19 */
 #define WAL_REC_HEADER		24
 #define WAL_REC_ALIGN		8
 
@@ -49,13 +55,12 @@
 #define WAL_REC_MAX			0x3FFFFFFF
 
 #define WAL_RMGR_XLOG		0
-#define WAL_RMGR_LAST		21	/* of the server, 15 to 18 */
 #define WAL_RMGR_CUSTOM		128 /* first one of extensions */
 #define WAL_INFO_MASK		0xF0	/* the part that belongs to the rmgr */
 #define WAL_XLOG_SWITCH		0x40
 #define WAL_XLOG_OVERWRITE	0xD0
 
-/* of an overwrite record: the start of the one that was abandoned, 64 bits */
+/* of an OVERWRITE_CONTRECORD: the start of the aborted contrecord, 64 bits */
 #define WAL_OVERWRITE_LSN	(WAL_REC_HEADER + 2)
 
 /* block references within a record */
@@ -98,6 +103,12 @@ wal_load64(const uint8_t *p)
 
 	memcpy(&v, p, sizeof(v));
 	return v;
+}
+
+static inline bool
+wal_is_zero(const uint8_t *data, size_t len)
+{
+	return len == 0 || (data[0] == 0 && memcmp(data, data + 1, len - 1) == 0);
 }
 
 static inline uint64_t

@@ -52,33 +52,37 @@ static void
 count_finding(void *arg, const WalFinding *finding)
 {
 	const WalWalkOptions *options = arg;
+	char		words[WAL_MESSAGE_SIZE];
 
 	must(finding->lsn >= options->segment_start);
 	must(finding->lsn < options->segment_start + options->segment_size);
 	must(finding->file_offset == finding->lsn - options->segment_start);
-	must(memchr(finding->message, '\0', sizeof(finding->message)) != NULL);
+	must(finding->verdict.reason > WAL_REASON_NONE && finding->verdict.reason < WAL_REASONS);
+	wal_verdict_words(&finding->verdict, words);
+	must(words[0] != '\0' && memchr(words, '\0', sizeof(words)) != NULL);
 	findings++;
 }
 
 static void
 walk(const uint8_t *options_bytes, const uint8_t *log, size_t size)
 {
-	static const WalHistory history[] = {{1, BASE + SEGMENT + 1500}, {2, WAL_LSN_MAX}};
+	static const WalHistory history[] = {{1, BASE + SEGMENT + 1500}};
 	WalWalkOptions options = {0};
 	const WalCounts *counts = &walker.counts;
 	size_t		at = (options_bytes[0] & 1) ? SEGMENT : 0;
 
-	options.timeline = 1 + (options_bytes[0] >> 7);
+	options.path.timeline = 1 + (options_bytes[0] >> 7);
 	options.segment_start = BASE + SEGMENT;
 	options.segment_size = SEGMENT;
 	options.page_size = PAGE;
-	options.magic = (options_bytes[0] & 2) ? 0xD110 : 0;
+	options.magic = (options_bytes[0] & 2) ? (options_bytes[1] & 1 ? 0xD122 : 0xD110) : 0;
 	options.limit = (options_bytes[0] & 4) ? BASE + wal_load16(options_bytes + 2) : WAL_LSN_MAX;
 	options.limit_exact = (options_bytes[0] & 8) != 0;
-	options.may_end_from = (options_bytes[0] & 16) ? 0 : WAL_LSN_MAX;
+	options.earliest_end = (options_bytes[0] & 16) ? 0 : WAL_LSN_MAX;
 	options.from = (options_bytes[0] & 32) ? BASE + wal_load16(options_bytes + 4) : 0;
-	options.history = (options_bytes[0] & 64) ? history : NULL;
-	options.nhistory = (options_bytes[0] & 64) ? 2 : 0;
+	options.path.known = (options_bytes[0] & 64) != 0;
+	options.path.ancestors = history;
+	options.path.nancestors = (options_bytes[0] & 64) ? 1 : 0;
 	options.finding = count_finding;
 	options.arg = &options;
 	findings = 0;
@@ -111,7 +115,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(id.segment_size >= WAL_SEGMENT_MIN && id.segment_size <= WAL_SEGMENT_MAX);
 	must(wal_power_of_two(id.page_size, WAL_PAGE_MIN, WAL_PAGE_MAX));
 	snprintf(text, sizeof(text), "%.*s", (int) (size > 60 ? 60 : size), (const char *) data);
-	(void) wal_parse_name(text, &name);
+	if (wal_name_parse(text, &name))
+	{
+		char		again[WAL_NAME_SIZE];
+
+		wal_name_print(&name, again);
+		must(strcmp(text, again) == 0);
+	}
 	return 0;
 }
 

@@ -39,6 +39,9 @@ forbid "verify/ may not report, lock, call fmgr or reach upwards" \
 forbid "scan/ may not use fmgr or tuplestores, nor reach upwards" \
 	'^#include +"(fmgr\.h|utils/tuplestore|func/|server/)|\btuplestore_' \
 	$(sources scan)
+forbid "the readers of WAL raise no error and reach the server by wal_host.h alone" \
+	'\b(ereport|elog|palloc|psprintf|pstrdup|CHECK_FOR_INTERRUPTS)\(|^#include +"(compat|postgres|miscadmin|access/|storage/|utils/)' \
+	$(for room in timelines directory list source neighbour segment; do sources scan | grep "/wal_$room\.[ch]$"; done)
 forbid "server/ may not include func/" '^#include +"func/' $(sources server)
 forbid "server versions are tested in compat.h only" 'PG_VERSION_NUM' \
 	$(find "$src" -name '*.[ch]' ! -name compat.h)

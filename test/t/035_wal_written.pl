@@ -101,10 +101,10 @@ my $tail = int(($MB - $zeros) / 8192 + 3) * 8192;
 copy("$pg_wal/$_", "$folder/$_") foreach $before, $switched;
 AccelWal::poke("$folder/$switched", $tail, AccelWal::peek("$pg_wal/$before", $tail, $MB - $tail));
 my $cut = "SELECT concat_ws('|', status, errors, $zeros - zero_bytes, message) FROM verify_wal_segment('$switched', '$folder')";
-like(sql($cut), qr/^ok_switched\|0\|@{[$MB - $tail]}\|older log is left behind the switch/,
+like(sql($cut), qr/^ok_switched\|0\|@{[$MB - $tail]}\|recycled contents follow the XLOG_SWITCH record/,
 	'a switch that a crash cut off');
 AccelWal::poke("$folder/$switched", $tail - 100, 'x');
-like(sql($cut), qr/^corrupt\|1\|.*not zero behind the end of a switched segment/, 'zeros before that must be zeros');
+like(sql($cut), qr/^corrupt\|1\|.*not zero after the XLOG_SWITCH record/, 'zeros before that must be zeros');
 AccelWal::poke("$folder/$switched", $tail - 100, "\0");
 AccelWal::poke("$folder/$switched", $tail + 8192, AccelWal::peek("$pg_wal/$behind", $tail + 8192, 8192));
 like(sql($cut), qr/^corrupt\|1\|/, 'no log of a later segment is left there');

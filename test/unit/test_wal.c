@@ -115,18 +115,28 @@ note_finding(void *arg, const WalFinding *finding)
 		v->first = *finding;
 }
 
+/* What is wrong first, in words. */
+static const char *
+words(const WalWalker *w)
+{
+	static char text[WAL_MESSAGE_SIZE];
+
+	wal_verdict_words(&w->counts.first_verdict, text);
+	return text;
+}
+
 static WalWalkOptions
 options_for(int segment)
 {
 	WalWalkOptions options = {0};
 
-	options.timeline = 1;
+	options.path.timeline = 1;
 	options.segment_start = maker.base + (uint64_t) segment * SEGMENT;
 	options.segment_size = SEGMENT;
 	options.page_size = maker.page_size;
 	options.magic = maker.magic;
 	options.limit = WAL_LSN_MAX;
-	options.may_end_from = WAL_LSN_MAX;
+	options.earliest_end = WAL_LSN_MAX;
 	options.finding = note_finding;
 	options.arg = &verdict;
 	return options;
@@ -178,11 +188,11 @@ test_intact(void)
 		const WalWalker *w;
 
 		if (s == last_segment())
-			options.may_end_from = 0;
+			options.earliest_end = 0;
 		w = judge(&options, false);
 		check(w->counts.errors == 0, "intact segment %d: %s", s,
-			  w->counts.first_message);
-		check(s != last_segment() || w->switched || w->end == maker.at,
+			  words(w));
+		check(s != last_segment() || w->outcome == WAL_OUTCOME_SWITCHED || w->end == maker.at,
 			  "end %llX, made %llX", (unsigned long long) w->end,
 			  (unsigned long long) maker.at);
 		check(sum_of(&w->counts) == SEGMENT, "sum of segment %d is %llu", s,
@@ -191,7 +201,7 @@ test_intact(void)
 		images += w->counts.fpi_bytes;
 		w = judge(&options, true);
 		check(w->counts.errors == 0, "segment %d alone: %s", s,
-			  w->counts.first_message);
+			  words(w));
 		check(sum_of(&w->counts) == SEGMENT, "sum of segment %d alone is %llu",
 			  s, (unsigned long long) sum_of(&w->counts));
 	}
@@ -215,7 +225,7 @@ is_free(const MakerItem *item, WalLsn lsn, int bit)
 		return true;
 	at = lsn - item->start;
 	return item->kind == MAKER_HEADER &&
-		((at == WAL_PAGE_INFO + low && bit == 2) ||
+		((at == WAL_PAGE_INFO + low && bit == 2 && maker.magic < 0xD122) ||
 		 (at >= WAL_PAGE_SYSTEM && at < WAL_PAGE_SYSTEM + 8));
 }
 
@@ -230,7 +240,7 @@ next_overwrite(WalLsn lsn)
 
 	if (page < maker.base + maker.size &&
 		(wal_load16(maker_byte(&maker, page) + WAL_PAGE_INFO) &
-		 WAL_FLAG_OVERWRITE))
+		 wal_version(maker.magic)->overwrite_flag))
 		return page + WAL_PAGE_LONG;
 	return lsn - lsn % maker.page_size + WAL_PAGE_LONG > lsn ?
 		lsn - lsn % maker.page_size + WAL_PAGE_LONG : lsn;
@@ -275,7 +285,7 @@ test_flip(int s, uint32_t at, int bit)
 		  (w->counts.errors == 2 && item->kind == MAKER_HEADER), "bit %llX.%d (kind %d, byte %llu of it): %u findings, %s",
 		  (unsigned long long) lsn, bit, item->kind,
 		  (unsigned long long) (lsn - item->start), w->counts.errors,
-		  w->counts.first_message);
+		  words(w));
 	if (w->counts.errors == 0)
 		return;
 	check(w->counts.first_error <= next_overwrite(lsn) &&
@@ -283,7 +293,7 @@ test_flip(int s, uint32_t at, int bit)
 		   w->counts.first_error == options.segment_start),
 		  "bit %llX.%d: found at %llX, %s", (unsigned long long) lsn, bit,
 		  (unsigned long long) w->counts.first_error,
-		  w->counts.first_message);
+		  words(w));
 	check(verdict.findings == (int) w->counts.errors, "findings are counted");
 	check(sum_of(&w->counts) <= SEGMENT, "sum is %llu",
 		  (unsigned long long) sum_of(&w->counts));
@@ -313,7 +323,8 @@ test_rare_flips(void)
 		uint64_t	at = item->start - maker.base;
 
 		if (item->kind == MAKER_HEADER)
-			test_flip((int) (at / SEGMENT), (uint32_t) (at % SEGMENT) + WAL_PAGE_INFO + big, 3);
+			test_flip((int) (at / SEGMENT), (uint32_t) (at % SEGMENT) + WAL_PAGE_INFO + big,
+					  maker.magic < 0xD122 ? 3 : 2);
 		else if (item->kind == MAKER_RECORD)
 			last = item;
 	}
@@ -335,6 +346,7 @@ test_lie(const MakerItem *item, bool link)
 	uint8_t		saved[WAL_REC_HEADER];
 	uint64_t	prev = wal_load64(rec + WAL_REC_PREV);
 	uint32_t	crc;
+	uint8_t		last = wal_version(maker.magic)->last_rmgr;
 	const WalWalker *w;
 
 	memcpy(saved, rec, sizeof(saved));
@@ -342,8 +354,8 @@ test_lie(const MakerItem *item, bool link)
 	if (link)
 		memcpy(rec + WAL_REC_PREV, &prev, 8);
 	else
-		rec[WAL_REC_RMID] = (uint8_t) (WAL_RMGR_LAST + 1 +
-									   random_below(WAL_RMGR_CUSTOM - WAL_RMGR_LAST - 1));
+		rec[WAL_REC_RMID] = (uint8_t) (last + 1 +
+									   random_below(WAL_RMGR_CUSTOM - last - 1u));
 	crc = maker_crc(rec, len);
 	memcpy(rec + WAL_REC_CRC, &crc, 4);
 	options.limit_exact = true;
@@ -354,7 +366,7 @@ test_lie(const MakerItem *item, bool link)
 		  "%s at %llX with a right CRC: %u findings, %s",
 		  link ? "wrong link" : "no such resource manager",
 		  (unsigned long long) item->start, w->counts.errors,
-		  w->counts.first_message);
+		  words(w));
 }
 
 static void
@@ -430,21 +442,21 @@ test_end(int s, uint32_t at, bool recycled)
 		memcpy(p, intact + (page - maker.base), maker.page_size);
 		memcpy(p + WAL_PAGE_ADDR, &old, 8);
 	}
-	options.may_end_from = 0;
+	options.earliest_end = 0;
 	w = judge(&options, false);
-	check(w->ended && w->counts.errors == 0, "cut at %llX: no end, %s",
-		  (unsigned long long) cut, w->counts.first_message);
+	check(w->outcome == WAL_OUTCOME_ENDED && w->counts.errors == 0, "cut at %llX: no end, %s",
+		  (unsigned long long) cut, words(w));
 	check(w->end == end || w->end + WAL_PAGE_LONG - end <= 2 * WAL_PAGE_LONG,
 		  "cut at %llX: end %llX, not %llX", (unsigned long long) cut,
 		  (unsigned long long) w->end, (unsigned long long) end);
-	options.may_end_from = WAL_LSN_MAX;
+	options.earliest_end = WAL_LSN_MAX;
 	w = judge(&options, false);
 	check(w->counts.errors == 1 || w->counts.tail_bytes > 0, "cut at %llX is no damage in an archive: %u",
 		  (unsigned long long) cut, w->counts.errors);
 	options.limit = end;
 	w = judge(&options, false);
-	check(w->ended && w->counts.errors == 0, "cut at %llX: behind the limit, %s",
-		  (unsigned long long) cut, w->counts.first_message);
+	check(w->outcome == WAL_OUTCOME_ENDED && w->counts.errors == 0, "cut at %llX: behind the limit, %s",
+		  (unsigned long long) cut, words(w));
 	memcpy(log_bytes, intact, sizeof(intact));
 }
 
@@ -475,13 +487,13 @@ test_former(const MakerItem *tail, uint64_t back, unsigned errors)
 		former += maker.page_size;
 	}
 	w = judge(&options, false);
-	check(w->switched && w->counts.errors == (former > 0 ? errors : 0),
+	check(w->outcome == WAL_OUTCOME_SWITCHED && w->counts.errors == (former > 0 ? errors : 0),
 		  "former log behind a switch: %u findings, %s", w->counts.errors,
-		  w->counts.first_message);
-	check(sum_of(&w->counts) + w->counts.former_bytes == SEGMENT &&
-		  w->counts.former_bytes == (errors > 0 ? 0 : former),
+		  words(w));
+	check(sum_of(&w->counts) + w->counts.recycled_bytes == SEGMENT &&
+		  w->counts.recycled_bytes == (errors > 0 ? 0 : former),
 		  "%llu bytes behind a switch",
-		  (unsigned long long) w->counts.former_bytes);
+		  (unsigned long long) w->counts.recycled_bytes);
 	memcpy(log_bytes, intact, sizeof(intact));
 }
 
@@ -532,34 +544,64 @@ test_garbage(int n)
 
 /* ---- names and identities ---- */
 
+static bool
+parses(const char *text)
+{
+	WalName		name;
+
+	return wal_name_parse(text, &name);
+}
+
+static WalName
+name_of(const char *text)
+{
+	WalName		name;
+
+	check(wal_name_parse(text, &name), "no name: %s", text);
+	return name;
+}
+
 static void
 test_names(void)
 {
-	WalName		name;
-	uint64_t	segno;
+	WalName		name = name_of("0000000A000000010000000F");
+	WalName		later = name_of("0000000A000000010000000F.partial");
+	WalName		newer = name_of("0000000B000000000000000F");
 	char		text[WAL_NAME_SIZE];
 
-	check(wal_parse_name("0000000A000000010000000F", &name) &&
-		  name.timeline == 10 && name.log == 1 && name.seg == 15 &&
-		  !name.partial, "a name");
-	check(wal_parse_name("0000000A000000010000000F.partial", &name) &&
-		  name.partial, "a partial one");
-	check(!wal_parse_name("", &name), "no name");
-	check(!wal_parse_name("0000000A000000010000000", &name), "short");
-	check(!wal_parse_name("0000000A000000010000000F0", &name), "long");
-	check(!wal_parse_name("0000000a000000010000000F", &name), "lower case");
-	check(!wal_parse_name("00000000000000010000000F", &name), "timeline 0");
-	check(!wal_parse_name("0000000A.history", &name), "history");
-	check(wal_parse_name("0000000100000002000000FF", &name) &&
-		  wal_name_segno(&name, 16 << 20, &segno) && segno == 0x2FF, "segno");
-	check(wal_parse_name("000000010000000200000100", &name) &&
-		  !wal_name_segno(&name, 16 << 20, &segno), "beyond the log file");
-	check(wal_parse_name("00000001FFFFFFFF00000FFF", &name) &&
-		  !wal_name_segno(&name, 1 << 20, &segno), "ends beyond the last LSN");
-	check(wal_parse_name("00000001FFFFFFFF00000FFE", &name) &&
-		  wal_name_segno(&name, 1 << 20, &segno), "the last segment");
-	wal_format_name(text, 1, 0x2FF, 16 << 20);
-	check(strcmp(text, "0000000100000002000000FF") == 0, "formatted: %s", text);
+	check(name.timeline == 10 && name.high == 1 && name.low == 15 &&
+		  name.kind == WAL_KIND_SEGMENT, "a name");
+	check(later.kind == WAL_KIND_PARTIAL, "a partial one");
+	check(wal_name_compare(&name, &later) < 0 &&
+		  wal_name_compare(&later, &newer) < 0 &&
+		  wal_name_compare(&name, &name) == 0, "by timeline");
+	check(wal_name_compare_segments(&newer, &name) < 0 &&
+		  wal_name_compare_segments(&name, &later) < 0, "by segment");
+	check(!parses(""), "no name");
+	check(!parses("0000000A000000010000000"), "short");
+	check(!parses("0000000A000000010000000F0"), "long");
+	check(!parses("0000000a000000010000000F"), "lower case");
+	check(!parses("00000000000000010000000F"), "timeline 0");
+	check(!parses("0000000A.history"), "history");
+	check(!parses("0000000A000000010000000F.00000028.backup"), "backup label");
+	name = name_of("0000000A000000010000000F.partial.lz4");
+	check(name.kind > WAL_KIND_PARTIAL && name.kind != WAL_KIND_MISSING,
+		  "compressed");
+	wal_name_print(&name, text);
+	check(strcmp(text, "0000000A000000010000000F.partial.lz4") == 0,
+		  "printed: %s", text);
+	name = name_of("0000000100000002000000FF");
+	check(wal_name_possible(&name, 16 << 20) &&
+		  wal_name_segno(&name, 16 << 20) == 0x2FF, "segno");
+	name = name_of("000000010000000200000100");
+	check(!wal_name_possible(&name, 16 << 20), "beyond 4 GB");
+	name = name_of("00000001FFFFFFFF00000FFF");
+	check(!wal_name_possible(&name, 1 << 20), "ends beyond the last LSN");
+	name = name_of("00000001FFFFFFFF00000FFE");
+	check(wal_name_possible(&name, 1 << 20), "the last segment");
+	name = wal_name_of(1, 0x2FF, 16 << 20, WAL_KIND_MISSING);
+	wal_name_print(&name, text);
+	check(strcmp(text, "0000000100000002000000FF") == 0, "printed: %s", text);
 	check(strcmp(wal_version_name(0xD110), "15") == 0 &&
 		  wal_version_supported(0xD118) && !wal_version_supported(0xD10D) &&
 		  wal_version_name(0xBEEF) == NULL, "versions");
@@ -596,7 +638,7 @@ test_identities(void)
 			return;
 	memcpy(log_bytes + WAL_PAGE_SEG_SIZE, &size, 4);
 	identify(&id);
-	check(id.status == WAL_OK && id.magic == maker.magic &&
+	check(id.unsupported.reason == WAL_REASON_NONE && id.magic == maker.magic &&
 		  id.page_size == maker.page_size && id.segment_size == 1 << 20 &&
 		  id.system == MAKER_SYSTEM && id.address == maker.base &&
 		  id.second_address == maker.base,
@@ -604,12 +646,12 @@ test_identities(void)
 		  id.segment_size);
 	set16(maker.magic == 0xD118 ? 0xD110 : 0xD118, 1, 0);
 	identify(&id);
-	check(id.status == WAL_OK && id.magic == maker.magic,
+	check(id.unsupported.reason == WAL_REASON_NONE && id.magic == maker.magic,
 		  "the second page alone of another version");
 	memcpy(log_bytes, intact, sizeof(intact));
 	set16(0x1234, 0, 0);
 	identify(&id);
-	check(id.status == WAL_OK && id.magic == maker.magic &&
+	check(id.unsupported.reason == WAL_REASON_NONE && id.magic == maker.magic &&
 		  id.page_size == maker.page_size && id.address == 0 &&
 		  id.second_address == maker.base, "first magic broken");
 	memcpy(log_bytes, intact, sizeof(intact));
@@ -621,25 +663,25 @@ test_identities(void)
 	set16(0x1234, 0, 0);
 	set16(0x1234, 1, 0);
 	identify(&id);
-	check(id.status == WAL_OK && id.page_size == maker.page_size,
+	check(id.unsupported.reason == WAL_REASON_NONE && id.page_size == maker.page_size,
 		  "two magics broken");
 	set_all16(0xD10D);
 	identify(&id);
-	check(id.status == WAL_UNSUPPORTED_VERSION, "PostgreSQL 14");
+	check(id.unsupported.reason == WAL_REASON_FILE_VERSION_OLD, "PostgreSQL 14");
 	set_all16(0xD199);
 	identify(&id);
-	check(id.status == WAL_UNSUPPORTED_VERSION, "of the future");
+	check(id.unsupported.reason == WAL_REASON_FILE_VERSION_UNKNOWN, "of the future");
 	set_all16(0x10D1);
 	identify(&id);
-	check(id.status == WAL_UNSUPPORTED_VERSION, "other byte order");
+	check(id.unsupported.reason == WAL_REASON_FILE_BYTE_ORDER, "other byte order");
 	memset(log_bytes, 0, sizeof(log_bytes));
 	identify(&id);
-	check(id.status == WAL_OK && id.zero && id.magic == 0, "zeros");
+	check(id.unsupported.reason == WAL_REASON_NONE && id.zero && id.magic == 0, "zeros");
 	unit_fill(log_bytes, sizeof(log_bytes));
 	set16(0x1234, 0, 0);		/* no version's magic number by chance */
 	set16(0x1235, 1, 0);
 	identify(&id);
-	check(id.status == WAL_OK && !id.zero && id.magic == 0, "garbage");
+	check(id.unsupported.reason == WAL_REASON_NONE && !id.zero && id.magic == 0, "garbage");
 	for (size_t len = 0; len < 2 * WAL_PAGE_LONG; len++)
 		wal_identify(&id, intact, len, len, 8192, 16 << 20);
 	memcpy(log_bytes, intact, sizeof(intact));
@@ -649,16 +691,16 @@ int
 main(int argc, char **argv)
 {
 	static const uint32_t page_sizes[] = {1024, 4096, 8192};
-	static const uint16_t magics[] = {0xD110, 0xD113, 0xD116, 0xD118};
+	static const uint16_t magics[] = {0xD110, 0xD113, 0xD116, 0xD118, 0xD122};
 	int			rounds;
 
 	unit_begin("test_wal", argc, argv);
-	rounds = unit.scale == UNIT_FULL ? 40 : unit.scale == UNIT_QUICK ? 12 : 3;
+	rounds = unit.scale == UNIT_FULL ? 40 : unit.scale == UNIT_QUICK ? 15 : 5;
 	checksum_init();
 	test_names();
 	for (int i = 0; i < rounds; i++)
 	{
-		while (!make_log(page_sizes[i % 3], magics[i % 4]))
+		while (!make_log(page_sizes[i % 3], magics[i % 5]))
 			;
 		test_intact();
 		test_flips(i == 0 && unit.scale == UNIT_FULL ? 1 : 12);

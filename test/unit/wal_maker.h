@@ -1,6 +1,6 @@
 /*
  * wal_maker.h
- *	  Makes write-ahead log, byte by byte as the server leaves it.
+ *	  Makes WAL, byte by byte as the server leaves it.
  *
  * Small segments and pages serve as well as large ones: the walker takes any.
  * The maker also notes what every byte belongs to, so that a test knows where
@@ -10,7 +10,9 @@
 #define WAL_MAKER_H
 
 #include "kernel/checksum.h"
-#include "verify/wal.h"
+#include "verify/wal_identity.h"
+#include "verify/wal_name.h"
+#include "verify/wal_walk.h"
 
 #define MAKER_SYSTEM	UINT64_C(0x0123456789ABCDEF)
 #define MAKER_MAX_ITEMS 65536
@@ -231,7 +233,7 @@ maker_abandon(WalMaker *m, uint8_t *rec, uint32_t len)
 		return;
 	maker_seal(m, rec, len, 10, 0);
 	abandoned = maker_bytes(m, rec, room, len, MAKER_ABANDONED);
-	maker_header(m, WAL_FLAG_OVERWRITE, 0);
+	maker_header(m, wal_version(m->magic)->overwrite_flag, 0);
 	memset(overwrite, 0xFF, sizeof(overwrite));
 	memcpy(overwrite + WAL_OVERWRITE_LSN, &abandoned, 8);
 	overwrite[WAL_REC_HEADER + 1] = 16;

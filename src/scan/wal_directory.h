@@ -1,0 +1,79 @@
+/*
+ * wal_directory.h
+ *	  A directory of WAL: what it is, how far it is complete, its timelines.
+ */
+#ifndef WAL_DIRECTORY_H
+#define WAL_DIRECTORY_H
+
+#include "scan/wal_host.h"
+#include "scan/wal_timelines.h"
+#include "verify/wal_name.h"
+
+#pragma GCC visibility push(hidden)
+
+/* What judging a segment needs to know of its directory; flat. */
+typedef struct WalLimits
+{
+	WalServer	server;
+	uint32_t	segment_size;	/* bytes; of the server until a file tells */
+	bool		live;			/* this server's own pg_wal */
+	bool		pg_wal;			/* this or another server's (not an archive) */
+
+	/* live: how far it was removed, and complete, when the scan began */
+	uint64_t	removed;		/* a segment's number, 0: unknown */
+	int			nlimits;
+	WalLiveLimit limits[WAL_LIVE_LIMITS_MAX];
+} WalLimits;
+
+typedef struct WalNames
+{
+	WalName    *names;
+	size_t		count;
+	size_t		room;
+} WalNames;
+
+/* Immutable once it is open; lives in the caller's memory. */
+typedef struct WalDirectory
+{
+	const char *path;
+	WalLimits	limits;
+	WalTimelines timelines;
+	WalNames	files;			/* sorted; none if one file only was wanted */
+} WalDirectory;
+
+typedef enum WalDirectoryResult
+{
+	WAL_DIRECTORY_OK,
+	WAL_DIRECTORY_FAILED,		/* errno says why */
+	WAL_DIRECTORY_NONE			/* it is something else */
+} WalDirectoryResult;
+
+/*
+ * Opens a directory (path must outlive it); own is the path of this server's
+ * pg_wal.  only NULL: lists its segments; else it is the one that is wanted.
+ */
+extern WalDirectoryResult wal_directory_open(WalDirectory *dir,
+											 const char *path,
+											 const char *own,
+											 const WalName *only);
+
+/* A worker begins with its leader's limits. */
+extern WalDirectoryResult wal_directory_join(WalDirectory *dir,
+											 const char *path,
+											 const WalLimits *limits);
+
+/*
+ * Up to where this server's own WAL of a timeline was complete when the scan
+ * began.  false: it is not a timeline at work, or not this server's WAL.
+ */
+extern bool wal_live_limit(const WalLimits *limits, uint32_t timeline,
+						   WalLsn *limit);
+
+extern void wal_names_add(WalNames *names, const WalName *name);
+
+/* The path of a file of a directory. */
+extern char *wal_directory_file(const WalDirectory *dir, const WalName *name);
+
+#pragma GCC visibility pop
+
+#endif							/* WAL_DIRECTORY_H */

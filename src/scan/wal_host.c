@@ -1,0 +1,125 @@
+/*
+ * wal_host.c
+ *	  What the readers of WAL need, from the back end.
+ */
+#include "compat.h"
+
+#include <dirent.h>
+
+#include "access/xlog.h"
+#include "access/xlog_internal.h"
+#include "access/xlogrecovery.h"
+#include "miscadmin.h"
+#include "replication/walreceiver.h"
+#include "storage/fd.h"
+#include "utils/memutils.h"
+
+#include "scan/wal_host.h"
+
+void *
+wal_host_alloc(size_t size)
+{
+	return MemoryContextAllocHuge(CurrentMemoryContext, size);
+}
+
+void *
+wal_host_grow(void *memory, size_t size)
+{
+	return memory == NULL ? wal_host_alloc(size) : repalloc_huge(memory, size);
+}
+
+void
+wal_host_free(void *memory)
+{
+	if (memory != NULL)
+		pfree(memory);
+}
+
+void
+wal_host_interrupts(void)
+{
+	CHECK_FOR_INTERRUPTS();
+}
+
+bool
+wal_host_list(const char *directory,
+			  void (*entry) (void *arg, const char *name), void *arg)
+{
+	DIR		   *dir = AllocateDir(directory);
+	struct dirent *file;
+
+	if (dir == NULL)
+		return false;
+	while ((errno = 0, file = readdir(dir)) != NULL)
+	{
+		CHECK_FOR_INTERRUPTS();
+		entry(arg, file->d_name);
+	}
+	if (errno != 0)
+	{
+		int			save_errno = errno;
+
+		FreeDir(dir);
+		errno = save_errno;
+		return false;
+	}
+	FreeDir(dir);
+	return true;
+}
+
+WalServer
+wal_host_server(void)
+{
+	WalServer	server;
+
+	server.system = GetSystemIdentifier();
+	server.magic = XLOG_PAGE_MAGIC;
+	server.page_size = XLOG_BLCKSZ;
+	server.segment_size = (uint32) wal_segment_size;
+	return server;
+}
+
+static int
+add_limit(WalLiveLimit *limits, int n, TimeLineID timeline, XLogRecPtr limit)
+{
+	for (int i = 0; i < n; i++)
+		if (limits[i].timeline == timeline)
+		{
+			limits[i].limit = Max(limits[i].limit, limit);
+			return n;
+		}
+	limits[n].timeline = timeline;
+	limits[n].limit = limit;
+	return n + 1;
+}
+
+/*
+ * On a standby what was received may belong to a newer timeline than what is
+ * being replayed.
+ */
+int
+wal_host_limits(WalLiveLimit limits[WAL_LIVE_LIMITS_MAX])
+{
+	TimeLineID	timeline = 0;
+	XLogRecPtr	limit;
+	int			n = 0;
+
+	if (!RecoveryInProgress())
+	{
+		limit = GetFlushRecPtr(&timeline);
+		return add_limit(limits, 0, timeline, limit);
+	}
+	limit = GetXLogReplayRecPtr(&timeline);
+	if (timeline != 0)
+		n = add_limit(limits, n, timeline, limit);
+	limit = GetWalRcvFlushRecPtr(NULL, &timeline);
+	if (timeline != 0 && limit != InvalidXLogRecPtr)
+		n = add_limit(limits, n, timeline, limit);
+	return n;
+}
+
+uint64_t
+wal_host_removed(void)
+{
+	return XLogGetLastRemovedSegno();
+}

@@ -1,0 +1,334 @@
+/*
+ * wal_list.c
+ *	  Which segments of a directory to judge, gaps included.
+ *
+ * Order and gaps go by number.  Along a timeline's history the WAL is one
+ * sequence: what its parent wrote up to the segment where it left, then its
+ * own segments, which begin with that very one.
+ */
+#include <stdlib.h>
+
+#include "scan/wal_list.h"
+
+/* a longer gap is one row for what follows */
+#define MISSING_ROWS_MAX	1000
+
+/* A gap: segments from next up to end, of a timeline or of a path. */
+typedef struct Gap
+{
+	const WalDirectory *dir;
+	WalNames   *list;
+	WalPath		path;
+	WalLsn		wanted;			/* up to where a path is */
+	bool		(*may_be_absent) (const WalDirectory *dir, uint32_t timeline,
+								  uint64_t segno);
+} Gap;
+
+static uint64_t
+segno_of(const WalDirectory *dir, const WalName *name)
+{
+	return wal_name_segno(name, dir->limits.segment_size);
+}
+
+/* ---- what may be absent ---- */
+
+/* After the end of WAL of this server: names there come in any order. */
+static bool
+is_after_end(const WalDirectory *dir, uint32_t timeline, uint64_t segno)
+{
+	WalLsn		limit;
+
+	return wal_live_limit(&dir->limits, timeline, &limit) &&
+		segno * dir->limits.segment_size >= limit;
+}
+
+/*
+ * Segments that are gone by right, or were never written: in this server's own
+ * pg_wal, old ones may be removed while we list it.
+ */
+static bool
+is_gone_by_right(const WalDirectory *dir, uint32_t timeline, uint64_t segno)
+{
+	WalLsn		limit;
+
+	if (!dir->limits.live)
+		return false;
+	return segno <= wal_host_removed() ||
+		!wal_live_limit(&dir->limits, timeline, &limit) ||
+		segno * dir->limits.segment_size >= limit;
+}
+
+bool
+wal_list_was_removed(const WalDirectory *dir, const WalName *name)
+{
+	uint64_t	segno = segno_of(dir, name);
+
+	return dir->limits.live && segno > dir->limits.removed &&
+		segno <= wal_host_removed();
+}
+
+/* ---- gaps ---- */
+
+/* The timeline whose file a missing segment should be. */
+static uint32_t
+timeline_at_end(const WalDirectory *dir, const WalPath *path, WalLsn wanted,
+				uint64_t segno)
+{
+	WalLsn		begin = segno * dir->limits.segment_size;
+	WalLsn		end = begin + dir->limits.segment_size;
+
+	if (end > wanted)
+		end = wanted;
+	if (end < begin + 1)
+		end = begin + 1;
+	return path->known ? wal_path_at(path, end - 1) : path->timeline;
+}
+
+static void
+add_missing(const Gap *gap, uint64_t segno, uint64_t end)
+{
+	for (int rows = 0; segno < end && rows < MISSING_ROWS_MAX; segno++, rows++)
+	{
+		WalName		name = wal_name_of(timeline_at_end(gap->dir, &gap->path,
+													   gap->wanted, segno),
+									   segno, gap->dir->limits.segment_size,
+									   WAL_KIND_MISSING);
+
+		wal_host_interrupts();
+		if (!gap->may_be_absent(gap->dir, gap->path.timeline, segno))
+			wal_names_add(gap->list, &name);
+	}
+}
+
+/* What is missing of one timeline's own segments. */
+static void
+add_missing_of(Gap *gap, uint32_t timeline, uint64_t segno, uint64_t end)
+{
+	WalPath		own = {timeline, false, 0, NULL};
+
+	gap->path = own;
+	add_missing(gap, segno, end);
+}
+
+/*
+ * What is missing between two neighbours of a list.  Where the later timeline
+ * descends from the other one, all of the path between them belongs there.  A
+ * timeline begins with a copy of the segment in which it left its parent, and
+ * the parent's own file says nothing of what follows in that segment.  lowest
+ * is the lowest segment number in the list: old segments are removed in numeric
+ * order, so nothing below it is missing.
+ */
+static void
+add_gap(Gap *gap, const WalName *a, const WalName *b, uint64_t lowest)
+{
+	WalPath		path = wal_timelines_path(&gap->dir->timelines, b->timeline);
+	uint64_t	next = segno_of(gap->dir, a) + 1;
+	uint64_t	before = segno_of(gap->dir, b);
+	bool		related = a->timeline == b->timeline;
+
+	for (int i = 0; !related && i < path.nancestors; i++)
+		if (path.ancestors[i].timeline == a->timeline)
+		{
+			for (; i < path.nancestors; i++)
+			{
+				const WalHistory *entry = &path.ancestors[i];
+				uint64_t	left = entry->end / gap->dir->limits.segment_size;
+
+				add_missing_of(gap, entry->timeline, next,
+							   left < before ? left : before);
+				next = left > lowest ? left : lowest;
+			}
+			related = true;
+		}
+	if (related)
+		add_missing_of(gap, b->timeline, next, before);
+}
+
+/* ---- by name ---- */
+
+/* The files within the bounds; *lowest is their lowest number. */
+static WalNames
+files_between(const WalDirectory *dir, const WalName *first,
+			  const WalName *last, uint64_t *lowest)
+{
+	WalNames	found = {0};
+
+	*lowest = UINT64_MAX;
+	for (size_t i = 0; i < dir->files.count; i++)
+	{
+		const WalName *name = &dir->files.names[i];
+		uint64_t	segno = segno_of(dir, name);
+
+		if ((first != NULL && wal_name_compare(name, first) < 0) ||
+			(last != NULL && wal_name_compare(name, last) > 0))
+			continue;
+		wal_names_add(&found, name);
+		if (segno < *lowest)
+			*lowest = segno;
+	}
+	return found;
+}
+
+/* None of the segments within the bounds is there. */
+static void
+add_all_missing(Gap *gap, const WalName *first, const WalName *last)
+{
+	uint64_t	segno;
+	uint64_t	end;
+
+	if (first == NULL)
+		return;
+	segno = segno_of(gap->dir, first);
+	end = last != NULL && last->timeline == first->timeline ?
+		segno_of(gap->dir, last) + 1 : segno + 1;
+	add_missing_of(gap, first->timeline, segno, end);
+}
+
+void
+wal_list_names(const WalDirectory *dir, const WalName *first,
+			   const WalName *last, WalNames *list)
+{
+	Gap			named = {dir, list, {0}, WAL_LSN_MAX, is_after_end};
+	Gap			between = {dir, list, {0}, WAL_LSN_MAX, is_gone_by_right};
+	uint64_t	lowest;
+	WalNames	files = files_between(dir, first, last, &lowest);
+
+	/* bounds that were named are expected to be there */
+	memset(list, 0, sizeof(*list));
+	if (files.count == 0)
+	{
+		add_all_missing(&named, first, last);
+		return;
+	}
+	if (first != NULL && files.names[0].timeline == first->timeline)
+		add_missing_of(&named, first->timeline, segno_of(dir, first),
+					   segno_of(dir, &files.names[0]));
+	for (size_t i = 0; i < files.count; i++)
+	{
+		if (i > 0)
+			add_gap(&between, &files.names[i - 1], &files.names[i], lowest);
+		wal_names_add(list, &files.names[i]);
+	}
+	if (last != NULL && files.names[files.count - 1].timeline == last->timeline)
+		add_missing_of(&named, last->timeline,
+					   segno_of(dir, &files.names[files.count - 1]) + 1,
+					   segno_of(dir, last) + 1);
+	wal_host_free(files.names);
+}
+
+/* ---- by positions ---- */
+
+/* May the file of this timeline serve for segment segno of a path? */
+static bool
+path_has(const WalDirectory *dir, const WalPath *path, uint32_t timeline,
+		 uint64_t segno)
+{
+	uint64_t	begin = 0;
+
+	for (int i = 0; i < path->nancestors; i++)
+	{
+		uint64_t	end = path->ancestors[i].end / dir->limits.segment_size;
+
+		if (path->ancestors[i].timeline == timeline)
+			return segno >= begin && segno <= end;
+		begin = end;
+	}
+	return path->timeline == timeline && segno >= begin;
+}
+
+static int
+compare_segments(const void *a, const void *b)
+{
+	return wal_name_compare_segments(a, b);
+}
+
+/* The files of a path with numbers first..last, by number. */
+static WalNames
+files_of_path(const WalDirectory *dir, const WalPath *path, uint64_t first,
+			  uint64_t last)
+{
+	WalNames	found = {0};
+
+	for (size_t i = 0; i < dir->files.count; i++)
+	{
+		const WalName *name = &dir->files.names[i];
+		uint64_t	segno = segno_of(dir, name);
+
+		if (segno >= first && segno <= last &&
+			path_has(dir, path, name->timeline, segno))
+			wal_names_add(&found, name);
+	}
+	if (found.count > 1)
+		qsort(found.names, found.count, sizeof(WalName), compare_segments);
+	return found;
+}
+
+static uint32_t
+newest_timeline(const WalDirectory *dir)
+{
+	const WalLimits *limits = &dir->limits;
+
+	if (limits->nlimits > 0)
+		return limits->limits[limits->nlimits - 1].timeline;
+	return dir->files.count > 0 ?
+		dir->files.names[dir->files.count - 1].timeline : 1;
+}
+
+/* Up to where segments are expected; WAL_LSN_MAX: as far as there are. */
+static WalLsn
+expected_end(const WalDirectory *dir, WalRange range, uint32_t timeline)
+{
+	WalLsn		limit;
+
+	if (range.end != WAL_LSN_MAX ||
+		!wal_live_limit(&dir->limits, timeline, &limit))
+		return range.end;
+	return limit > range.begin ? limit : range.begin;
+}
+
+/* Puts a path's files in order, each number once, with what is missing. */
+static uint64_t
+add_path(const Gap *gap, const WalNames *files, uint64_t next)
+{
+	for (size_t i = 0; i < files->count; i++)
+	{
+		const WalName *name = &files->names[i];
+		uint64_t	segno = segno_of(gap->dir, name);
+
+		if (segno < next)
+			continue;			/* an older timeline's, or the partial one */
+		add_missing(gap, next, segno);
+		wal_names_add(gap->list, name);
+		if (name->timeline < timeline_at_end(gap->dir, &gap->path,
+											 gap->wanted, segno))
+			add_missing(gap, segno, segno + 1);
+		next = segno + 1;
+	}
+	return next;
+}
+
+void
+wal_list_range(const WalDirectory *dir, WalRange range, uint32_t timeline,
+			   WalNames *list)
+{
+	Gap			gap = {dir, list, {0}, range.end, is_after_end};
+	uint64_t	first = range.begin / dir->limits.segment_size;
+	uint64_t	last;
+	uint64_t	next;
+	WalLsn		end;
+	WalNames	files;
+
+	if (timeline == 0)
+		timeline = newest_timeline(dir);
+	end = expected_end(dir, range, timeline);
+	last = end > range.begin ? (end - 1) / dir->limits.segment_size : first;
+	gap.path = wal_timelines_path(&dir->timelines, timeline);
+	files = files_of_path(dir, &gap.path, first, last);
+	memset(list, 0, sizeof(*list));
+	next = add_path(&gap, &files, first);
+	if (end != WAL_LSN_MAX)
+		add_missing(&gap, next, last + 1);
+	else if (list->count == 0)
+		add_missing(&gap, first, first + 1);
+	wal_host_free(files.names);
+}

@@ -1,0 +1,40 @@
+/*
+ * wal_list.h
+ *	  Which segments of a directory to judge, gaps included.
+ */
+#ifndef WAL_LIST_H
+#define WAL_LIST_H
+
+#include "scan/wal_directory.h"
+
+#pragma GCC visibility push(hidden)
+
+/* What counts of the WAL: positions from begin up to end. */
+typedef struct WalRange
+{
+	WalLsn		begin;
+	WalLsn		end;			/* WAL_LSN_MAX: as far as there is any */
+} WalRange;
+
+#define WAL_RANGE_ALL	((WalRange) {0, WAL_LSN_MAX})
+
+/*
+ * The segments of a directory by number (timeline first), gaps as names of
+ * their own; within the names first..last (NULL: all), which are in order.
+ */
+extern void wal_list_names(const WalDirectory *dir, const WalName *first,
+						   const WalName *last, WalNames *list);
+
+/*
+ * The segments that hold the WAL of a timeline (0: the newest) in a range.
+ */
+extern void wal_list_range(const WalDirectory *dir, WalRange range,
+						   uint32_t timeline, WalNames *list);
+
+/* Has this server removed the segment since the scan began? */
+extern bool wal_list_was_removed(const WalDirectory *dir,
+								 const WalName *name);
+
+#pragma GCC visibility pop
+
+#endif							/* WAL_LIST_H */

@@ -1,0 +1,673 @@
+/*
+ * wal_segment.c
+ *	  Judges one WAL segment, of a directory or of memory.
+ *
+ * Where the WAL may end.  In this server's own pg_wal it was complete up to the
+ * flush position (on a standby: what was received or replayed) when the scan
+ * began; that position is taken before anything is read.  Everything before it
+ * must be whole, and nothing after it matters.  The WAL of an older timeline
+ * ends where a history file says that a newer one left it.  In another server's
+ * pg_wal, known by its archive_status folder, and in .partial files, the WAL
+ * ends where nothing with the right address follows.  Anywhere else, in an
+ * archive, segments are complete and an early stop is damage.
+ *
+ * A segment is judged together with the record that crosses its start and the
+ * one that crosses its end, if the neighbours are there.  So a damaged record
+ * on a border is reported for both: either file may be the bad one.  A
+ * neighbour that is there and of no use is named in the row.
+ *
+ * A file that is still being written (a .partial file, another server's pg_wal,
+ * a file that an archiver copies) can look damaged: we may read a block before
+ * it is written and a later block after.  Such damage moves on with the writer,
+ * so a finding counts only if two consecutive passes report it at the same LSN.
+ */
+#include <errno.h>
+
+#include "kernel/checksum.h"
+#include "scan/wal_segment.h"
+#include "scan/wal_source.h"
+
+/* over a segment whose findings are others each time */
+#define MAX_PASSES		100
+
+/* One segment at work. */
+typedef struct SegmentScan
+{
+	WalSession *session;
+	WalSource	source;
+	WalName		name;
+	uint64_t	segno;
+	WalIdentity id;
+	WalSegmentResult *result;
+	WalFindings *findings;
+	WalBorders	borders;
+	WalWalker	walker;
+	WalWalker	at_end;			/* as it was at the end of the segment */
+	bool		hands_over;
+	uint32_t	crc;			/* raw register */
+	uint32_t	digest;			/* of the findings' places */
+} SegmentScan;
+
+/* ---- sessions ---- */
+
+void
+wal_session_begin(WalSession *session, const WalDirectory *dir,
+				  WalRange range)
+{
+	session->dir = dir;
+	session->server = dir->limits.server;
+	session->range = range;
+	session->buffer = wal_host_alloc(WAL_PIECE_BYTES);
+	session->carry = wal_host_alloc(sizeof(WalCarry));
+	memset(session->carry, 0, sizeof(WalCarry));
+}
+
+void
+wal_session_begin_alone(WalSession *session)
+{
+	memset(session, 0, sizeof(*session));
+	session->server = wal_host_server();
+	session->range = WAL_RANGE_ALL;
+}
+
+void
+wal_session_end(WalSession *session)
+{
+	wal_host_free(session->buffer);
+	wal_host_free(session->carry);
+}
+
+/* ---- findings ---- */
+
+static void
+keep_finding(WalFindings *findings, const WalFinding *finding)
+{
+	if (findings->count == findings->max)
+		return;
+	if (findings->count == findings->room)
+	{
+		findings->room = findings->room == 0 ? 16 : findings->room * 2;
+		findings->items = wal_host_grow(findings->items,
+										findings->room * sizeof(WalFinding));
+	}
+	findings->items[findings->count++] = *finding;
+}
+
+static void
+put_finding(void *arg, const WalFinding *finding)
+{
+	SegmentScan *seg = arg;
+
+	seg->digest = checksum_crc32c(seg->digest, (const uint8_t *) &finding->lsn,
+								  sizeof(finding->lsn));
+	if (seg->findings != NULL)
+		keep_finding(seg->findings, finding);
+}
+
+static WalVerdict
+verdict_of(WalReason reason, uint64_t value, uint64_t expected,
+		   uint64_t more)
+{
+	WalVerdict	verdict = {reason, 0, value, expected, more};
+
+	return verdict;
+}
+
+/* A finding of the file as a whole. */
+static void
+finding_of_file(SegmentScan *seg, WalStatus status, uint64_t offset,
+				const WalVerdict *verdict)
+{
+	WalCounts  *counts = &seg->result->counts;
+	WalFinding	finding;
+
+	finding.lsn = seg->result->start_lsn + offset;
+	finding.file_offset = offset;
+	finding.status = status;
+	finding.verdict = *verdict;
+	finding.verdict.at = finding.lsn;
+	if (counts->errors++ == 0)
+	{
+		counts->first_error = finding.lsn;
+		counts->first_verdict = finding.verdict;
+	}
+	put_finding(seg, &finding);
+}
+
+/* A verdict on the whole file, in the place of all findings so far. */
+static void
+verdict_of_file(SegmentScan *seg, WalStatus status,
+				const WalVerdict *verdict)
+{
+	seg->result->status = status;
+	seg->result->message = *verdict;
+	seg->result->counts.errors = 0;
+	if (seg->findings != NULL)
+		seg->findings->count = 0;
+	if (status != WAL_RECYCLED && status != WAL_UNUSED)
+		finding_of_file(seg, status, 0, verdict);
+}
+
+/* ---- where the WAL may end ---- */
+
+/* The end of an older timeline, or of a pg_wal that is not ours. */
+static WalLsn
+earliest_end(SegmentScan *seg, WalLsn start)
+{
+	const WalDirectory *dir = seg->session->dir;
+	WalLsn		left = wal_timelines_left(&dir->timelines, seg->name.timeline);
+	WalLsn		end = WAL_LSN_MAX;
+
+	if (left < start + seg->id.segment_size &&
+		(left >= start || dir->limits.pg_wal))
+		end = left;
+	else if (dir->limits.pg_wal && left == WAL_LSN_MAX)
+		end = 0;
+	return end != WAL_LSN_MAX && wal_borders_next_is_written(&seg->borders) ?
+		WAL_LSN_MAX : end;
+}
+
+static void
+set_limits(SegmentScan *seg, WalWalkOptions *options)
+{
+	const WalDirectory *dir = seg->session->dir;
+	const WalRange *range = &seg->session->range;
+	bool		partial = seg->name.kind == WAL_KIND_PARTIAL;
+	WalLsn		limit;
+
+	options->limit = WAL_LSN_MAX;
+	options->earliest_end = partial ? 0 : WAL_LSN_MAX;
+	if (dir == NULL || partial)
+		return;
+	options->from = range->begin;
+	options->limit = range->end;
+	if (!wal_live_limit(&dir->limits, seg->name.timeline, &limit))
+	{
+		options->earliest_end = earliest_end(seg, options->segment_start);
+		return;
+	}
+	options->limit_exact = limit <= range->end;
+	if (limit < options->limit)
+		options->limit = limit;
+}
+
+/* May the whole segment be something that is no WAL? */
+static bool
+may_be_empty(const WalWalkOptions *options)
+{
+	return options->limit <= options->segment_start ||
+		options->earliest_end <= options->segment_start;
+}
+
+/* ---- verdicts that the first pages allow ---- */
+
+/*
+ * The first page is of a timeline that never wrote at its place: recycled by
+ * a server that left that timeline.
+ */
+static bool
+is_from_abandoned_timeline(const SegmentScan *seg,
+						   const WalWalkOptions *options)
+{
+	return seg->id.timeline != 0 &&
+		seg->id.timeline < wal_path_at(&options->path,
+									   options->segment_start);
+}
+
+/*
+ * The file holds another segment than its name says.  A server recycles older
+ * segments; one that leaves a timeline, those after that point too.
+ */
+static void
+judge_misplaced(SegmentScan *seg, const WalWalkOptions *options)
+{
+	bool		recycled = seg->id.address < options->segment_start ||
+		options->limit <= options->segment_start ||
+		is_from_abandoned_timeline(seg, options);
+	WalVerdict	why = verdict_of(WAL_REASON_FILE_MISPLACED, seg->id.address,
+								 options->segment_start, seg->id.segment_size);
+
+	if (recycled && may_be_empty(options))
+		verdict_of_file(seg, WAL_RECYCLED, &why);
+	else
+	{
+		seg->result->counts.skipped_bytes = seg->source.size;
+		verdict_of_file(seg, WAL_CORRUPT, &why);
+	}
+}
+
+static bool
+is_misplaced(const SegmentScan *seg, const WalWalkOptions *options)
+{
+	return seg->id.magic != 0 &&
+		seg->id.address != options->segment_start &&
+		seg->id.second_address != options->segment_start &&
+		seg->id.address % seg->id.segment_size == 0;
+}
+
+/* True: no walk is needed. */
+static bool
+judge_identity(SegmentScan *seg, const WalWalkOptions *options)
+{
+	WalVerdict	none = {WAL_REASON_NONE};
+	bool		empty = may_be_empty(options);
+
+	/* pg_receivewal creates an empty file first */
+	if (seg->source.size == 0 && seg->name.kind != WAL_KIND_PARTIAL)
+		return false;
+	if (seg->id.unsupported.reason != WAL_REASON_NONE)
+		verdict_of_file(seg, WAL_UNSUPPORTED_VERSION, &seg->id.unsupported);
+	else if ((seg->id.zero || seg->source.size == 0) && empty)
+		verdict_of_file(seg, WAL_UNUSED, &none);
+	else if (empty && is_from_abandoned_timeline(seg, options) &&
+			 seg->id.address == options->segment_start)
+	{
+		WalVerdict	why = verdict_of(WAL_REASON_FILE_OLD_TIMELINE,
+									 seg->id.timeline,
+									 wal_path_at(&options->path, options->segment_start), 0);
+
+		verdict_of_file(seg, WAL_RECYCLED, &why);
+	}
+	else if (is_misplaced(seg, options))
+		judge_misplaced(seg, options);
+	else
+		return false;
+	return true;
+}
+
+/* ---- verdicts of the file, after the walk ---- */
+
+static void
+judge_size(SegmentScan *seg)
+{
+	uint64_t	size = seg->source.size;
+	uint64_t	expected = seg->id.segment_size;
+	WalVerdict	why = verdict_of(WAL_REASON_FILE_SIZE, size, expected, 0);
+
+	if (size == expected)
+		return;
+	finding_of_file(seg, WAL_SIZE_MISMATCH, size < expected ? size : expected,
+					&why);
+	seg->result->status = WAL_SIZE_MISMATCH;
+}
+
+static void
+judge_system(SegmentScan *seg)
+{
+	uint64_t	own = seg->session->server.system;
+	WalVerdict	why = verdict_of(WAL_REASON_FILE_SYSTEM, seg->id.system, own, 0);
+
+	if (!seg->id.has_system || seg->id.system == own)
+		return;
+	finding_of_file(seg, WAL_FOREIGN_SYSTEM, WAL_PAGE_SYSTEM, &why);
+	if (seg->result->status == WAL_OK)
+		seg->result->status = WAL_FOREIGN_SYSTEM;
+}
+
+/*
+ * A system identifier belongs to one version: pg_upgrade gives a cluster a new
+ * one.  So WAL of this very system has the magic number of this server.
+ */
+static void
+judge_version(SegmentScan *seg)
+{
+	const WalServer *server = &seg->session->server;
+	WalVerdict	why = verdict_of(WAL_REASON_FILE_VERSION, seg->id.magic,
+								 server->magic, seg->id.system);
+
+	if (!seg->id.has_system || seg->id.system != server->system ||
+		seg->id.magic == 0 || seg->id.magic == server->magic)
+		return;
+	finding_of_file(seg, WAL_CORRUPT, WAL_PAGE_MAGIC, &why);
+	seg->result->status = WAL_CORRUPT;
+}
+
+/* No page of the file is WAL: one verdict, whatever it is. */
+static bool
+judge_unreadable(SegmentScan *seg)
+{
+	WalVerdict	why = {WAL_REASON_FILE_UNREADABLE};
+
+	if (seg->walker.counts.pages > 0 || seg->id.magic != 0 || seg->id.zero ||
+		seg->source.size < seg->id.page_size)
+		return false;
+	verdict_of_file(seg, WAL_NOT_VERIFIABLE, &why);
+	return true;
+}
+
+/* The status of a segment that was walked, worst first. */
+static void
+judge_walk(SegmentScan *seg)
+{
+	static const WalStatus statuses[] = {
+		[WAL_OUTCOME_FULL] = WAL_OK,
+		[WAL_OUTCOME_ENDED] = WAL_OK_END_OF_WAL,
+		[WAL_OUTCOME_SWITCHED] = WAL_OK_SWITCHED,
+	};
+	WalSegmentResult *result = seg->result;
+	const WalWalker *walker = &seg->walker;
+
+	result->counts = walker->counts;
+	result->end_lsn = walker->end;
+	result->magic = walker->version != NULL ? walker->version->magic : 0;
+	result->has_counts = true;
+	result->counts.skipped_bytes += seg->source.size % seg->id.page_size;
+	if (judge_unreadable(seg))
+		return;
+	result->status = WAL_OK;
+	judge_size(seg);
+	judge_system(seg);
+	judge_version(seg);
+	if (walker->counts.errors > 0)
+		result->status = WAL_CORRUPT;
+	else if (result->status == WAL_OK)
+		result->status = seg->name.kind == WAL_KIND_PARTIAL ? WAL_PARTIAL :
+			statuses[walker->outcome];
+}
+
+/* What a reader of the row should know. */
+static void
+explain(SegmentScan *seg)
+{
+	WalSegmentResult *result = seg->result;
+	const WalCounts *counts = &result->counts;
+	WalNeighbour before = seg->borders.before;
+	WalNeighbour after = seg->borders.after;
+	bool		tail = counts->tail_bytes > 0 && result->status == WAL_OK;
+
+	/* there, and the record could not be found in it */
+	if (before == WAL_NEIGHBOUR_OK)
+		before = WAL_NEIGHBOUR_DAMAGED;
+	if (after == WAL_NEIGHBOUR_OK)
+		after = WAL_NEIGHBOUR_DAMAGED;
+	if (result->message.reason != WAL_REASON_NONE)
+		return;
+	if (counts->errors > 0)
+		result->message = counts->first_verdict;
+	else if (counts->head_bytes > 0 && counts->tail_bytes > 0)
+		result->message = verdict_of(WAL_REASON_BORDERS_OPEN, before, after, 0);
+	else if (counts->head_bytes > 0)
+		result->message = verdict_of(WAL_REASON_START_OPEN, before, after, 0);
+	else if (tail)
+		result->message = verdict_of(WAL_REASON_END_OPEN, before, after, 0);
+	else if (counts->aborted > 0)
+		result->message = verdict_of(WAL_REASON_ABORTED_CONTRECORD,
+									 counts->aborted, 0, 0);
+	else if (counts->recycled_bytes > 0)
+		result->message = verdict_of(WAL_REASON_RECYCLED_TAIL, 0, 0, 0);
+}
+
+/* ---- one pass ---- */
+
+/* Walks the whole pages of the source, up to a segment's size. */
+static void
+walk_source(SegmentScan *seg)
+{
+	uint32_t	page_size = seg->id.page_size;
+	uint64_t	end = seg->source.size < seg->id.segment_size ?
+		seg->source.size : seg->id.segment_size;
+	uint64_t	offset = 0;
+
+	while (offset < end)
+	{
+		size_t		len;
+		const uint8_t *piece = wal_source_piece(&seg->source, offset,
+												end - offset, &len);
+		size_t		pages = len - len % page_size;
+
+		seg->crc = checksum_crc32c(seg->crc, piece, len);
+		for (size_t at = 0; at < pages; at += page_size)
+			wal_walk_page(&seg->walker, piece + at);
+		offset += len;
+		if (len < WAL_PIECE_BYTES)
+			break;
+	}
+}
+
+/* What the file is, from its first pages. */
+static void
+identify(SegmentScan *seg)
+{
+	const WalSession *session = seg->session;
+	size_t		len;
+	const uint8_t *data = wal_source_piece(&seg->source, 0, WAL_PIECE_BYTES,
+										   &len);
+
+	wal_identify(&seg->id, data, len, seg->source.size,
+				 session->server.page_size,
+				 session->dir != NULL ? session->dir->limits.segment_size :
+				 session->server.segment_size);
+	seg->result->magic = seg->id.magic;
+	seg->segno = wal_name_segno(&seg->name, seg->id.segment_size);
+	seg->borders.dir = session->dir;
+	seg->borders.id = &seg->id;
+	seg->borders.timeline = seg->name.timeline;
+	seg->borders.segno = seg->segno;
+	seg->borders.buffer = session->buffer;
+	seg->borders.carry = session->carry;
+}
+
+static void
+set_options(SegmentScan *seg, WalWalkOptions *options)
+{
+	WalPath		alone = {seg->name.timeline, false, 0, NULL};
+
+	memset(options, 0, sizeof(*options));
+	options->path = seg->session->dir == NULL ? alone :
+		wal_timelines_path(&seg->session->dir->timelines, seg->name.timeline);
+	options->segment_size = seg->id.segment_size;
+	options->segment_start = seg->segno * seg->id.segment_size;
+	options->page_size = seg->id.page_size;
+	options->magic = seg->id.magic;
+	options->finding = put_finding;
+	options->arg = seg;
+	set_limits(seg, options);
+}
+
+/* Walks the segment; false: it cannot be read. */
+static bool
+walk(SegmentScan *seg, const WalWalkOptions *options)
+{
+	wal_borders_enter(&seg->borders, &seg->walker, options);
+	seg->crc = CHECKSUM_CRC_INIT;
+	walk_source(seg);
+	if (seg->source.failed.reason != WAL_REASON_NONE)
+	{
+		verdict_of_file(seg, WAL_NOT_VERIFIABLE, &seg->source.failed);
+		return false;
+	}
+	if (seg->source.size >= seg->id.segment_size)
+	{
+		seg->hands_over = seg->name.kind == WAL_KIND_SEGMENT &&
+			wal_walk_hands_over(&seg->walker);
+		if (seg->hands_over)
+			seg->at_end = seg->walker;
+		wal_borders_leave(&seg->borders, &seg->walker);
+	}
+	wal_walk_finish(&seg->walker);
+	return true;
+}
+
+static void
+judge_pass(SegmentScan *seg)
+{
+	WalSegmentResult *result = seg->result;
+	WalWalkOptions options;
+
+	memset(result, 0, sizeof(*result));
+	result->name = seg->name;
+	seg->digest = CHECKSUM_CRC_INIT;
+	seg->hands_over = false;
+	seg->source.failed.reason = WAL_REASON_NONE;
+	if (seg->findings != NULL)
+		seg->findings->count = 0;
+	identify(seg);
+	if (!wal_name_possible(&seg->name, seg->id.segment_size))
+	{
+		WalVerdict	why = verdict_of(WAL_REASON_FILE_NAME, 0,
+									 seg->id.segment_size, 0);
+
+		verdict_of_file(seg, WAL_CORRUPT, &why);
+		return;
+	}
+	result->has_position = true;
+	result->start_lsn = seg->segno * seg->id.segment_size;
+	set_options(seg, &options);
+	if (judge_identity(seg, &options) || !walk(seg, &options))
+		return;
+	judge_walk(seg);
+	if (seg->source.size == seg->id.segment_size)
+	{
+		result->has_crc = true;
+		result->crc = seg->crc ^ CHECKSUM_CRC_INIT;
+	}
+}
+
+/* ---- one segment ---- */
+
+/* Passes over a file until two in succession find the same. */
+static void
+judge_file(SegmentScan *seg, FileScan *file)
+{
+	uint32_t	digest = 0;
+	uint32_t	errors = 0;
+
+	for (int pass = 0; pass < MAX_PASSES; pass++)
+	{
+		if (pass > 0)
+			file_scan_resize(file);
+		seg->source.size = (uint64_t) file->size;
+		judge_pass(seg);
+		if (seg->result->status != WAL_CORRUPT &&
+			seg->result->status != WAL_SIZE_MISMATCH)
+			break;
+		if (errors == seg->result->counts.errors && digest == seg->digest)
+			break;
+		errors = seg->result->counts.errors;
+		digest = seg->digest;
+	}
+}
+
+/* Hands what was found at the end over to the next segment. */
+static void
+hand_over(SegmentScan *seg)
+{
+	WalCarry   *carry = seg->session->carry;
+
+	carry->has_start = seg->hands_over && seg->id.has_system;
+	if (!carry->has_start)
+		return;
+	carry->magic = seg->id.magic;
+	carry->system = seg->id.system;
+	carry->walker = seg->at_end;
+}
+
+static SegmentScan *
+segment_begin(WalSession *session, const WalName *name,
+			  WalSegmentResult *result, WalFindings *findings)
+{
+	SegmentScan *seg = wal_host_alloc(sizeof(SegmentScan));
+
+	memset(seg, 0, sizeof(*seg));
+	seg->session = session;
+	seg->name = *name;
+	seg->result = result;
+	seg->findings = findings;
+	return seg;
+}
+
+FileScanResult
+wal_segment_judge(WalSession *session, const WalName *name,
+				  WalSegmentResult *result, WalFindings *findings)
+{
+	char	   *path = wal_directory_file(session->dir, name);
+	FileScan	file;
+	FileScanResult opened = file_scan_open(&file, path);
+	SegmentScan *seg;
+
+	if (opened != FILE_SCAN_OK)
+		return opened;
+	seg = segment_begin(session, name, result, findings);
+	seg->source = wal_source_file(&file, session->buffer);
+	judge_file(seg, &file);
+	hand_over(seg);
+	if (!file_scan_still_there(&file))
+	{
+		/* of bytes that may be new ones */
+		result->counts.errors = 0;
+		if (findings != NULL)
+			findings->count = 0;
+		result->status = WAL_REMOVED_DURING_SCAN;
+		result->message = verdict_of(WAL_REASON_FILE_REPLACED, 0, 0, 0);
+		session->carry->has_start = session->carry->has_end = false;
+	}
+	explain(seg);
+	file_scan_close(&file);
+	wal_host_free(path);
+	wal_host_free(seg);
+	return FILE_SCAN_OK;
+}
+
+void
+wal_segment_judge_bytes(WalSession *session, const uint8_t *data,
+						uint64_t size, const WalName *name,
+						WalSegmentResult *result)
+{
+	SegmentScan *seg = segment_begin(session, name, result, NULL);
+
+	seg->source = wal_source_bytes(data, size);
+	judge_pass(seg);
+	explain(seg);
+	wal_host_free(seg);
+}
+
+/* ---- names of a list ---- */
+
+/* A row for a name that is not judged. */
+static void
+row_of_name(const WalSession *session, const WalName *name,
+			WalSegmentResult *result, WalStatus status, WalReason reason,
+			int error)
+{
+	uint32_t	size = session->dir->limits.segment_size;
+
+	memset(result, 0, sizeof(*result));
+	result->name = *name;
+	result->has_position = true;
+	result->start_lsn = wal_name_segno(name, size) * size;
+	result->status = status;
+	result->message = verdict_of(reason, (uint64_t) error, 0, 0);
+}
+
+void
+wal_segment_judge_entry(WalSession *session, const WalName *name,
+						WalSegmentResult *result)
+{
+	FileScanResult opened;
+
+	if (name->kind == WAL_KIND_MISSING)
+	{
+		bool		removed = wal_list_was_removed(session->dir, name);
+
+		row_of_name(session, name, result,
+					removed ? WAL_REMOVED_DURING_SCAN : WAL_MISSING,
+					removed ? WAL_REASON_FILE_REMOVED : WAL_REASON_FILE_MISSING, 0);
+		return;
+	}
+	if (name->kind > WAL_KIND_PARTIAL)
+	{
+		row_of_name(session, name, result, WAL_NOT_VERIFIABLE,
+					WAL_REASON_FILE_COMPRESSED, 0);
+		return;
+	}
+	opened = wal_segment_judge(session, name, result, NULL);
+	if (opened == FILE_SCAN_MISSING)
+		row_of_name(session, name, result, WAL_REMOVED_DURING_SCAN,
+					WAL_REASON_FILE_GONE, 0);
+	else if (opened == FILE_SCAN_IRREGULAR)
+		row_of_name(session, name, result, WAL_NOT_VERIFIABLE,
+					WAL_REASON_FILE_IRREGULAR, 0);
+	else if (opened != FILE_SCAN_OK)
+		row_of_name(session, name, result, WAL_NOT_VERIFIABLE,
+					WAL_REASON_FILE_OPEN, errno);
+}

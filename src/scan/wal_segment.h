@@ -1,0 +1,78 @@
+/*
+ * wal_segment.h
+ *	  Judges one WAL segment, of a directory or of memory.
+ *
+ * Where the WAL may end is decided here (wal_segment.c); what is right and
+ * wrong in it, in verify/.
+ */
+#ifndef WAL_SEGMENT_H
+#define WAL_SEGMENT_H
+
+#include "scan/wal_list.h"
+#include "scan/wal_neighbour.h"
+
+#pragma GCC visibility push(hidden)
+
+/* A row of SQL; flat, so that a worker may send it as bytes. */
+typedef struct WalSegmentResult
+{
+	WalName		name;
+	WalStatus	status;
+	bool		has_position;	/* start_lsn */
+	bool		has_counts;		/* it was walked: end_lsn, counts */
+	bool		has_crc;		/* of the whole file */
+	uint16_t	magic;			/* 0: unknown */
+	uint32_t	crc;
+	WalLsn		start_lsn;
+	WalLsn		end_lsn;
+	WalCounts	counts;
+	WalVerdict	message;		/* no reason: nothing to say */
+} WalSegmentResult;
+
+/* The findings of a segment, the first max of them as they come. */
+typedef struct WalFindings
+{
+	size_t		max;
+	size_t		count;
+	size_t		room;
+	WalFinding *items;
+} WalFindings;
+
+/* What judging several segments in succession shares. */
+typedef struct WalSession
+{
+	const WalDirectory *dir;	/* NULL: bytes in memory */
+	WalServer	server;
+	WalRange	range;
+	uint8_t    *buffer;			/* WAL_PIECE_BYTES; NULL: bytes in memory */
+	WalCarry   *carry;
+} WalSession;
+
+extern void wal_session_begin(WalSession *session, const WalDirectory *dir,
+							  WalRange range);
+
+/* The same without a directory: bytes stand alone. */
+extern void wal_session_begin_alone(WalSession *session);
+extern void wal_session_end(WalSession *session);
+
+/*
+ * Judges one segment.  A result other than FILE_SCAN_OK means that it could
+ * not be opened, and errno says why; *result is then not set.  findings may be
+ * NULL.
+ */
+extern FileScanResult wal_segment_judge(WalSession *session,
+										const WalName *name,
+										WalSegmentResult *result,
+										WalFindings *findings);
+
+extern void wal_segment_judge_bytes(WalSession *session, const uint8_t *data,
+									uint64_t size, const WalName *name,
+									WalSegmentResult *result);
+
+/* Judges a name of a list; what cannot be read is a row too. */
+extern void wal_segment_judge_entry(WalSession *session, const WalName *name,
+									WalSegmentResult *result);
+
+#pragma GCC visibility pop
+
+#endif							/* WAL_SEGMENT_H */

@@ -1,0 +1,298 @@
+/*
+ * wal_timelines.c
+ *	  The timelines of a directory, from its history files.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "scan/wal_host.h"
+#include "scan/wal_timelines.h"
+
+/* of all history files together; one of a thousand timelines has 40 kB */
+#define HISTORY_BYTES_MAX	(4 * 1024 * 1024)
+
+uint32_t
+wal_timelines_file(const char *name)
+{
+	unsigned	timeline;
+	char		suffix[16];
+
+	if (strlen(name) != 16 ||
+		sscanf(name, "%8X%15s", &timeline, suffix) != 2 ||
+		strcmp(suffix, ".history") != 0 || timeline < 2)
+		return 0;
+	return timeline;
+}
+
+/* ---- reading ---- */
+
+static void
+parse_history(WalLineage *lineage, char *contents)
+{
+	int			room = 0;
+	char	   *rest = NULL;
+
+	for (char *line = strtok_r(contents, "\n", &rest); line != NULL;
+		 line = strtok_r(NULL, "\n", &rest))
+	{
+		unsigned	timeline;
+		unsigned	high;
+		unsigned	low;
+
+		if (sscanf(line, "%u\t%X/%X", &timeline, &high, &low) != 3)
+			continue;			/* a comment, or empty */
+		if (lineage->nancestors == room)
+		{
+			room = room == 0 ? 8 : room * 2;
+			lineage->ancestors = wal_host_grow(lineage->ancestors,
+											   (size_t) room * sizeof(WalHistory));
+		}
+		lineage->ancestors[lineage->nancestors].timeline = timeline;
+		lineage->ancestors[lineage->nancestors++].end = (WalLsn) high << 32 | low;
+	}
+}
+
+/* Reads a history file of at most budget bytes; returns its bytes, -1: none. */
+static int64_t
+read_history(WalLineage *lineage, const char *directory, uint32_t timeline,
+			 int64_t budget)
+{
+	size_t		room = strlen(directory) + 32;
+	char	   *path = wal_host_alloc(room);
+	FileScan	file;
+	char	   *contents;
+	int64_t		len;
+
+	memset(lineage, 0, sizeof(*lineage));
+	lineage->timeline = timeline;
+	snprintf(path, room, "%s/%08X.history", directory, timeline);
+	if (file_scan_open(&file, path) != FILE_SCAN_OK)
+	{
+		wal_host_free(path);
+		return -1;
+	}
+	len = file.size;
+	contents = len <= budget ? wal_host_alloc((size_t) len + 1) : NULL;
+	if (contents != NULL)
+		len = file_scan_read(&file, contents, (size_t) len, 0);
+	file_scan_close(&file);
+	wal_host_free(path);
+	if (contents == NULL || len < 0)
+		return -1;
+	contents[len] = '\0';
+	parse_history(lineage, contents);
+	wal_host_free(contents);
+	return len;
+}
+
+static bool
+lineage_tells_of(const WalLineage *lineage, uint32_t timeline)
+{
+	for (int i = 0; i < lineage->nancestors; i++)
+		if (lineage->ancestors[i].timeline == timeline)
+			return true;
+	return lineage->timeline == timeline;
+}
+
+static bool
+is_told_of(const WalTimelines *ctx, uint32_t timeline)
+{
+	for (int i = 0; i < ctx->nlineages; i++)
+		if (lineage_tells_of(&ctx->lineages[i], timeline))
+			return true;
+	return false;
+}
+
+/* ---- the index ---- */
+
+static int
+compare_newest_first(const void *a, const void *b)
+{
+	uint32_t	x = *(const uint32_t *) a;
+	uint32_t	y = *(const uint32_t *) b;
+
+	return (x < y) - (x > y);
+}
+
+/* By timeline; of one timeline, what the newest lineage tells first. */
+static int
+compare_timelines(const void *a, const void *b)
+{
+	const WalTimeline *x = a;
+	const WalTimeline *y = b;
+
+	if (x->timeline != y->timeline)
+		return x->timeline < y->timeline ? -1 : 1;
+	return (x->lineage > y->lineage) - (x->lineage < y->lineage);
+}
+
+static void
+add_timeline(WalTimelines *ctx, uint32_t timeline, int lineage,
+			 int nancestors, WalLsn left)
+{
+	WalTimeline *added = &ctx->timelines[ctx->ntimelines++];
+
+	added->timeline = timeline;
+	added->lineage = lineage;
+	added->nancestors = nancestors;
+	added->left = left;
+}
+
+/* One entry per timeline, with the first of its switch points. */
+static void
+merge_timelines(WalTimelines *ctx)
+{
+	size_t		n = 0;
+
+	qsort(ctx->timelines, ctx->ntimelines, sizeof(WalTimeline),
+		  compare_timelines);
+	for (size_t i = 1; i < ctx->ntimelines; i++)
+	{
+		WalTimeline *kept = &ctx->timelines[n];
+
+		if (ctx->timelines[i].timeline != kept->timeline)
+			ctx->timelines[++n] = ctx->timelines[i];
+		else if (ctx->timelines[i].left < kept->left)
+			kept->left = ctx->timelines[i].left;
+	}
+	ctx->ntimelines = n + 1;
+}
+
+static void
+index_timelines(WalTimelines *ctx)
+{
+	size_t		room = 1 + (size_t) ctx->nlineages;
+
+	for (int i = 0; i < ctx->nlineages; i++)
+		room += (size_t) ctx->lineages[i].nancestors;
+	ctx->timelines = wal_host_alloc(room * sizeof(WalTimeline));
+	/* the first one has no file: nothing was before it */
+	add_timeline(ctx, 1, -1, 0, WAL_LSN_MAX);
+	for (int i = 0; i < ctx->nlineages; i++)
+	{
+		const WalLineage *lineage = &ctx->lineages[i];
+
+		wal_host_interrupts();
+		for (int j = 0; j < lineage->nancestors; j++)
+			add_timeline(ctx, lineage->ancestors[j].timeline, i, j,
+						 lineage->ancestors[j].end);
+		add_timeline(ctx, lineage->timeline, i, lineage->nancestors,
+					 WAL_LSN_MAX);
+	}
+	merge_timelines(ctx);
+}
+
+void
+wal_timelines_read(WalTimelines *ctx, const char *directory,
+				   uint32_t *timelines, size_t ntimelines)
+{
+	int64_t		budget = HISTORY_BYTES_MAX;
+
+	memset(ctx, 0, sizeof(*ctx));
+	if (ntimelines > 0)
+	{
+		qsort(timelines, ntimelines, sizeof(uint32_t), compare_newest_first);
+		ctx->lineages = wal_host_alloc(ntimelines * sizeof(WalLineage));
+	}
+	for (size_t i = 0; i < ntimelines; i++)
+	{
+		int64_t		len;
+
+		wal_host_interrupts();
+		if (is_told_of(ctx, timelines[i]))
+			continue;
+		len = read_history(&ctx->lineages[ctx->nlineages], directory,
+						   timelines[i], budget);
+		if (len < 0)
+			continue;
+		budget -= len;
+		ctx->nlineages++;
+	}
+	index_timelines(ctx);
+}
+
+/* ---- questions ---- */
+
+static const WalTimeline *
+find_timeline(const WalTimelines *ctx, uint32_t timeline)
+{
+	size_t		low = 0;
+	size_t		high = ctx->ntimelines;
+
+	while (low < high)
+	{
+		size_t		middle = low + (high - low) / 2;
+
+		if (ctx->timelines[middle].timeline == timeline)
+			return &ctx->timelines[middle];
+		if (ctx->timelines[middle].timeline < timeline)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+static WalPath
+path_of(const WalTimelines *ctx, uint32_t timeline, int lineage,
+		int nancestors)
+{
+	WalPath		path;
+
+	path.timeline = timeline;
+	path.known = true;
+	path.nancestors = nancestors;
+	path.ancestors = lineage < 0 ? NULL : ctx->lineages[lineage].ancestors;
+	return path;
+}
+
+WalPath
+wal_timelines_path(const WalTimelines *ctx, uint32_t timeline)
+{
+	const WalTimeline *found = find_timeline(ctx, timeline);
+	WalPath		unknown = {timeline, false, 0, NULL};
+
+	return found == NULL ? unknown :
+		path_of(ctx, timeline, found->lineage, found->nancestors);
+}
+
+WalLsn
+wal_timelines_left(const WalTimelines *ctx, uint32_t timeline)
+{
+	const WalTimeline *found = find_timeline(ctx, timeline);
+
+	return found == NULL ? WAL_LSN_MAX : found->left;
+}
+
+/* The ancestors of a lineage and itself, by number. */
+static uint32_t
+lineage_timeline(const WalLineage *lineage, int i)
+{
+	return i < lineage->nancestors ? lineage->ancestors[i].timeline :
+		lineage->timeline;
+}
+
+bool
+wal_timelines_descendant(const WalTimelines *ctx, uint32_t timeline,
+						 WalLsn begin, WalLsn end, int n, WalPath *path)
+{
+	for (int i = ctx->nlineages - 1; i >= 0; i--)	/* the oldest first */
+	{
+		const WalLineage *lineage = &ctx->lineages[i];
+		bool		below = false;
+
+		for (int j = 1; j <= lineage->nancestors; j++)
+		{
+			const WalHistory *parent = &lineage->ancestors[j - 1];
+
+			below |= parent->timeline == timeline && parent->end >= begin;
+			if (!below || parent->end >= end)
+				continue;
+			if (n-- > 0)
+				continue;
+			*path = path_of(ctx, lineage_timeline(lineage, j), i, j);
+			return true;
+		}
+	}
+	return false;
+}

@@ -1,0 +1,69 @@
+/*
+ * wal_timelines.h
+ *	  The timelines of a directory, from its history files.
+ *
+ * A history file tells of all ancestors of its timeline, so that the files of
+ * those need not be read: the newest first, each only if no newer one tells of
+ * its timeline.  What is kept is bounded, whatever the files say.
+ */
+#ifndef WAL_TIMELINES_H
+#define WAL_TIMELINES_H
+
+#include "verify/wal_walk.h"
+
+#pragma GCC visibility push(hidden)
+
+/* A history file. */
+typedef struct WalLineage
+{
+	uint32_t	timeline;
+	int			nancestors;
+	WalHistory *ancestors;		/* oldest first */
+} WalLineage;
+
+/* What is known of a timeline. */
+typedef struct WalTimeline
+{
+	uint32_t	timeline;
+	int			lineage;		/* that tells of it; -1: timeline 1 */
+	int			nancestors;		/* the first ones of that lineage */
+	WalLsn		left;			/* the first timeline switch point;
+								 * WAL_LSN_MAX: no newer timeline is known */
+} WalTimeline;
+
+typedef struct WalTimelines
+{
+	int			nlineages;
+	WalLineage *lineages;		/* newest first */
+	size_t		ntimelines;
+	WalTimeline *timelines;		/* ascending */
+} WalTimelines;
+
+/* The timeline of a history file's name; 0: it is none. */
+extern uint32_t wal_timelines_file(const char *name);
+
+/*
+ * Reads the history files of these timelines, in any order; sorts them.  What
+ * cannot be read, or is too long, is as good as none.
+ */
+extern void wal_timelines_read(WalTimelines *ctx, const char *directory,
+							   uint32_t *timelines, size_t ntimelines);
+
+/* A timeline's path, with known false if there is no history of it. */
+extern WalPath wal_timelines_path(const WalTimelines *ctx, uint32_t timeline);
+
+/* Where a newer timeline left it first; WAL_LSN_MAX: nowhere. */
+extern WalLsn wal_timelines_left(const WalTimelines *ctx, uint32_t timeline);
+
+/*
+ * The path of the n-th (from 0) descendant of a timeline that may have a file
+ * with WAL between begin and end, the next segment of the timeline, where the
+ * timeline itself has none.  false: there are no more.
+ */
+extern bool wal_timelines_descendant(const WalTimelines *ctx,
+									 uint32_t timeline, WalLsn begin,
+									 WalLsn end, int n, WalPath *path);
+
+#pragma GCC visibility pop
+
+#endif							/* WAL_TIMELINES_H */

@@ -1,0 +1,80 @@
+/*
+ * wal_page.h
+ *	  WAL pages: versions, and whether a page header is what it must be.
+ *
+ * Pure: bytes and an expectation in, a verdict out.
+ */
+#ifndef WAL_PAGE_H
+#define WAL_PAGE_H
+
+#include "verify/wal_reason.h"
+
+#pragma GCC visibility push(hidden)
+
+/* What differs from version to version. */
+typedef struct WalVersion
+{
+	uint16_t	magic;
+	bool		supported;
+	uint16_t	overwrite_flag; /* XLP_FIRST_IS_OVERWRITE_CONTRECORD */
+	uint16_t	all_flags;		/* XLP_ALL_FLAGS */
+	uint8_t		last_rmgr;		/* of the server's own resource managers */
+	const char *name;			/* "15" */
+} WalVersion;
+
+/* NULL: not known */
+extern const WalVersion *wal_version(uint16_t magic);
+
+/* The same, NULL if this library cannot judge it. */
+extern const WalVersion *wal_version_supported(uint16_t magic);
+extern const char *wal_version_name(uint16_t magic);
+
+/* The n-th version, newest first; NULL: there are no more. */
+extern const WalVersion *wal_version_at(size_t n);
+
+/* What the header of a page must say. */
+typedef struct WalPageExpectation
+{
+	WalLsn		lsn;			/* of the page */
+	uint32_t	segment_size;
+	uint32_t	page_size;
+	const WalVersion *version;	/* NULL: any supported one */
+	uint32_t	timeline;		/* 0: unknown, but between these: */
+	uint32_t	timeline_least; /* that of the page before */
+	uint32_t	timeline_most;
+} WalPageExpectation;
+
+/* true: the header is valid; else *verdict is the reason why not. */
+extern bool wal_page_check(const WalPageExpectation *expect,
+						   const uint8_t *page, WalVerdict *verdict);
+
+/* Is this a page with this very address, of a version that is known? */
+extern bool wal_page_is_at(const uint8_t *page, WalLsn address);
+
+/*
+ * The same, and does a record start on it?  Given the pages of a record from
+ * the last one backwards, a walk can start at the first for which this holds.
+ */
+extern bool wal_page_starts_record(const uint8_t *page, uint32_t page_size,
+								   WalLsn address);
+
+/*
+ * Is this what a recycled file held here before, where the page at address
+ * should be?
+ */
+extern bool wal_page_is_recycled(const uint8_t *page, WalLsn address,
+								 uint32_t segment_size);
+
+/* Has the page flags of this version, or of any for NULL, and no others? */
+extern bool wal_page_flags_known(const uint8_t *page,
+								 const WalVersion *version);
+
+static inline uint32_t
+wal_page_header_size(WalLsn page, uint32_t segment_size)
+{
+	return page % segment_size == 0 ? WAL_PAGE_LONG : WAL_PAGE_SHORT;
+}
+
+#pragma GCC visibility pop
+
+#endif							/* WAL_PAGE_H */
