@@ -76,43 +76,44 @@ sub flip
 	return;
 }
 
-# name, what to do, status, where the first finding is (offset; undef: any)
+# name, what to do, status, where the first finding is (offset; undef: any), its
+# reason (none: several are right)
 my @catalogue = (
-	[ 'one bit in a record\'s header', sub { flip($file, $record + 4) }, 'corrupt', $record ],
-	[ 'one bit in a record\'s body', sub { flip($file, $record + 30) }, 'corrupt', $record ],
-	[ 'one bit in a record\'s CRC', sub { flip($file, $record + 20) }, 'corrupt', $record ],
-	[ 'one bit in a record\'s link', sub { flip($file, $record + 8, 3) }, 'corrupt', $record ],
+	[ 'one bit in a record\'s header', sub { flip($file, $record + 4) }, 'corrupt', $record, 'record_crc' ],
+	[ 'one bit in a record\'s body', sub { flip($file, $record + 30) }, 'corrupt', $record, 'record_crc' ],
+	[ 'one bit in a record\'s CRC', sub { flip($file, $record + 20) }, 'corrupt', $record, 'record_crc' ],
+	[ 'one bit in a record\'s link', sub { flip($file, $record + 8, 3) }, 'corrupt', $record, 'prev_link' ],
 	[ 'one bit in a record\'s length', sub { flip($file, $record, 1) }, 'corrupt', $record ],
-	[ 'a huge length', sub { AccelWal::poke($file, $record, pack('L', 0xFFFFFFF0)) }, 'corrupt', $record ],
-	[ 'no such resource manager', sub { AccelWal::poke($file, $record + 17, chr(100)) }, 'corrupt', $record ],
-	[ 'one bit in the padding', sub { flip($file, $record + $len) }, 'corrupt', $record + $len ],
-	[ 'wrong magic', sub { flip($file, $page) }, 'corrupt', $page ],
-	[ 'wrong magic on the first page', sub { flip($file, 0, 5) }, 'corrupt', 0 ],
-	[ 'wrong flags', sub { flip($file, $page + 2, 6) }, 'corrupt', $page ],
-	[ 'wrong timeline', sub { flip($file, $page + 4) }, 'corrupt', $page ],
-	[ 'wrong page address', sub { flip($file, $page + 13) }, 'corrupt', $page ],
-	[ 'wrong segment size', sub { flip($file, 34, 1) }, 'corrupt', 0 ],
-	[ 'wrong block size', sub { flip($file, 37) }, 'corrupt', 0 ],
-	[ 'wrong system', sub { flip($file, 25) }, 'foreign_system', 24 ],
-	[ 'system identifier of zero', sub { AccelWal::poke($file, 24, "\0" x 8) }, 'foreign_system', 24 ],
+	[ 'a huge length', sub { AccelWal::poke($file, $record, pack('L', 0xFFFFFFF0)) }, 'corrupt', $record, 'record_too_long' ],
+	[ 'no such resource manager', sub { AccelWal::poke($file, $record + 17, chr(100)) }, 'corrupt', $record, 'resource_manager' ],
+	[ 'one bit in the padding', sub { flip($file, $record + $len) }, 'corrupt', $record + $len, 'record_padding' ],
+	[ 'wrong magic', sub { flip($file, $page) }, 'corrupt', $page, 'page_magic' ],
+	[ 'wrong magic on the first page', sub { flip($file, 0, 5) }, 'corrupt', 0, 'page_magic' ],
+	[ 'wrong flags', sub { flip($file, $page + 2, 6) }, 'corrupt', $page, 'page_flags' ],
+	[ 'wrong timeline', sub { flip($file, $page + 4) }, 'corrupt', $page, 'page_timeline' ],
+	[ 'wrong page address', sub { flip($file, $page + 13) }, 'corrupt', $page, 'page_address' ],
+	[ 'wrong segment size', sub { flip($file, 34, 1) }, 'corrupt', 0, 'page_segment_size' ],
+	[ 'wrong block size', sub { flip($file, 37) }, 'corrupt', 0, 'page_block_size' ],
+	[ 'wrong system', sub { flip($file, 25) }, 'foreign_system', 24, 'file_system' ],
+	[ 'system identifier of zero', sub { AccelWal::poke($file, 24, "\0" x 8) }, 'foreign_system', 24, 'file_system' ],
 	[ 'a page of zeros', sub { AccelWal::poke($file, $page, "\0" x 8192) }, 'corrupt', undef ],
-	[ 'zero tail', sub { AccelWal::poke($file, $next, "\0" x ($MB - $next)) }, 'corrupt', $next ],
+	[ 'zero tail', sub { AccelWal::poke($file, $next, "\0" x ($MB - $next)) }, 'corrupt', $next, 'record_missing' ],
 	[ 'garbage', sub { AccelWal::poke($file, $page, join('', map { chr(rand 256) } 1 .. 8192)) }, 'corrupt', undef ],
 	[ 'recycled tail', sub { AccelWal::poke($file, $MB / 2, AccelWal::peek("$dir/$names[0]", $MB / 2, $MB / 2)) }, 'corrupt', undef ],
-	[ 'another segment', sub { copy("$dir/$names[2]", $file) }, 'corrupt', 0 ],
-	[ 'truncated within a page', sub { truncate($file, $MB / 2 + 100) }, 'size_mismatch', $MB / 2 + 100 ],
-	[ 'truncated', sub { truncate($file, 16384) }, 'size_mismatch', 16384 ],
-	[ 'empty', sub { truncate($file, 0) }, 'size_mismatch', 0 ],
-	[ 'too long', sub { AccelWal::poke($file, $MB, 'x') }, 'size_mismatch', $MB ],
-	[ 'encrypted', sub { AccelWal::poke($file, 0, join('', map { chr(rand 256) } 1 .. $MB)) }, 'not_verifiable', 0 ],
-	[ 'of PostgreSQL 14', sub { AccelWal::poke($file, $_ * 8192, pack('S', 0xD10D)) foreach 0 .. 127 }, 'unsupported_version', 0 ],
-	[ 'of the future', sub { AccelWal::poke($file, $_ * 8192, pack('S', 0xD1FF)) foreach 0 .. 127 }, 'unsupported_version', 0 ],
-	[ 'of the other byte order', sub { AccelWal::poke($file, $_ * 8192, scalar reverse(AccelWal::peek($file, $_ * 8192, 2))) foreach 0 .. 127 }, 'unsupported_version', 0 ],
+	[ 'another segment', sub { copy("$dir/$names[2]", $file) }, 'corrupt', 0, 'file_misplaced' ],
+	[ 'truncated within a page', sub { truncate($file, $MB / 2 + 100) }, 'size_mismatch', $MB / 2 + 100, 'file_size' ],
+	[ 'truncated', sub { truncate($file, 16384) }, 'size_mismatch', 16384, 'file_size' ],
+	[ 'empty', sub { truncate($file, 0) }, 'size_mismatch', 0, 'file_size' ],
+	[ 'too long', sub { AccelWal::poke($file, $MB, 'x') }, 'size_mismatch', $MB, 'file_size' ],
+	[ 'encrypted', sub { AccelWal::poke($file, 0, join('', map { chr(rand 256) } 1 .. $MB)) }, 'not_verifiable', 0, 'file_unreadable' ],
+	[ 'of PostgreSQL 14', sub { AccelWal::poke($file, $_ * 8192, pack('S', 0xD10D)) foreach 0 .. 127 }, 'unsupported_version', 0, 'file_version_old' ],
+	[ 'of the future', sub { AccelWal::poke($file, $_ * 8192, pack('S', 0xD1FF)) foreach 0 .. 127 }, 'unsupported_version', 0, 'file_version_unknown' ],
+	[ 'of the other byte order', sub { AccelWal::poke($file, $_ * 8192, scalar reverse(AccelWal::peek($file, $_ * 8192, 2))) foreach 0 .. 127 }, 'unsupported_version', 0, 'file_byte_order' ],
 );
 
 foreach my $row (@catalogue)
 {
-	my ($title, $mutilate, $status, $offset) = @$row;
+	my ($title, $mutilate, $status, $offset, $reason) = @$row;
 	copy($file, "$dir/saved");
 	$mutilate->();
 	my $found = sql("SELECT status || ' ' || errors || ' ' || coalesce(first_error_lsn - '0/0', 0) - $base FROM verify_wal_segment('$name', '$dir')");
@@ -120,12 +121,53 @@ foreach my $row (@catalogue)
 	is($s, $status, "$title: $status");
 	is($at, $offset, "$title: at its place") if defined $offset;
 	is(sql("SELECT count(*) FROM wal_findings('$name', '$dir', 10000)"), $errors, "$title: $errors findings");
+	is(sql("SELECT reason FROM wal_findings('$name', '$dir', 10000) LIMIT 1"), $reason, "$title: $reason") if $reason;
 	is(sql("SELECT count(*) FROM verify_wal_directory('$dir') WHERE status NOT LIKE 'ok%' AND segment NOT IN ('$names[0]', '$name', '$names[2]')"),
 		0, "$title: nothing elsewhere");
 	copy("$dir/saved", $file);
 	unlink "$dir/saved";
 }
 is(sql("SELECT count(*) FROM verify_wal_directory('$dir') WHERE status LIKE 'ok%'"), scalar(@names), 'healed');
+
+# --- neighbours that are there and of no use --------------------------------------
+
+# Two segments that one record connects: what is said of the other one when one
+# of them is damaged, and what not.
+my ($left, $right) = split /\|/, sql("SELECT p, segment FROM (SELECT segment, lag(segment) OVER w p, lag(start_lsn) OVER w + $MB = start_lsn AS adjacent, status
+	FROM verify_wal_directory('$dir') WINDOW w AS (ORDER BY segment)) s WHERE adjacent AND status = 'ok'
+	AND (SELECT head_bytes BETWEEN 10 AND 20000 FROM verify_wal_segment(pg_read_binary_file('$dir/' || segment), segment))
+	AND (SELECT status = 'ok' FROM verify_wal_segment(p, '$dir')) LIMIT 1");
+my $over_start = 'the record over the start is not checked: the segment before';
+my $over_end = 'the record over the end is not checked: the segment after';
+foreach my $case (
+	[ 'first page zero', $right, $left, sub { AccelWal::poke($_[0], 0, "\0" x 8192) }, "$over_end is damaged" ],
+	[ 'all zero', $right, $left, sub { AccelWal::poke($_[0], 0, "\0" x $MB) }, "$over_end is damaged" ],
+	[ 'all zero', $left, $right, sub { AccelWal::poke($_[0], 0, "\0" x $MB) }, "$over_start is damaged" ],
+	[ 'last page zero', $left, $right, sub { AccelWal::poke($_[0], $MB - 8192, "\0" x 8192) }, "$over_start is damaged" ],
+	[ 'truncated', $left, $right, sub { truncate($_[0], $MB / 2) }, "$over_start is truncated" ],
+	[ 'truncated', $right, $left, sub { truncate($_[0], $MB / 2) }, "$over_end is truncated" ],
+	[ 'of another system', $left, $right, sub { flip($_[0], 25) }, "$over_start is of another system" ],
+	[ 'of another system', $right, $left, sub { flip($_[0], 25) }, "$over_end is of another system" ],
+	[ 'a folder', $left, $right, sub { unlink $_[0]; mkdir $_[0] }, "$over_start cannot be read" ],
+	[ 'gone', $right, $left, sub { unlink $_[0] }, "$over_end is not there" ],
+	[ 'gone', $left, $right, sub { unlink $_[0] }, "$over_start is not there" ],
+	[ 'too long', $right, $left, sub { AccelWal::poke($_[0], $MB, "\0" x 8192) }, '' ],
+	[ 'too long', $left, $right, sub { AccelWal::poke($_[0], $MB, "\0" x 8192) }, '' ])
+{
+	my ($title, $damaged, $healthy, $mutilate, $message) = @$case;
+	my $side = $damaged eq $left ? 'before' : 'after';
+	copy("$dir/$damaged", "$dir/saved");
+	$mutilate->("$dir/$damaged");
+	is(sql("SELECT status || ' ' || coalesce(message, '') FROM verify_wal_segment('$healthy', '$dir')"),
+		"ok $message", "the segment $side is $title: told of the other one");
+	rmdir "$dir/$damaged";
+	copy("$dir/saved", "$dir/$damaged");
+	unlink "$dir/saved";
+}
+flip("$dir/$right", 60);	# within the record
+is(sql("SELECT string_agg(status || ' ' || errors || ' ' || (SELECT reason FROM wal_findings(segment, '$dir')), ', ') FROM verify_wal_directory('$dir', '$left', '$right')"),
+	'corrupt 1 record_crc, corrupt 1 record_crc', 'a damaged record over a border: reported for both');
+flip("$dir/$right", 60);
 
 # one bit: exactly one finding, and the rest of the segment is verified
 flip($file, $record + 30);
