@@ -74,7 +74,26 @@ END $$;
 CALL digested_call();
 SELECT state, relations > 0 AS relations FROM checksum_runs ORDER BY run;
 
--- progress needs preloading
+-- what to verify: patterns, sizes, order; where to go on
+CALL verify_database_checksums(include => '{public.digested*}', exclude => '{*_gin,*_hash}');
+SELECT string_agg(relation_name, ' ' ORDER BY relation_name COLLATE "C") FROM checksum_relations
+WHERE run = (SELECT max(run) FROM checksum_runs) AND schema_name = 'public';
+CALL verify_database_checksums(include => '{digeste?}', max_size => 0);
+SELECT relations FROM checksum_runs ORDER BY run DESC LIMIT 1;
+CALL verify_database_checksums(include_catalogs => false, order_by => 'largest', min_size => 8193);
+SELECT bool_and(size >= next) AS in_order FROM (SELECT pg_relation_size(relid) AS size,
+	lead(pg_relation_size(relid)) OVER (ORDER BY verified_at) AS next
+	FROM checksum_relations WHERE run = (SELECT max(run) FROM checksum_runs) AND relation_name ~ '^digested') r;
+CALL verify_database_checksums(include_catalogs => false, order_by => 'stalest', exclude => '{dig*}');
+CALL verify_database_checksums(order_by => 'newest');
+CALL verify_database_checksums(start_at => 'here');
+CALL verify_database_checksums(start_at => '1/main/0', order_by => 'largest');
+CALL verify_database_checksums(max_duration => '-1 s');
+CALL verify_database_checksums(report_interval => '0');
+SELECT prune_checksum_history('1 day'), prune_checksum_history('-1 day') > 0 AS pruned;
+SELECT DISTINCT relation_name FROM checksum_relations WHERE relation_name IN ('digested', 'digested_gin') ORDER BY 1;
+
+-- progress: nothing is at work
 SELECT * FROM checksum_progress;
 
 \set VERBOSITY default

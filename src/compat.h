@@ -71,6 +71,39 @@
 								fork), size)
 #endif
 
+/* The path of the first file of a main fork, by its parts, as RELATION_PATH. */
+#if PG_VERSION_NUM >= 180000
+#define LOCATOR_PATH(locator, dst, size) \
+	strlcpy(dst, relpathperm(locator, MAIN_FORKNUM).str, size)
+#else
+#define LOCATOR_PATH(locator, dst, size) \
+	strlcpy(dst, relpathperm(locator, MAIN_FORKNUM), size)
+#endif
+
+/* 16 renamed the members of RelFileLocator, too. */
+#if PG_VERSION_NUM < 160000
+#define LOCATOR_TABLESPACE(locator)	((locator).spcNode)
+#define LOCATOR_NUMBER(locator)		((locator).relNode)
+#define RelationMapOidToFilenumber	RelationMapOidToFilenode
+#else
+#define LOCATOR_TABLESPACE(locator)	((locator).spcOid)
+#define LOCATOR_NUMBER(locator)		((locator).relNumber)
+#endif
+
+/* 16 tells numbers of backends from places in the array of their states. */
+#if PG_VERSION_NUM < 160000
+#define BACKEND_STATUS(index)	pgstat_fetch_stat_local_beentry((index) + 1)
+#else
+#define BACKEND_STATUS(index)	pgstat_get_local_beentry_by_index((index) + 1)
+#endif
+
+/* 17 bounds transactions, and ends the session with them. */
+#if PG_VERSION_NUM >= 170000
+#define DISABLE_TRANSACTION_TIMEOUT()	disable_timeout(TRANSACTION_TIMEOUT, false)
+#else
+#define DISABLE_TRANSACTION_TIMEOUT()	((void) 0)
+#endif
+
 /* 18 wants to be told, outside critical sections, before failures come. */
 #if PG_VERSION_NUM < 180000
 #define pgstat_prepare_report_checksum_failure(database) ((void) (database))

@@ -8,7 +8,6 @@
 
 #include "guc.h"
 #include "kernel/checksum.h"
-#include "scan/progress.h"
 #include "server/accelerate.h"
 
 PG_MODULE_MAGIC;
@@ -24,7 +23,6 @@ _PG_init(void)
 	log_failed_kernels();
 	accelerate_init(process_shared_preload_libraries_in_progress);
 	accel_define_gucs();
-	progress_request();
 }
 
 static void

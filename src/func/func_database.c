@@ -1,106 +1,58 @@
 /*
  * func_database.c
- *	  verify_database_checksums(): every relation of a database, one a
- *	  transaction.
+ *	  verify_database_checksums(): every relation of a database, one
+ *	  transaction per relation or part of a large one.
  *
  * The list of relations is made once; then each is locked (AccessShareLock),
- * scanned, recorded and committed.  Between two nothing is held; while one is
- * scanned no snapshot is, so vacuum may clean up behind us however long it
- * takes (parallel workers need one, for the relation at work only).  Findings
- * are kept aside during the scan and written after it, because writing needs a
- * snapshot and is forbidden beside parallel workers.
+ * scanned, recorded and committed.  Between two nothing is held.
  *
- * The tables are found in the procedure's own schema, and every name in our
- * statements is qualified, operators too: the caller's search_path decides
- * nothing.  The statements run with the caller's rights.
+ * Neither damage nor another user ends a run: what cannot be verified now is
+ * tried again at the end, and is a finding (not_verifiable) after that.  Only a
+ * cancel, a shutdown and the caller's time limit stop it, and a stopped run can
+ * be continued.
+ *
+ * The run's transactions are READ COMMITTED and, where that is possible,
+ * read-write, whatever the session's defaults are.
  */
 #include "compat.h"
 
-#include "access/relation.h"
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/pg_type.h"
-#include "commands/extension.h"
-#include "executor/spi.h"
-#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
-#include "pgstat.h"
-#include "storage/lmgr.h"
-#include "storage/lock.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/timeout.h"
 #include "utils/timestamp.h"
-#include "utils/tuplestore.h"
 
-#include "func/func.h"
-#include "scan/relation_scan.h"
-#include "scan/scan_run.h"
+#include "func/database_run.h"
 
-typedef struct DatabaseRun
-{
-	ScanSink	sink;			/* first */
-	ScanRun		scan;
-
-	/* what was asked for */
-	bool		include_catalogs;
-	bool		resume;
-	TimestampTz verified_since; /* if resume */
-	bool		verbose;
-	bool		report_failures;
-
-	/* the run */
-	MemoryContext context;
-	const char *schema;			/* quoted */
-	bool		recording;		/* not on a standby */
-	int64		number;			/* in checksum_runs */
-	int64		relations;
-	int64		blocks;
-	int64		bytes;
-	int64		findings;
-
-	/* the relation at work */
-	Oid			relid;
-	const char *name;			/* NULL: cannot be told */
-	bool		shared;
-	int64		relation_blocks;
-	int64		relation_bytes;
-	int64		relation_findings;
-	int			failures;		/* of checksums, confirmed */
-	Tuplestorestate *store;		/* findings, each a bytea; if recording */
-	TupleDesc	store_desc;
-} DatabaseRun;
+/* Relations after which the caches are emptied: the server never does. */
+#define CACHED_RELATIONS	500
 
 static void run_init(DatabaseRun *run, FunctionCallInfo fcinfo);
+static void init_sink(DatabaseRun *run);
+static void read_options(RunOptions *options, FunctionCallInfo fcinfo);
+static void check_options(DatabaseRun *run);
+static void begin_transaction(void);
 static void run_all(DatabaseRun *run);
-static void run_fail(DatabaseRun *run, MemoryContext context,
-					 MemoryContext caller);
+static void list_relations(DatabaseRun *run);
+static void verify_listed(DatabaseRun *run);
+static void verify_deferred(DatabaseRun *run);
+static void verify_one(DatabaseRun *run, RunRelation *relation, bool last_try);
+static void note_stop(DatabaseRun *run, const RunPosition *position);
+static void raise_findings(DatabaseRun *run);
+static void run_fail(DatabaseRun *run, MemoryContext context);
 static void finish_nested_spi(MemoryContext caller);
-static List *list_relations(DatabaseRun *run);
-static void verify_one(DatabaseRun *run, Oid relid);
-static void verify_open(DatabaseRun *run);
-static bool open_relation(DatabaseRun *run, Oid relid, ErrorData **error);
-static bool ends_run(int sqlerrcode);
-static void note_closed(DatabaseRun *run, const ErrorData *error);
+static void note_fork_begin(ScanSink *sink, const ForkSummary *summary);
 static void note_finding(ScanSink *sink, const PageFinding *finding);
-static void warn_finding(DatabaseRun *run, const PageFinding *finding);
+static void note_progress(ScanSink *sink, int64 blocks);
+static void note_fork_end(ScanSink *sink, const ForkSummary *summary);
 static void keep_finding(DatabaseRun *run, const PageFinding *finding);
-static void note_fork(ScanSink *sink, const ForkSummary *summary);
-static void note_checksums_off(DatabaseRun *run);
-static void report_failures(DatabaseRun *run);
-static void start_record(DatabaseRun *run);
-static void tidy_runs(DatabaseRun *run);
-static bool lock_run(int64 number, bool session);
-static void unlock_run(int64 number);
-static void record_relation(DatabaseRun *run, bool verified);
-static void record_findings(DatabaseRun *run);
-static void record_run(DatabaseRun *run, const char *state);
-static void commit(DatabaseRun *run);
-static void execute(DatabaseRun *run, int expected, const char *statement,
-					int nargs, Oid *types, Datum *values, const char *nulls);
 
 SQL_FUNCTION(accel_verify_database_checksums)
 {
@@ -118,21 +70,102 @@ SQL_FUNCTION(accel_verify_database_checksums)
 		elog(ERROR, "SPI_connect_ext failed");
 	context = CurrentMemoryContext; /* lives as long as the procedure */
 	run = palloc0(sizeof(DatabaseRun));
+	run->caller = caller;
 	run_init(run, fcinfo);
-	start_record(run);
-	commit(run);				/* the caller's snapshot goes too */
+	disable_timeout(STATEMENT_TIMEOUT, false);	/* see open_relation() */
+	run_commit(run);			/* the caller's snapshot goes */
 	PG_TRY();
 	{
+		record_start(run);
 		run_all(run);
 	}
 	PG_CATCH();
 	{
-		run_fail(run, context, caller);
+		run_fail(run, context);
 	}
 	PG_END_TRY();
 	scan_run_end(&run->scan);
+	if (run->insert_relation != NULL)
+		SPI_freeplan(run->insert_relation);
+	if (run->options.fail_on_findings)
+		raise_findings(run);
 	SPI_finish();
 	PG_RETURN_VOID();
+}
+
+/* ---------------------------------------------------------------- *
+ *		Arguments
+ * ---------------------------------------------------------------- */
+
+enum
+{
+	ARG_WORKERS,
+	ARG_MAX_RATE,
+	ARG_INCLUDE_CATALOGS,
+	ARG_SKIP_VERIFIED_SINCE,
+	ARG_VERBOSE,
+	ARG_REPORT_FAILURES,
+	ARG_FAIL_ON_FINDINGS,
+	ARG_MAX_DURATION,
+	ARG_REPORT_INTERVAL,
+	ARG_INCLUDE,
+	ARG_EXCLUDE,
+	ARG_ORDER_BY,
+	ARG_START_AT,
+	ARG_MIN_SIZE,
+	ARG_MAX_SIZE
+};
+
+static void
+run_init(DatabaseRun *run, FunctionCallInfo fcinfo)
+{
+	run->context = CurrentMemoryContext;
+	read_options(&run->options, fcinfo);
+	run->recording = !RecoveryInProgress();
+	check_options(run);
+	run->namespace = get_func_namespace(fcinfo->flinfo->fn_oid);
+	run->schema = quote_identifier(get_namespace_name(run->namespace));
+	run->started = GetCurrentTimestamp();
+	if (run->options.max_duration > 0)
+		run->deadline = run->started + run->options.max_duration;
+	if (run->options.report_interval > 0)
+		run->next_report = run->started + run->options.report_interval;
+	run->progress.started = run->started;
+	run->batch_context = AllocSetContextCreate(run->context, "findings",
+											   ALLOCSET_DEFAULT_SIZES);
+	run->row_context = AllocSetContextCreate(run->context, "finding",
+											 ALLOCSET_DEFAULT_SIZES);
+	init_sink(run);
+}
+
+/* The findings are kept in the columns of checksum_findings. */
+static void
+init_sink(DatabaseRun *run)
+{
+	static const struct
+	{
+		const char *name;
+		Oid			type;
+	}			columns[ACCEL_FINDING_COLUMNS] =
+	{
+		{"relation", OIDOID}, {"fork", TEXTOID}, {"blkno", INT8OID},
+		{"path", TEXTOID}, {"file_offset", INT8OID}, {"status", TEXTOID},
+		{"stored_checksum", INT4OID}, {"computed_checksum", INT4OID},
+		{"lsn", LSNOID}, {"retries", INT4OID}, {"buffer_state", TEXTOID},
+		{"message", TEXTOID}
+	};
+
+	run->sink.fork_begin = note_fork_begin;
+	run->sink.finding = note_finding;
+	run->sink.progress = note_progress;
+	run->sink.fork_end = note_fork_end;
+	scan_run_begin(&run->scan, &run->sink, run->options.workers,
+				   run->options.max_rate);
+	run->store_desc = CreateTemplateTupleDesc(lengthof(columns));
+	for (int i = 0; i < lengthof(columns); i++)
+		TupleDescInitEntry(run->store_desc, i + 1, columns[i].name,
+						   columns[i].type, -1, 0);
+	TupleDescFinalize(run->store_desc);
 }
 
 static bool
@@ -141,107 +174,172 @@ boolean_argument(FunctionCallInfo fcinfo, int argno)
 	return !PG_ARGISNULL(argno) && PG_GETARG_BOOL(argno);
 }
 
-static void
-run_init(DatabaseRun *run, FunctionCallInfo fcinfo)
+static int64
+integer_argument(FunctionCallInfo fcinfo, int argno, int64 otherwise)
 {
-	char	   *schema;
+	return PG_ARGISNULL(argno) ? otherwise : PG_GETARG_INT64(argno);
+}
 
-	run->context = CurrentMemoryContext;
-	run->include_catalogs = boolean_argument(fcinfo, 2);
-	run->resume = !PG_ARGISNULL(3);
-	if (run->resume)
-		run->verified_since = PG_GETARG_TIMESTAMPTZ(3);
-	run->verbose = boolean_argument(fcinfo, 4);
-	run->report_failures = boolean_argument(fcinfo, 5);
-	run->recording = !RecoveryInProgress();
-	if (run->resume && !run->recording)
+/* In microseconds; 0 for NULL. */
+static int64
+interval_argument(FunctionCallInfo fcinfo, int argno, const char *name)
+{
+	Interval   *interval;
+	int64		result;
+
+	if (PG_ARGISNULL(argno))
+		return 0;
+	interval = PG_GETARG_INTERVAL_P(argno);
+	result = interval->time +
+		((int64) interval->month * DAYS_PER_MONTH + interval->day) * USECS_PER_DAY;
+	if (result <= 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s must be greater than zero", name)));
+	return result;
+}
+
+static RunOrder
+order_argument(FunctionCallInfo fcinfo, int argno)
+{
+	static const char *const names[] = {
+		[RUN_ORDER_OID] = "oid",
+		[RUN_ORDER_LARGEST] = "largest",
+		[RUN_ORDER_STALEST] = "stalest"
+	};
+	char	   *name;
+
+	if (PG_ARGISNULL(argno))
+		return RUN_ORDER_OID;
+	name = text_to_cstring(PG_GETARG_TEXT_PP(argno));
+	for (int i = 0; i < lengthof(names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return i;
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("unrecognized order_by \"%s\"", name),
+			 errhint("Valid values are \"oid\", \"largest\" and \"stalest\".")));
+}
+
+/* As the closing line gives it: OID/fork/block */
+static RunPosition
+position_argument(FunctionCallInfo fcinfo, int argno)
+{
+	char	   *string = text_to_cstring(PG_GETARG_TEXT_PP(argno));
+	char		fork[16];
+	RunPosition position;
+	int			length = 0;
+
+	if (sscanf(string, "%u/%15[a-z]/%u%n", &position.relid, fork,
+			   &position.block, &length) != 3 || string[length] != '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid start_at \"%s\"", string),
+				 errdetail("Expected an OID, a fork and a block, as in \"16384/main/0\".")));
+	position.fork = forkname_to_number(fork);
+	return position;
+}
+
+static void
+read_options(RunOptions *options, FunctionCallInfo fcinfo)
+{
+	options->workers = PG_ARGISNULL(ARG_WORKERS) ? 0 : PG_GETARG_INT32(ARG_WORKERS);
+	options->max_rate = PG_ARGISNULL(ARG_MAX_RATE) ? 0 : PG_GETARG_INT32(ARG_MAX_RATE);
+	options->include_catalogs = boolean_argument(fcinfo, ARG_INCLUDE_CATALOGS);
+	options->resume = !PG_ARGISNULL(ARG_SKIP_VERIFIED_SINCE);
+	if (options->resume)
+		options->verified_since = PG_GETARG_TIMESTAMPTZ(ARG_SKIP_VERIFIED_SINCE);
+	options->verbose = boolean_argument(fcinfo, ARG_VERBOSE);
+	options->report_failures = boolean_argument(fcinfo, ARG_REPORT_FAILURES);
+	options->fail_on_findings = boolean_argument(fcinfo, ARG_FAIL_ON_FINDINGS);
+	options->max_duration = interval_argument(fcinfo, ARG_MAX_DURATION, "max_duration");
+	options->report_interval = interval_argument(fcinfo, ARG_REPORT_INTERVAL, "report_interval");
+	options->include = PG_ARGISNULL(ARG_INCLUDE) ? NULL : PG_GETARG_ARRAYTYPE_P_COPY(ARG_INCLUDE);
+	options->exclude = PG_ARGISNULL(ARG_EXCLUDE) ? NULL : PG_GETARG_ARRAYTYPE_P_COPY(ARG_EXCLUDE);
+	options->order = order_argument(fcinfo, ARG_ORDER_BY);
+	options->start = !PG_ARGISNULL(ARG_START_AT);
+	if (options->start)
+		options->start_at = position_argument(fcinfo, ARG_START_AT);
+	options->min_size = integer_argument(fcinfo, ARG_MIN_SIZE, 0);
+	options->max_size = integer_argument(fcinfo, ARG_MAX_SIZE, PG_INT64_MAX);
+}
+
+static void
+check_options(DatabaseRun *run)
+{
+	if (run->options.resume && !run->recording)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("skip_verified_since cannot be used during recovery"),
-				 errdetail("What the tables record was verified on the primary.")));
-	schema = get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid));
-	run->schema = quote_identifier(schema);
-	run->sink.finding = note_finding;
-	run->sink.fork_end = note_fork;
-	scan_run_begin(&run->scan, &run->sink,
-				   PG_ARGISNULL(0) ? 0 : PG_GETARG_INT32(0),
-				   PG_ARGISNULL(1) ? 0 : PG_GETARG_INT32(1));
-	run->store_desc = CreateTemplateTupleDesc(1);
-	TupleDescInitEntry(run->store_desc, 1, "finding", BYTEAOID, -1, 0);
-	TupleDescFinalize(run->store_desc);
+				 errdetail("What the tables record was verified on the primary."),
+				 errhint("Use start_at, which the last message of a run names.")));
+	if (run->options.start && run->options.order != RUN_ORDER_OID)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("start_at requires that order_by is \"oid\"")));
 }
 
-static void
-run_all(DatabaseRun *run)
-{
-	List	   *relations = list_relations(run);
-	MemoryContext item = AllocSetContextCreate(run->context,
-											   "relation being verified",
-											   ALLOCSET_DEFAULT_SIZES);
-	ListCell   *cell;
+/* ---------------------------------------------------------------- *
+ *		Transactions
+ * ---------------------------------------------------------------- */
 
-	commit(run);				/* the list's snapshot goes */
-	foreach(cell, relations)
-	{
-		CHECK_FOR_INTERRUPTS();
-		MemoryContextSwitchTo(item);
-		verify_one(run, lfirst_oid(cell));
-		commit(run);
-		MemoryContextSwitchTo(run->context);
-		MemoryContextReset(item);
-	}
-	if (run->recording)
-	{
-		record_run(run, "completed");
-		commit(run);			/* or others would take it for interrupted */
-		unlock_run(run->number);
-	}
-	if (run->verbose)
-		ereport(INFO,
-				(errmsg("verified " INT64_FORMAT " relations, " INT64_FORMAT " blocks: " INT64_FORMAT " findings",
-						run->relations, run->blocks, run->findings)));
+static void
+begin_transaction(void)
+{
+	XactIsoLevel = XACT_READ_COMMITTED;
+	XactReadOnly = RecoveryInProgress();
+	DISABLE_TRANSACTION_TIMEOUT();
+}
+
+/* Ends the transaction and with it every lock and snapshot. */
+void
+run_commit(DatabaseRun *run)
+{
+	MemoryContext context = CurrentMemoryContext;
+
+	SPI_commit();
+	MemoryContextSwitchTo(context);
+	begin_transaction();
 }
 
 /*
- * Records how far the run came, then raises the error again.  The transaction
- * has failed; what it held is released by the rollback.
+ * To be called for an error that was caught: rolls back and returns it, unless
+ * it ends the run.  The copy is made in the current memory context.
  */
-static void
-run_fail(DatabaseRun *run, MemoryContext context, MemoryContext caller)
+ErrorData *
+run_rollback(DatabaseRun *run)
 {
-	ErrorData  *error;
+	MemoryContext context = CurrentMemoryContext;
+	ErrorData  *error = CopyErrorData();
 
-	MemoryContextSwitchTo(context);
-	error = CopyErrorData();
+	if (error_ends_run(error))
+		PG_RE_THROW();
 	FlushErrorState();
 	while (ActiveSnapshotSet()) /* all ours: none outlived the first commit */
 		PopActiveSnapshot();
-	finish_nested_spi(caller);
+	finish_nested_spi(run->caller);
 	SPI_rollback();
 	MemoryContextSwitchTo(context);
-	scan_run_end(&run->scan);
-	if (run->recording)
-	{
-		PG_TRY();
-		{
-			record_run(run, error->sqlerrcode == ERRCODE_QUERY_CANCELED ?
-					   "cancelled" : "failed");
-			SPI_commit();
-		}
-		PG_FINALLY();
-		{
-			unlock_run(run->number);
-		}
-		PG_END_TRY();
-	}
-	ReThrowError(error);
+	begin_transaction();
+	run->progress.findings = run->totals.findings;
+	progress_database(&run->progress);
+	return error;
+}
+
+/* A cancel or a shutdown, but not the statement timeout of a lock. */
+bool
+error_ends_run(const ErrorData *error)
+{
+	if (error->sqlerrcode == ERRCODE_QUERY_CANCELED && error->message_id != NULL &&
+		strcmp(error->message_id, "canceling statement due to statement timeout") == 0)
+		return false;
+	return ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION;
 }
 
 /*
- * An error inside a trigger of the tables (their foreign keys are some) leaves
- * the trigger's SPI connections above ours, and those may not end a
- * transaction.  Ours is the one that was made in the caller's memory context,
- * where SPI_palloc() allocates.
+ * An error inside a trigger of the tables leaves the trigger's SPI connections
+ * above ours, and those may not end a transaction.  Ours is the one that was
+ * made in the caller's memory context, where SPI_palloc() allocates.
  */
 static void
 finish_nested_spi(MemoryContext caller)
@@ -251,184 +349,241 @@ finish_nested_spi(MemoryContext caller)
 			elog(ERROR, "no SPI connection of this procedure");
 }
 
-/* Ends the transaction and with it every lock and snapshot. */
-static void
-commit(DatabaseRun *run)
-{
-	MemoryContext context = CurrentMemoryContext;
+/* ---------------------------------------------------------------- *
+ *		The run
+ * ---------------------------------------------------------------- */
 
-	SPI_commit();
-	MemoryContextSwitchTo(context);
+static void
+run_all(DatabaseRun *run)
+{
+	const char *state;
+
+	list_relations(run);
+	verify_listed(run);
+	verify_deferred(run);
+	state = run->stopped ? "stopped" : "completed";
+	report_end(run, state);
+	record_end(run, state);
 }
 
-/* The relations of this database that have storage, temporary ones aside. */
-static List *
+/* A history that cannot be read excuses nothing: all is verified. */
+static void
 list_relations(DatabaseRun *run)
 {
-	static const char query[] =
-		"SELECT c.oid FROM pg_catalog.pg_class c"
-		" WHERE c.relkind OPERATOR(pg_catalog.=) ANY ('{r,i,S,t,m}'::pg_catalog.\"char\"[])"
-		" AND c.relpersistence OPERATOR(pg_catalog.<>) 't'"
-		" AND (c.oid OPERATOR(pg_catalog.>=) %u::pg_catalog.oid OR $1)"
-		" AND ($2 IS NULL OR NOT EXISTS (SELECT FROM %s.checksum_relations v"
-		" WHERE v.relid OPERATOR(pg_catalog.=) c.oid"
-		" AND v.verified_at OPERATOR(pg_catalog.>=) $2))"
-		" ORDER BY c.oid USING OPERATOR(pg_catalog.<)";
-	Oid			types[] = {BOOLOID, TIMESTAMPTZOID};
-	Datum		values[] = {BoolGetDatum(run->include_catalogs),
-	TimestampTzGetDatum(run->verified_since)};
-	char	   *statement = psprintf(query, FirstNormalObjectId, run->schema);
-	List	   *relations = NIL;
-
-	PushActiveSnapshot(GetTransactionSnapshot());
-	execute(run, SPI_OK_SELECT, statement, 2, types, values,
-			run->resume ? "  " : " n");
-	for (uint64 i = 0; i < SPI_processed; i++)
-	{
-		bool		isnull;
-		Oid			relid = DatumGetObjectId(SPI_getbinval(SPI_tuptable->vals[i],
-														   SPI_tuptable->tupdesc,
-														   1, &isnull));
-		MemoryContext old = MemoryContextSwitchTo(run->context);
-
-		relations = lappend_oid(relations, relid);
-		MemoryContextSwitchTo(old);
-	}
-	SPI_freetuptable(SPI_tuptable);
-	PopActiveSnapshot();
-	return relations;
-}
-
-static void
-verify_one(DatabaseRun *run, Oid relid)
-{
-	ErrorData  *error = NULL;
-	bool		opened;
-
-	run->relid = relid;
-	run->name = NULL;
-	run->shared = false;
-	run->relation_blocks = 0;
-	run->relation_bytes = 0;
-	run->relation_findings = 0;
-	run->failures = 0;
-	run->store = NULL;
-	opened = open_relation(run, relid, &error);
-	if (!opened && error == NULL)
-		return;					/* dropped meanwhile */
-	if (run->recording)
-		run->store = tuplestore_begin_heap(false, false, work_mem);
-	if (opened)
-		verify_open(run);
-	else
-		note_closed(run, error);
-	run->findings += run->relation_findings;
-	if (run->recording)
-		record_relation(run, opened);
-}
-
-static void
-verify_open(DatabaseRun *run)
-{
-	RelationScanOptions options = SCAN_OPTIONS_ALL;
-
-	scan_run_relation(&run->scan, run->relid, &options);
-	report_failures(run);
-	run->relations++;
-	run->blocks += run->relation_blocks;
-	run->bytes += run->relation_bytes;
-	if (run->verbose)
-		ereport(INFO,
-				(errmsg("verified \"%s\": " INT64_FORMAT " blocks, " INT64_FORMAT " findings",
-						run->name, run->relation_blocks,
-						run->relation_findings)));
-}
-
-/*
- * Locks a relation up to the commit.  False when it was dropped meanwhile, or
- * with *error when the server cannot open it: its rows in the catalogs may be
- * damaged, the library of its access method gone.  That must not keep us from
- * the relations behind it.  The transaction has been rolled back then.
- */
-static bool
-open_relation(DatabaseRun *run, Oid relid, ErrorData **error)
-{
 	MemoryContext context = CurrentMemoryContext;
-	volatile Relation rel = NULL;
+	ErrorData  *error = NULL;
 
 	PG_TRY();
 	{
-		run->name = get_rel_name(relid);
-		rel = try_relation_open(relid, AccessShareLock);
+		if (run->options.resume)
+			record_load_positions(run);
+		run_list_relations(run);
+		run_commit(run);
 	}
 	PG_CATCH();
 	{
-		MemoryContextSwitchTo(context);
-		*error = CopyErrorData();
-		if (ends_run((*error)->sqlerrcode))
+		if (!run->options.resume && run->options.order != RUN_ORDER_STALEST)
 			PG_RE_THROW();
-		FlushErrorState();
-		SPI_rollback();
 		MemoryContextSwitchTo(context);
+		error = run_rollback(run);
 	}
 	PG_END_TRY();
-	if (rel == NULL)
-		return false;
-	run->shared = rel->rd_rel->relisshared;
-	relation_close(rel, NoLock);	/* the lock stays up to the commit */
-	return true;
+	if (error != NULL)
+	{
+		ereport(WARNING,
+				(errcode(error->sqlerrcode),
+				 errmsg("could not read the history: %s", error->message),
+				 errdetail("All relations are verified, in the order of their OIDs.")));
+		run->options.resume = false;
+		run->options.order = RUN_ORDER_OID;
+		run->nitems = run->progress.bytes_total = 0;
+		run_list_relations(run);
+		run_commit(run);
+	}
+	progress_database(&run->progress);
 }
 
-/*
- * Errors that are not of the relation's making: a cancel, a deadlock, a lock
- * that took too long, too few resources.
- */
-static bool
-ends_run(int sqlerrcode)
+static void
+verify_listed(DatabaseRun *run)
 {
-	int			category = ERRCODE_TO_CATEGORY(sqlerrcode);
+	MemoryContext item = AllocSetContextCreate(run->context,
+											   "relation being verified",
+											   ALLOCSET_DEFAULT_SIZES);
 
-	return category == ERRCODE_OPERATOR_INTERVENTION ||
-		category == ERRCODE_TRANSACTION_ROLLBACK ||
+	for (int64 i = 0; i < run->nitems && !run->stopped; i++)
+	{
+		RunRelation relation = {run->items[i]};
+
+		MemoryContextSwitchTo(item);
+		verify_one(run, &relation, false);
+		MemoryContextSwitchTo(run->context);
+		MemoryContextReset(item);
+		if ((i + 1) % CACHED_RELATIONS == 0)
+			InvalidateSystemCaches();
+	}
+	MemoryContextDelete(item);
+}
+
+/* Those that were locked, or that replay kept from us, for a last time. */
+static void
+verify_deferred(DatabaseRun *run)
+{
+	ListCell   *cell;
+
+	foreach(cell, run->deferred)
+	{
+		RunRelation *relation = lfirst(cell);
+
+		if (run->stopped)
+			note_stop(run, &relation->next);
+		else
+			verify_one(run, relation, true);
+	}
+}
+
+static bool
+worth_another_try(const ErrorData *error)
+{
+	int			category = ERRCODE_TO_CATEGORY(error->sqlerrcode);
+
+	return category == ERRCODE_TRANSACTION_ROLLBACK ||
 		category == ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE ||
+		category == ERRCODE_OPERATOR_INTERVENTION ||
 		category == ERRCODE_INSUFFICIENT_RESOURCES;
 }
 
 static void
-note_closed(DatabaseRun *run, const ErrorData *error)
+defer(DatabaseRun *run, const RunRelation *relation)
 {
-	PageFinding finding;
+	MemoryContext old = MemoryContextSwitchTo(run->context);
+	RunRelation *copy = palloc(sizeof(RunRelation));
 
-	page_finding_init(&finding, run->relid, InvalidForkNumber,
-					  PAGE_NOT_VERIFIABLE);
-	snprintf(finding.message, sizeof(finding.message),
-			 "the relation cannot be opened: %s", error->message);
-	scan_run_finding(&run->scan, &finding);
+	*copy = *relation;
+	copy->schema = copy->name = copy->owner = NULL;
+	run->deferred = lappend(run->deferred, copy);
+	MemoryContextSwitchTo(old);
 }
 
 static void
-note_fork(ScanSink *sink, const ForkSummary *summary)
+verify_one(DatabaseRun *run, RunRelation *relation, bool last_try)
 {
-	DatabaseRun *run = (DatabaseRun *) sink;
+	ErrorData  *error;
 
-	run->relation_blocks += summary->blocks;
-	run->relation_bytes += summary->bytes;
-	if (scan_run_checksums_off(&run->scan, summary))
-		note_checksums_off(run);
+	run->at.relid = relation->next.relid = relation->item.relid;
+	if (!run_relation(run, relation, &error))
+	{
+		if (run->stopped)
+			note_stop(run, &relation->next);
+		else if (!last_try && worth_another_try(error))
+		{
+			defer(run, relation);
+			return;
+		}
+		else
+			run_relation_unverifiable(run, relation, error->message);
+	}
+	run->at.relid = InvalidOid;
+	run->progress.relations_done++;
+	run->progress.bytes_done += relation->item.bytes;
+	run->progress.findings = run->totals.findings;
+	run->fork_bytes = 0;
+	progress_database(&run->progress);
+}
+
+/* A later run begins at the first relation that is not done. */
+static void
+note_stop(DatabaseRun *run, const RunPosition *position)
+{
+	if (run->options.order == RUN_ORDER_OID &&
+		(!OidIsValid(run->start_at.relid) || position->relid < run->start_at.relid))
+		run->start_at = *position;
+}
+
+static void
+raise_findings(DatabaseRun *run)
+{
+	int64		findings = run->totals.findings - run->totals.unverifiable;
+
+	if (findings > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg(INT64_FORMAT " findings in this database", findings),
+				 errhint("See docs/corruption.md.")));
 }
 
 /*
- * Once a run, and of no relation.  Recorded as well: a run without findings
- * would later be taken for a clean one.
+ * A cancel, a shutdown, or what nobody foresaw: says and records how far the
+ * run came, then raises the error again.
  */
 static void
-note_checksums_off(DatabaseRun *run)
+run_fail(DatabaseRun *run, MemoryContext context)
 {
+	ErrorData  *error;
+	const char *state;
+
+	MemoryContextSwitchTo(context);
+	error = CopyErrorData();
+	FlushErrorState();
+	while (ActiveSnapshotSet())
+		PopActiveSnapshot();
+	finish_nested_spi(run->caller);
+	SPI_rollback();
+	MemoryContextSwitchTo(context);
+	begin_transaction();
+	scan_run_end(&run->scan);
+	state = error->sqlerrcode == ERRCODE_QUERY_CANCELED ? "cancelled" : "failed";
+	run->stopped = true;
+	if (OidIsValid(run->at.relid))
+		note_stop(run, &run->at);
+	verify_deferred(run);
+	report_end(run, state);
+	record_end(run, state);
+	ReThrowError(error);
+}
+
+/* ---------------------------------------------------------------- *
+ *		What a scan tells
+ * ---------------------------------------------------------------- */
+
+static void
+note_fork_begin(ScanSink *sink, const ForkSummary *summary)
+{
+	DatabaseRun *run = (DatabaseRun *) sink;
+	const RunPosition *next = &run->relation->next;
+
+	if (summary->fork != MAIN_FORKNUM)
+		return;
+	run->fork_bytes = (int64) next->block * BLCKSZ;
+	if (run->fork_blocks >= 0)
+		progress_fork_blocks(run->fork_blocks, next->block);
+}
+
+static void
+note_progress(ScanSink *sink, int64 blocks)
+{
+	DatabaseRun *run = (DatabaseRun *) sink;
+
+	run->fork_bytes += blocks * BLCKSZ;
+	report_progress(run);
+}
+
+static void
+note_fork_end(ScanSink *sink, const ForkSummary *summary)
+{
+	DatabaseRun *run = (DatabaseRun *) sink;
 	PageFinding finding;
 
+	run->batch.blocks += summary->blocks;
+	run->batch.bytes += summary->bytes;
+	run->batch.new_pages += summary->new_pages;
+	if (!scan_run_checksums_off(&run->scan, summary))
+		return;
+
+	/* recorded as well: a run without findings would be taken for clean */
 	page_finding_checksums_off(&finding);
 	keep_finding(run, &finding);
-	run->findings++;
+	run->totals.findings++;
+	run->totals.unverifiable++;
 }
 
 static void
@@ -437,246 +592,30 @@ note_finding(ScanSink *sink, const PageFinding *finding)
 	DatabaseRun *run = (DatabaseRun *) sink;
 
 	keep_finding(run, finding);
-	run->relation_findings++;
+	run->batch.findings++;
+	if (finding->status == PAGE_NOT_VERIFIABLE)
+		run->batch.unverifiable++;
 	if (finding->status == PAGE_CHECKSUM_MISMATCH)
 		run->failures++;
-	warn_finding(run, finding);
+	report_finding(run, finding);
 }
 
-/* Up to the relation's end, when it is recorded. */
+/* Up to the end of the batch, when it is recorded. */
 static void
 keep_finding(DatabaseRun *run, const PageFinding *finding)
 {
-	bytea	   *copy = palloc(VARHDRSZ + sizeof(*finding));
-	Datum		value = PointerGetDatum(copy);
-	bool		null = false;
-
-	SET_VARSIZE(copy, VARHDRSZ + sizeof(*finding));
-	memcpy(VARDATA(copy), finding, sizeof(*finding));
-	if (run->store)
-		tuplestore_putvalues(run->store, run->store_desc, &value, &null);
-	pfree(copy);
-}
-
-static void
-warn_finding(DatabaseRun *run, const PageFinding *finding)
-{
-	char		place[64] = "";
-
-	if (finding->blkno >= 0)
-		snprintf(place, sizeof(place), "block " INT64_FORMAT " of ",
-				 finding->blkno);
-	ereport(WARNING,
-			(errcode(finding->status == PAGE_NOT_VERIFIABLE ?
-					 ERRCODE_WARNING : ERRCODE_DATA_CORRUPTED),
-			 errmsg("%s%s fork of relation \"%s\" (OID %u): %s", place,
-					finding->fork == InvalidForkNumber ? "any" :
-					forkNames[finding->fork],
-					run->name ? run->name : "?", finding->relid,
-					page_status_name(finding->status)),
-			 finding->message[0] ? errdetail_internal("%s.", finding->message) : 0,
-			 finding->path[0] == '\0' ? 0 : finding->file_offset < 0 ?
-			 errcontext("file \"%s\"", finding->path) :
-			 errcontext("file \"%s\", offset " INT64_FORMAT,
-						finding->path, finding->file_offset)));
-}
-
-/* The server's own counters; those of shared relations stand apart there. */
-static void
-report_failures(DatabaseRun *run)
-{
-	Oid			database = run->shared ? InvalidOid : MyDatabaseId;
-
-	if (!run->report_failures || run->failures == 0)
-		return;
-	pgstat_prepare_report_checksum_failure(database);
-	pgstat_report_checksum_failures_in_db(database, run->failures);
-}
-
-static void
-start_record(DatabaseRun *run)
-{
-	bool		isnull;
+	Datum		values[ACCEL_FINDING_COLUMNS] = {0};
+	bool		nulls[ACCEL_FINDING_COLUMNS] = {0};
+	MemoryContext old;
 
 	if (!run->recording)
 		return;
-	PushActiveSnapshot(GetTransactionSnapshot());
-	execute(run, SPI_OK_INSERT_RETURNING,
-			psprintf("INSERT INTO %s.checksum_runs"
-					 " (started, relations, blocks, bytes, findings, state)"
-					 " VALUES (pg_catalog.clock_timestamp(), 0, 0, 0, 0, 'running')"
-					 " RETURNING run", run->schema),
-			0, NULL, NULL, NULL);
-	run->number = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
-											  SPI_tuptable->tupdesc, 1,
-											  &isnull));
-	tidy_runs(run);
-	PopActiveSnapshot();
-	(void) lock_run(run->number, true);
-}
-
-/*
- * A run is at work as long as its session holds a lock in its name, which
- * outlives commits and nothing else: rows of other running ones are those of
- * sessions that died.  It is given up after the row's last state is committed,
- * which we may not have seen yet.
- */
-static void
-tidy_runs(DatabaseRun *run)
-{
-	Oid			types[] = {INT8OID};
-	SPITupleTable *rows;
-	uint64		count;
-
-	execute(run, SPI_OK_SELECT,
-			psprintf("SELECT run FROM %s.checksum_runs"
-					 " WHERE state OPERATOR(pg_catalog.=) 'running'",
-					 run->schema),
-			0, NULL, NULL, NULL);
-	rows = SPI_tuptable;
-	count = SPI_processed;
-	for (uint64 i = 0; i < count; i++)
-	{
-		bool		isnull;
-		Datum		number = SPI_getbinval(rows->vals[i], rows->tupdesc, 1,
-										   &isnull);
-
-		if (DatumGetInt64(number) == run->number ||
-			!lock_run(DatumGetInt64(number), false))
-			continue;
-		execute(run, SPI_OK_UPDATE,
-				psprintf("UPDATE %s.checksum_runs SET state = 'interrupted'"
-						 " WHERE run OPERATOR(pg_catalog.=) $1"
-						 " AND state OPERATOR(pg_catalog.=) 'running'",
-						 run->schema),
-				1, types, &number, NULL);
-	}
-	SPI_freetuptable(rows);
-}
-
-/* Users' advisory locks have 1 and 2 in the last field. */
-#define LOCKTAG_OF_RUN(tag, number) \
-	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) ((number) >> 32), \
-						 (uint32) (number), 3)
-
-/* For the session, up to unlock_run(), or for the transaction. */
-static bool
-lock_run(int64 number, bool session)
-{
-	LOCKTAG		tag;
-
-	LOCKTAG_OF_RUN(tag, number);
-	return LockAcquire(&tag, ExclusiveLock, session, true) !=
-		LOCKACQUIRE_NOT_AVAIL;
-}
-
-static void
-unlock_run(int64 number)
-{
-	LOCKTAG		tag;
-
-	LOCKTAG_OF_RUN(tag, number);
-	(void) LockRelease(&tag, ExclusiveLock, true);
-}
-
-/* What was found, and that the relation was verified to its end. */
-static void
-record_relation(DatabaseRun *run, bool verified)
-{
-	Oid			types[] = {INT8OID, OIDOID, INT8OID, INT8OID};
-	Datum		values[] = {Int64GetDatum(run->number),
-		ObjectIdGetDatum(run->relid),
-		Int64GetDatum(run->relation_blocks),
-	Int64GetDatum(run->relation_findings)};
-
-	/* thousands of commits: none is worth a wait for the disk */
-	(void) set_config_option("synchronous_commit", "off", PGC_USERSET,
-							 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
-	PushActiveSnapshot(GetTransactionSnapshot());
-	record_findings(run);
-	tuplestore_end(run->store);
-	if (verified)
-		execute(run, SPI_OK_INSERT,
-				psprintf("INSERT INTO %s.checksum_relations"
-						 " (run, relid, verified_at, blocks, findings)"
-						 " VALUES ($1, $2, pg_catalog.clock_timestamp(), $3, $4)",
-						 run->schema),
-				4, types, values, NULL);
-	record_run(run, "running");
-	PopActiveSnapshot();
-}
-
-static void
-record_findings(DatabaseRun *run)
-{
-	static Oid	types[] = {INT8OID, REGCLASSOID, TEXTOID, INT8OID, TEXTOID,
-	INT8OID, TEXTOID, INT4OID, INT4OID, LSNOID, INT4OID, TEXTOID, TEXTOID};
-	char	   *statement = psprintf("INSERT INTO %s.checksum_findings"
-									 " VALUES ($1, $2, $3, $4, $5, $6, $7, $8,"
-									 " $9, $10, $11, $12, $13)", run->schema);
-	TupleTableSlot *slot = MakeSingleTupleTableSlot(run->store_desc,
-													&TTSOpsMinimalTuple);
-	MemoryContext context = CurrentMemoryContext;
-	MemoryContext row = AllocSetContextCreate(context, "row",
-											  ALLOCSET_DEFAULT_SIZES);
-
-	while (tuplestore_gettupleslot(run->store, true, false, slot))
-	{
-		Datum		values[1 + ACCEL_FINDING_COLUMNS];
-		bool		nulls[1 + ACCEL_FINDING_COLUMNS] = {false};
-		char		spi_nulls[1 + ACCEL_FINDING_COLUMNS];
-		PageFinding finding;
-		bool		isnull;
-		bytea	   *copy = DatumGetByteaPP(slot_getattr(slot, 1, &isnull));
-
-		CHECK_FOR_INTERRUPTS();
-		MemoryContextSwitchTo(row);
-		memcpy(&finding, VARDATA_ANY(copy), sizeof(finding));
-		values[0] = Int64GetDatum(run->number);
-		accel_finding_values(&finding, values + 1, nulls + 1);
-		for (int i = 0; i <= ACCEL_FINDING_COLUMNS; i++)
-			spi_nulls[i] = nulls[i] ? 'n' : ' ';
-		execute(run, SPI_OK_INSERT, statement, lengthof(types),
-				types, values, spi_nulls);
-		MemoryContextSwitchTo(context);
-		MemoryContextReset(row);
-	}
-	MemoryContextDelete(row);
-	ExecDropSingleTupleTableSlot(slot);
-}
-
-/* Brings the run's row up to date; any other state than "running" ends it. */
-static void
-record_run(DatabaseRun *run, const char *state)
-{
-	Oid			types[] = {INT8OID, INT8OID, INT8OID, INT8OID, INT8OID,
-	TEXTOID, BOOLOID};
-	Datum		values[] = {Int64GetDatum(run->number),
-		Int64GetDatum(run->relations),
-		Int64GetDatum(run->blocks),
-		Int64GetDatum(run->bytes),
-		Int64GetDatum(run->findings),
-		CStringGetTextDatum(state),
-	BoolGetDatum(strcmp(state, "running") != 0)};
-
-	PushActiveSnapshot(GetTransactionSnapshot());
-	execute(run, SPI_OK_UPDATE,
-			psprintf("UPDATE %s.checksum_runs SET relations = $2, blocks = $3,"
-					 " bytes = $4, findings = $5, state = $6, finished ="
-					 " CASE WHEN $7 THEN pg_catalog.clock_timestamp() END"
-					 " WHERE run OPERATOR(pg_catalog.=) $1", run->schema),
-			lengthof(types), types, values, NULL);
-	PopActiveSnapshot();
-}
-
-static void
-execute(DatabaseRun *run, int expected, const char *statement, int nargs,
-		Oid *types, Datum *values, const char *nulls)
-{
-	int			result = SPI_execute_with_args(statement, nargs, types, values,
-											   nulls, false, 0);
-
-	if (result != expected)
-		elog(ERROR, "unexpected result of a statement: %s",
-			 SPI_result_code_string(result));
+	old = MemoryContextSwitchTo(run->batch_context);
+	if (run->store == NULL)
+		run->store = tuplestore_begin_heap(false, false, work_mem);
+	MemoryContextSwitchTo(run->row_context);
+	accel_finding_values(finding, values, nulls);
+	tuplestore_putvalues(run->store, run->store_desc, values, nulls);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(run->row_context);
 }

@@ -15,7 +15,6 @@
 #include "func/func.h"
 #include "kernel/checksum.h"
 #include "scan/page_mask.h"
-#include "scan/progress.h"
 #include "scan/relation_scan.h"
 
 typedef struct DigestSink
@@ -105,38 +104,4 @@ put_digest(DigestSink *digests, int64 blkno, const XLogRecPtr *lsn,
 								  CHECKSUM_CRC_INIT);
 	tuplestore_putvalues(digests->rsinfo->setResult, digests->rsinfo->setDesc,
 						 values, nulls);
-}
-
-SQL_FUNCTION(accel_checksum_progress)
-{
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	int			slots = progress_slots();
-	ProgressRow row;
-
-	if (slots < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("progress needs crc32c_accel in shared_preload_libraries")));
-	InitMaterializedSRF(fcinfo, 0);
-	for (int i = 0; i < slots; i++)
-	{
-		Datum		values[8];
-		bool		nulls[8] = {false};
-
-		if (!progress_read(i, &row))
-			continue;
-		values[0] = Int32GetDatum(row.pid);
-		values[1] = ObjectIdGetDatum(row.datid);
-		values[2] = ObjectIdGetDatum(row.relid);
-		nulls[2] = nulls[3] = !OidIsValid(row.relid);
-		values[3] = nulls[3] ? (Datum) 0 :
-			CStringGetTextDatum(forkNames[row.fork]);
-		values[4] = Int64GetDatum(row.blocks_total);
-		values[5] = Int64GetDatum(row.blocks_done);
-		values[6] = Int64GetDatum(row.findings);
-		values[7] = TimestampTzGetDatum(row.started);
-		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values,
-							 nulls);
-	}
-	return (Datum) 0;
 }

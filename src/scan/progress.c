@@ -2,206 +2,151 @@
  * progress.c
  *	  What every backend is verifying at present, for all to see.
  *
- * One slot a backend, found by its place in the array of processes.  Only its
- * backend writes a slot, many may read it: a spinlock makes a row whole.  The
- * server's own progress reporting cannot serve, its commands are a fixed list.
+ * The server keeps a row of progress counters per backend, which its own
+ * commands use and pg_stat_progress_* show.  Ours is marked with a command
+ * number that no server knows, so those views pass it over.  The server clears
+ * the row when a transaction fails.
  */
 #include "compat.h"
 
-#include "miscadmin.h"
-#include "storage/ipc.h"
-#include "storage/proc.h"
-#include "storage/shmem.h"
-#include "storage/spin.h"
+#include "pgstat.h"
+#include "utils/backend_progress.h"
+#include "utils/backend_status.h"
 #include "utils/timestamp.h"
 
 #include "scan/progress.h"
 
-typedef struct ProgressSlot
+#define PROGRESS_COMMAND_ACCEL	((ProgressCommandType) 0x43524343)
+
+/* Places in the server's row; all are zero when a command starts. */
+enum
 {
-	slock_t		mutex;
-	uint64		run;			/* counts the runs of this slot */
-	ProgressRow row;
-} ProgressSlot;
+	PARAM_FORK,					/* +1: 0 is none */
+	PARAM_BLOCKS_TOTAL,
+	PARAM_BLOCKS_DONE,
+	PARAM_FINDINGS,
+	PARAM_STARTED,
+	PARAM_RELATIONS_TOTAL,
+	PARAM_RELATIONS_DONE,
+	PARAM_BYTES_TOTAL,
+	PARAM_BYTES_DONE,			/* of the relations that are done */
+	PARAM_RELID
+};
 
-typedef struct ProgressArea
-{
-	int			nslots;
-	ProgressSlot slots[FLEXIBLE_ARRAY_MEMBER];
-} ProgressArea;
-
-/* Ends a run when the memory of the query that it belongs to goes. */
-typedef struct ProgressGuard
-{
-	MemoryContextCallback callback;
-	uint64		run;
-} ProgressGuard;
-
-static ProgressArea *progress_area = NULL;
-static shmem_request_hook_type next_request_hook = NULL;
-static shmem_startup_hook_type next_startup_hook = NULL;
-
-static void request_memory(void);
-static void startup_memory(void);
-static Size area_size(void);
-static ProgressSlot *my_slot(void);
-static void guard_reset(void *arg);
-
-void
-progress_request(void)
-{
-	if (!process_shared_preload_libraries_in_progress)
-		return;
-	next_request_hook = shmem_request_hook;
-	shmem_request_hook = request_memory;
-	next_startup_hook = shmem_startup_hook;
-	shmem_startup_hook = startup_memory;
-}
-
-static Size
-area_size(void)
-{
-	return add_size(offsetof(ProgressArea, slots),
-					mul_size(MaxBackends, sizeof(ProgressSlot)));
-}
-
-static void
-request_memory(void)
-{
-	if (next_request_hook)
-		next_request_hook();
-	RequestAddinShmemSpace(area_size());
-}
-
-static void
-startup_memory(void)
-{
-	bool		found;
-
-	if (next_startup_hook)
-		next_startup_hook();
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	progress_area = ShmemInitStruct("crc32c_accel progress", area_size(),
-									&found);
-	if (!found)
-	{
-		memset(progress_area, 0, area_size());
-		progress_area->nslots = MaxBackends;
-		for (int i = 0; i < progress_area->nslots; i++)
-			SpinLockInit(&progress_area->slots[i].mutex);
-	}
-	LWLockRelease(AddinShmemInitLock);
-}
-
-/* Auxiliary processes stand behind the backends and have no slot. */
-static ProgressSlot *
-my_slot(void)
-{
-	int			index;
-
-	if (progress_area == NULL || MyProc == NULL)
-		return NULL;
-	index = (int) (MyProc - ProcGlobal->allProcs);
-	return index < progress_area->nslots ? &progress_area->slots[index] : NULL;
-}
+static int64 *my_params(void);
 
 void
 progress_begin(void)
 {
-	ProgressSlot *slot = my_slot();
-	ProgressGuard *guard;
-	TimestampTz started;
-
-	if (slot == NULL)
-		return;
-	guard = palloc0(sizeof(ProgressGuard));
-	started = GetCurrentTimestamp();
-	SpinLockAcquire(&slot->mutex);
-	guard->run = ++slot->run;
-	memset(&slot->row, 0, sizeof(slot->row));
-	slot->row.pid = MyProcPid;
-	slot->row.datid = MyDatabaseId;
-	slot->row.started = started;
-	SpinLockRelease(&slot->mutex);
-	guard->callback.func = guard_reset;
-	guard->callback.arg = guard;
-	MemoryContextRegisterResetCallback(CurrentMemoryContext,
-									   &guard->callback);
+	pgstat_progress_start_command(PROGRESS_COMMAND_ACCEL, InvalidOid);
+	pgstat_progress_update_param(PARAM_STARTED, GetCurrentTimestamp());
 }
 
 void
 progress_end(void)
 {
-	ProgressSlot *slot = my_slot();
+	if (my_params() != NULL)
+		pgstat_progress_end_command();
+}
 
-	if (slot == NULL)
-		return;
-	SpinLockAcquire(&slot->mutex);
-	slot->row.pid = 0;
-	SpinLockRelease(&slot->mutex);
+/* Only this backend writes them, so it may read them as they are. */
+static int64 *
+my_params(void)
+{
+	if (MyBEEntry == NULL ||
+		MyBEEntry->st_progress_command != PROGRESS_COMMAND_ACCEL)
+		return NULL;
+	return (int64 *) MyBEEntry->st_progress_param;
 }
 
 static void
-guard_reset(void *arg)
+add_to_param(int param, int64 value)
 {
-	ProgressSlot *slot = my_slot();
+	int64	   *params = my_params();
 
-	if (slot != NULL && slot->run == ((ProgressGuard *) arg)->run)
-		progress_end();
+	if (params != NULL)
+		pgstat_progress_update_param(param, params[param] + value);
+}
+
+static void
+set_param(int param, int64 value)
+{
+	if (my_params() != NULL)
+		pgstat_progress_update_param(param, value);
 }
 
 void
 progress_fork(const ForkSummary *summary)
 {
-	ProgressSlot *slot = my_slot();
+	set_param(PARAM_RELID, summary->relid);
+	set_param(PARAM_FORK, summary->fork + 1);
+	progress_fork_blocks(summary->blocks, 0);
+}
 
-	if (slot == NULL)
-		return;
-	SpinLockAcquire(&slot->mutex);
-	slot->row.relid = summary->relid;
-	slot->row.fork = summary->fork;
-	slot->row.blocks_total = summary->blocks;
-	slot->row.blocks_done = 0;
-	SpinLockRelease(&slot->mutex);
+void
+progress_fork_blocks(int64 total, int64 done)
+{
+	set_param(PARAM_BLOCKS_TOTAL, total);
+	set_param(PARAM_BLOCKS_DONE, done);
 }
 
 void
 progress_blocks(int64 blocks)
 {
-	ProgressSlot *slot = my_slot();
-
-	if (slot == NULL)
-		return;
-	SpinLockAcquire(&slot->mutex);
-	slot->row.blocks_done += blocks;
-	SpinLockRelease(&slot->mutex);
+	add_to_param(PARAM_BLOCKS_DONE, blocks);
 }
 
 void
 progress_finding(void)
 {
-	ProgressSlot *slot = my_slot();
+	add_to_param(PARAM_FINDINGS, 1);
+}
 
-	if (slot == NULL)
-		return;
-	SpinLockAcquire(&slot->mutex);
-	slot->row.findings++;
-	SpinLockRelease(&slot->mutex);
+/* Begins anew where a failed transaction has ended the command. */
+void
+progress_database(const ProgressRow *row)
+{
+	if (my_params() == NULL)
+		progress_begin();
+	set_param(PARAM_STARTED, row->started);
+	set_param(PARAM_FINDINGS, row->findings);
+	set_param(PARAM_RELATIONS_TOTAL, row->relations_total);
+	set_param(PARAM_RELATIONS_DONE, row->relations_done);
+	set_param(PARAM_BYTES_TOTAL, row->bytes_total);
+	set_param(PARAM_BYTES_DONE, row->bytes_done);
+	set_param(PARAM_RELID, InvalidOid);
 }
 
 int
-progress_slots(void)
+progress_backends(void)
 {
-	return progress_area == NULL ? -1 : progress_area->nslots;
+	return pgstat_fetch_stat_numbackends();
 }
 
 bool
-progress_read(int slot, ProgressRow *row)
+progress_read(int backend, ProgressRow *row)
 {
-	ProgressSlot *source = &progress_area->slots[slot];
+	LocalPgBackendStatus *local = BACKEND_STATUS(backend);
+	PgBackendStatus *status = local ? &local->backendStatus : NULL;
+	const int64 *params;
 
-	SpinLockAcquire(&source->mutex);
-	*row = source->row;
-	SpinLockRelease(&source->mutex);
-	return row->pid != 0;
+	if (status == NULL || status->st_procpid == 0 ||
+		status->st_progress_command != PROGRESS_COMMAND_ACCEL)
+		return false;
+	params = status->st_progress_param;
+	row->pid = status->st_procpid;
+	row->datid = status->st_databaseid;
+	row->relid = (Oid) params[PARAM_RELID];
+	row->fork = (ForkNumber) (params[PARAM_FORK] - 1);
+	row->blocks_total = params[PARAM_BLOCKS_TOTAL];
+	row->blocks_done = params[PARAM_BLOCKS_DONE];
+	row->findings = params[PARAM_FINDINGS];
+	row->started = params[PARAM_STARTED];
+	row->relations_total = params[PARAM_RELATIONS_TOTAL];
+	row->relations_done = params[PARAM_RELATIONS_DONE];
+	row->bytes_total = params[PARAM_BYTES_TOTAL];
+	row->bytes_done = params[PARAM_BYTES_DONE];
+	if (OidIsValid(row->relid) && row->fork == MAIN_FORKNUM)
+		row->bytes_done += row->blocks_done * BLCKSZ;
+	return true;
 }

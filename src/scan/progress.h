@@ -2,8 +2,7 @@
  * progress.h
  *	  What every backend is verifying at present, for all to see.
  *
- * Lives in shared memory of its own, so it works in a preloaded library only;
- * otherwise all of this does nothing.
+ * Nothing is shown while track_activities is off.
  */
 #ifndef ACCEL_PROGRESS_H
 #define ACCEL_PROGRESS_H
@@ -16,7 +15,7 @@
 
 typedef struct ProgressRow
 {
-	int			pid;			/* 0: nothing going on */
+	int			pid;
 	Oid			datid;
 	Oid			relid;			/* InvalidOid: between two relations */
 	ForkNumber	fork;
@@ -24,14 +23,15 @@ typedef struct ProgressRow
 	int64		blocks_done;
 	int64		findings;		/* of the whole run */
 	TimestampTz started;		/* of the whole run */
+	int64		relations_total;	/* 0: not the run of a database */
+	int64		relations_done;
+	int64		bytes_total;	/* of the main forks of all relations */
+	int64		bytes_done;
 } ProgressRow;
 
-/* From _PG_init: asks for the shared memory when the library is preloaded. */
-extern void progress_request(void);
-
 /*
- * A run begins in this backend; it ends at progress_end() or, after an error,
- * when the current memory context goes.
+ * A run begins in this backend.  It ends at progress_end() or when its
+ * transaction fails.
  */
 extern void progress_begin(void);
 extern void progress_end(void);
@@ -41,9 +41,15 @@ extern void progress_fork(const ForkSummary *summary);
 extern void progress_blocks(int64 blocks);
 extern void progress_finding(void);
 
-/* Slots to read, -1 when not preloaded; false: nothing in this slot. */
-extern int	progress_slots(void);
-extern bool progress_read(int slot, ProgressRow *row);
+/* The run of a database: relid, fork, pid and datid of the row are not set. */
+extern void progress_database(const ProgressRow *row);
+
+/* A fork that is verified in parts: so many blocks, so many done before. */
+extern void progress_fork_blocks(int64 total, int64 done);
+
+/* Backends to ask for; false: this one verifies nothing. */
+extern int	progress_backends(void);
+extern bool progress_read(int backend, ProgressRow *row);
 
 #pragma GCC visibility pop
 

@@ -105,7 +105,11 @@ run_page(ScanSink *sink, BlockNumber blkno, const char *page)
 static void
 run_progress(ScanSink *sink, int64 blocks)
 {
+	ScanSink   *output = ((ScanRun *) sink)->output;
+
 	progress_blocks(blocks);
+	if (output->progress)
+		output->progress(output, blocks);
 }
 
 static void

@@ -1,0 +1,204 @@
+/*
+ * database_run.h
+ *	  The state of a run of verify_database_checksums(), and its parts:
+ *	  func_database.c runs it, run_list.c makes the list of relations,
+ *	  run_relation.c verifies one, run_record.c keeps the history,
+ *	  run_report.c writes messages.
+ */
+#ifndef ACCEL_DATABASE_RUN_H
+#define ACCEL_DATABASE_RUN_H
+
+#include "compat.h"
+
+#include "datatype/timestamp.h"
+#include "executor/spi.h"
+#include "nodes/pg_list.h"
+#include "utils/array.h"
+#include "utils/tuplestore.h"
+
+#include "func/func.h"
+#include "scan/progress.h"
+#include "scan/relation_scan.h"
+#include "scan/scan_run.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef enum RunOrder
+{
+	RUN_ORDER_OID,
+	RUN_ORDER_LARGEST,
+	RUN_ORDER_STALEST
+} RunOrder;
+
+/* Where a run goes on. */
+typedef struct RunPosition
+{
+	Oid			relid;
+	ForkNumber	fork;
+	BlockNumber block;
+} RunPosition;
+
+/* The arguments of the procedure. */
+typedef struct RunOptions
+{
+	int			workers;
+	int			max_rate;		/* kB/s; 0: no bound */
+	bool		include_catalogs;
+	bool		resume;
+	TimestampTz verified_since; /* if resume */
+	bool		verbose;
+	bool		report_failures;
+	bool		fail_on_findings;
+	int64		max_duration;	/* microseconds; 0: no bound */
+	int64		report_interval;	/* microseconds; 0: none */
+	ArrayType  *include;		/* patterns; NULL: all */
+	ArrayType  *exclude;
+	RunOrder	order;
+	bool		start;			/* begin at start_at */
+	RunPosition start_at;
+	int64		min_size;		/* bytes of the main fork */
+	int64		max_size;
+} RunOptions;
+
+/* A relation of the list: what 300,000 of them may take. */
+typedef struct RunItem
+{
+	Oid			relid;
+	int64		bytes;			/* of the main fork, when it was listed */
+} RunItem;
+
+/* The file that a relation's history is about. */
+typedef struct RunFile
+{
+	Oid			tablespace;
+	Oid			number;
+} RunFile;
+
+/* A relation at work, or put off. */
+typedef struct RunRelation
+{
+	RunItem		item;
+	RunFile		file;
+	char	   *schema;			/* these four NULL: cannot be told */
+	char	   *name;
+	char	   *owner;			/* table of an index or TOAST table, qualified */
+	const char *kind;			/* "table", "index", ... */
+	bool		shared;
+	TimestampTz began;
+	RunPosition next;			/* where it goes on; relid is the item's */
+	int64		blocks;
+	int64		bytes;
+	int64		new_pages;
+	int64		findings;
+	int64		unverifiable;	/* findings that say so */
+	int			tries;			/* failed ones */
+	bool		position;		/* this run has recorded where it stands */
+} RunRelation;
+
+/* Adjacent findings of one kind, one line of the log. */
+typedef struct RunLine
+{
+	PageFinding first;
+	int64		last;			/* block */
+	int64		findings;		/* 0: none pending */
+} RunLine;
+
+typedef struct RunTotals
+{
+	int64		relations;
+	int64		blocks;
+	int64		bytes;
+	int64		new_pages;
+	int64		findings;
+	int64		unverifiable;	/* findings that say so */
+} RunTotals;
+
+typedef struct DatabaseRun
+{
+	ScanSink	sink;			/* first */
+	ScanRun		scan;
+	RunOptions	options;
+
+	/* the run */
+	MemoryContext context;		/* lives as long as the procedure */
+	MemoryContext caller;		/* see finish_nested_spi() */
+	Oid			namespace;
+	const char *schema;			/* quoted */
+	TimestampTz started;
+	TimestampTz deadline;		/* 0: none */
+	TimestampTz next_report;	/* 0: none */
+	RunTotals	totals;
+	ProgressRow progress;
+	RunItem    *items;
+	int64		nitems;
+	List	   *deferred;		/* of RunRelation: to be tried again */
+	RunPosition start_at;		/* if the run stopped: where to go on */
+	bool		stopped;
+
+	/* the history */
+	bool		recording;		/* not on a standby */
+	bool		record_lost;	/* it could not be written */
+	int64		number;			/* in checksum_runs; 0: no row */
+	TimestampTz recorded;		/* when the run's row was written */
+	SPIPlanPtr	insert_relation;
+	List	   *positions;		/* of RunRelation: where earlier runs stand */
+
+	/* the relation at work; its batch, which is one transaction */
+	RunRelation *relation;		/* valid while it is at work */
+	RunPosition at;				/* where it stands; relid 0: none at work */
+	MemoryContext batch_context;	/* of store */
+	MemoryContext row_context;	/* of one finding */
+	Tuplestorestate *store;		/* findings; NULL: none, or not recording */
+	TupleDesc	store_desc;
+	int64		batch_blocks;	/* how many at most; 0: not known yet */
+	int64		fork_blocks;	/* of a main fork that takes several; or -1 */
+	RunRelation batch;			/* counts of the batch alone */
+	int64		fork_bytes;		/* of the main fork at work: verified */
+	int			failures;		/* of checksums, confirmed */
+	RunLine		line;
+	int64		lines;			/* WARNINGs about the relation */
+	int64		untold;			/* findings without one */
+} DatabaseRun;
+
+/* func_database.c */
+extern void run_commit(DatabaseRun *run);
+extern ErrorData *run_rollback(DatabaseRun *run);
+extern bool error_ends_run(const ErrorData *error);
+
+/* run_list.c: fills run->items */
+extern void run_list_relations(DatabaseRun *run);
+extern int64 run_file_bytes(Oid tablespace, Oid database, Oid number);
+
+/*
+ * run_relation.c: verifies a relation, in batches if it is large.  False: not
+ * to its end, it is to be tried again (*error says why), or time is up.
+ */
+extern bool run_relation(DatabaseRun *run, RunRelation *relation,
+						 ErrorData **error);
+extern void run_relation_unverifiable(DatabaseRun *run,
+									  RunRelation *relation,
+									  const char *why);
+
+/*
+ * run_record.c.  The first three raise no error but a cancel: what cannot be
+ * recorded is said once.  Each ends its transaction.
+ */
+extern void record_start(DatabaseRun *run);
+extern void record_batch(DatabaseRun *run, bool complete);
+extern void record_end(DatabaseRun *run, const char *state);
+extern Datum record_trusted_runs(DatabaseRun *run);
+extern void record_load_positions(DatabaseRun *run);
+extern const RunRelation *record_position(DatabaseRun *run, Oid relid,
+										  RunFile file);
+
+/* run_report.c */
+extern const char *run_relation_name(const RunRelation *relation);
+extern void report_finding(DatabaseRun *run, const PageFinding *finding);
+extern void report_line(DatabaseRun *run);
+extern void report_relation(DatabaseRun *run);
+extern void report_progress(DatabaseRun *run);
+extern void report_end(DatabaseRun *run, const char *state);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_DATABASE_RUN_H */

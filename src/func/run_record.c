@@ -1,0 +1,702 @@
+/*
+ * run_record.c
+ *	  The history of runs: its tables, and the lock that a run holds.
+ *
+ * The statements run with the rights of the tables' owners, so whoever may
+ * call the procedure needs no right to write, and what a later run trusts was
+ * written here.  They are found in the procedure's own schema and every name in
+ * them is qualified: the caller's search_path decides nothing.
+ *
+ * Damage, a full disk or a DROP EXTENSION must not keep a run from looking at
+ * the rest: what cannot be recorded is said once, then the run goes on without.
+ */
+#include "compat.h"
+
+#include <sys/stat.h>
+
+#include "access/htup_details.h"
+#include "access/xlog.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/queryenvironment.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "func/database_run.h"
+#include "guc.h"
+
+/* How often the run's row is brought up to date, in microseconds. */
+#define RECORD_INTERVAL		USECS_PER_SEC
+
+/* The rows of findings to write, as the statement knows them. */
+#define STORE_NAME	"accel_findings"
+
+/* Users' advisory locks have 1 and 2 in the last field. */
+#define LOCKTAG_OF_RUN(tag, number) \
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) ((number) >> 32), \
+						 (uint32) (number), 3)
+
+/* The run's end, for write_end(). */
+typedef struct RunEnd
+{
+	DatabaseRun *run;
+	const char *state;
+} RunEnd;
+
+static bool guarded(DatabaseRun *run, void (*write) (void *), void *arg);
+static void write_start(void *arg);
+static void tidy_runs(DatabaseRun *run);
+static bool lock_run(int64 number, bool session);
+static void unlock_run(int64 number);
+static void write_batch(void *arg);
+static void write_complete_batch(void *arg);
+static void write_findings(DatabaseRun *run);
+static void write_relation(DatabaseRun *run);
+static void write_position(DatabaseRun *run);
+static void write_end(void *arg);
+static void write_run(DatabaseRun *run, const char *state);
+static void prune(DatabaseRun *run);
+static void execute(DatabaseRun *run, const char *table, int expected,
+					const char *statement, int nargs, Oid *types,
+					Datum *values, const char *nulls);
+
+/* ---------------------------------------------------------------- *
+ *		Writing
+ * ---------------------------------------------------------------- */
+
+void
+record_start(DatabaseRun *run)
+{
+	if (run->recording)
+		(void) guarded(run, write_start, run);
+}
+
+void
+record_batch(DatabaseRun *run, bool complete)
+{
+	if (!run->recording ||
+		!guarded(run, complete ? write_complete_batch : write_batch, run))
+		run_commit(run);
+	run->store = NULL;
+}
+
+/*
+ * The state is written even where the history was lost on the way: later runs
+ * read from it that the session did not just die.
+ */
+void
+record_end(DatabaseRun *run, const char *state)
+{
+	RunEnd		end = {run, run->record_lost ? "not_recorded" : state};
+
+	if (run->number == 0)
+		return;
+	(void) guarded(run, write_end, &end);
+	unlock_run(run->number);
+	run->number = 0;
+}
+
+/*
+ * Writes and commits.  After a failure the transaction is rolled back, and
+ * nothing is recorded any more.
+ */
+static bool
+guarded(DatabaseRun *run, void (*write) (void *), void *arg)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ErrorData  *error = NULL;
+
+	PG_TRY();
+	{
+		/* thousands of commits: none is worth a wait for the disk */
+		(void) set_config_option("synchronous_commit", "off", PGC_USERSET,
+								 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
+		PushActiveSnapshot(GetTransactionSnapshot());
+		write(arg);
+		PopActiveSnapshot();
+		run_commit(run);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		error = run_rollback(run);
+	}
+	PG_END_TRY();
+	if (error == NULL)
+		return true;
+	if (!run->record_lost)
+		ereport(WARNING,
+				(errcode(error->sqlerrcode),
+				 errmsg("could not record this run any further: %s",
+						error->message),
+				 errdetail("The run goes on; from here on its findings are in its messages alone."),
+				 errhint("See docs/corruption.md if a table of the extension is damaged; TRUNCATE empties it.")));
+	run->record_lost = true;
+	run->recording = false;
+	return false;
+}
+
+/* A copy of a data directory has another file there: its pages are its own. */
+static int64
+directory_number(void)
+{
+	struct stat status;
+
+	return stat("PG_VERSION", &status) == 0 ? (int64) status.st_ino : 0;
+}
+
+/*
+ * Numbers go on after the highest one, be it of a template or of a restored
+ * dump.  One run after the other takes its number: that lock goes at the commit.
+ */
+static void
+write_start(void *arg)
+{
+	DatabaseRun *run = arg;
+	LOCKTAG		tag;
+	Oid			types[] = {TIMESTAMPTZOID, INT8OID, INT4OID, INT8OID, OIDOID};
+	Datum		values[] = {TimestampTzGetDatum(run->started),
+		Int64GetDatum((int64) GetSystemIdentifier()),
+		Int32GetDatum((int32) GetWALInsertionTimeLine()),
+		Int64GetDatum(directory_number()),
+	ObjectIdGetDatum(MyDatabaseId)};
+	bool		isnull;
+
+	LOCKTAG_OF_RUN(tag, (int64) 0);
+	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+	execute(run, "checksum_runs", SPI_OK_INSERT_RETURNING,
+			psprintf("INSERT INTO %s.checksum_runs"
+					 " (run, started, relations, blocks, bytes, findings, state,"
+					 " unverifiable, new, system_identifier, timeline, directory, database)"
+					 " SELECT COALESCE(pg_catalog.max(run) OPERATOR(pg_catalog.+) 1, 1),"
+					 " $1, 0, 0, 0, 0, 'running', 0, 0, $2, $3, $4, $5"
+					 " FROM %s.checksum_runs RETURNING run",
+					 run->schema, run->schema),
+			lengthof(types), types, values, NULL);
+	run->number = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
+											  SPI_tuptable->tupdesc, 1,
+											  &isnull));
+	(void) lock_run(run->number, true);
+	tidy_runs(run);
+}
+
+/*
+ * A run is at work as long as its session holds a lock in its name, which
+ * outlives commits and nothing else: rows of other running ones are those of
+ * sessions that died.  It is given up after the row's last state is committed,
+ * which we may not have seen yet.
+ */
+static void
+tidy_runs(DatabaseRun *run)
+{
+	Oid			types[] = {INT8OID};
+	SPITupleTable *rows;
+	uint64		count;
+
+	execute(run, "checksum_runs", SPI_OK_SELECT,
+			psprintf("SELECT run FROM %s.checksum_runs"
+					 " WHERE state OPERATOR(pg_catalog.=) 'running'",
+					 run->schema),
+			0, NULL, NULL, NULL);
+	rows = SPI_tuptable;
+	count = SPI_processed;
+	for (uint64 i = 0; i < count; i++)
+	{
+		bool		isnull;
+		Datum		number = SPI_getbinval(rows->vals[i], rows->tupdesc, 1,
+										   &isnull);
+
+		if (DatumGetInt64(number) == run->number ||
+			!lock_run(DatumGetInt64(number), false))
+			continue;
+		execute(run, "checksum_runs", SPI_OK_UPDATE,
+				psprintf("UPDATE %s.checksum_runs SET state = 'interrupted'"
+						 " WHERE run OPERATOR(pg_catalog.=) $1"
+						 " AND state OPERATOR(pg_catalog.=) 'running'",
+						 run->schema),
+				1, types, &number, NULL);
+	}
+	SPI_freetuptable(rows);
+}
+
+/* For the session, up to unlock_run(), or for the transaction. */
+static bool
+lock_run(int64 number, bool session)
+{
+	LOCKTAG		tag;
+
+	LOCKTAG_OF_RUN(tag, number);
+	return LockAcquire(&tag, ExclusiveLock, session, true) !=
+		LOCKACQUIRE_NOT_AVAIL;
+}
+
+static void
+unlock_run(int64 number)
+{
+	LOCKTAG		tag;
+
+	LOCKTAG_OF_RUN(tag, number);
+	(void) LockRelease(&tag, ExclusiveLock, true);
+}
+
+static void
+write_complete_batch(void *arg)
+{
+	DatabaseRun *run = arg;
+
+	write_findings(run);
+	if (run->relation->unverifiable == 0)
+		write_relation(run);
+	if (GetCurrentTimestamp() - run->recorded >= RECORD_INTERVAL)
+		write_run(run, "running");
+}
+
+static void
+write_batch(void *arg)
+{
+	DatabaseRun *run = arg;
+
+	write_findings(run);
+	write_position(run);
+	write_run(run, "running");
+}
+
+static Datum
+text_or_null(const char *text, char *null)
+{
+	*null = text == NULL ? 'n' : ' ';
+	return text == NULL ? (Datum) 0 : CStringGetTextDatum(text);
+}
+
+/* One statement for all of the batch. */
+static void
+write_findings(DatabaseRun *run)
+{
+	const RunRelation *relation = run->relation;
+	EphemeralNamedRelationData rows = {{0}};
+	Oid			types[] = {INT8OID, TIMESTAMPTZOID, TEXTOID, TEXTOID, TEXTOID,
+	TEXTOID, OIDOID, OIDOID};
+	char		nulls[] = "        ";
+	Datum		values[lengthof(types)];
+	MemoryContext old;
+
+	if (run->store == NULL)
+		return;
+	values[0] = Int64GetDatum(run->number);
+	values[1] = TimestampTzGetDatum(GetCurrentTimestamp());
+	values[2] = text_or_null(relation->schema, &nulls[2]);
+	values[3] = text_or_null(relation->name, &nulls[3]);
+	values[4] = text_or_null(relation->kind, &nulls[4]);
+	values[5] = text_or_null(relation->owner, &nulls[5]);
+	values[6] = ObjectIdGetDatum(relation->file.tablespace);
+	values[7] = ObjectIdGetDatum(relation->file.number);
+	rows.md.name = STORE_NAME;
+	rows.md.tupdesc = run->store_desc;
+	rows.md.enrtype = ENR_NAMED_TUPLESTORE;
+	rows.reldata = run->store;
+	old = MemoryContextSwitchTo(run->context);	/* SPI keeps its list here */
+	if (SPI_register_relation(&rows) != SPI_OK_REL_REGISTER)
+		elog(ERROR, "could not register the findings");
+	MemoryContextSwitchTo(old);
+	execute(run, "checksum_findings", SPI_OK_INSERT,
+			psprintf("INSERT INTO %s.checksum_findings"
+					 " SELECT $1, f.*, $2,"
+					 " CASE WHEN f.relation IS NOT NULL THEN $3 END,"
+					 " CASE WHEN f.relation IS NOT NULL THEN $4 END,"
+					 " CASE WHEN f.relation IS NOT NULL THEN $5 END,"
+					 " CASE WHEN f.relation IS NOT NULL THEN $6 END, $7, $8"
+					 " FROM " STORE_NAME " f", run->schema),
+			lengthof(types), types, values, nulls);
+	SPI_unregister_relation(STORE_NAME);
+	tuplestore_end(run->store);
+	run->store = NULL;
+}
+
+/* The statement of every relation: prepared once. */
+static void
+write_relation(DatabaseRun *run)
+{
+	const RunRelation *relation = run->relation;
+	Oid			types[] = {INT8OID, OIDOID, TIMESTAMPTZOID, INT8OID, INT8OID,
+		TIMESTAMPTZOID, INT8OID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, OIDOID,
+	OIDOID};
+	char		nulls[] = "             ";
+	Datum		values[lengthof(types)];
+
+	values[0] = Int64GetDatum(run->number);
+	values[1] = ObjectIdGetDatum(relation->item.relid);
+	values[2] = TimestampTzGetDatum(GetCurrentTimestamp());
+	values[3] = Int64GetDatum(relation->blocks);
+	values[4] = Int64GetDatum(relation->findings);
+	values[5] = TimestampTzGetDatum(relation->began);
+	values[6] = Int64GetDatum(relation->new_pages);
+	values[7] = text_or_null(relation->schema, &nulls[7]);
+	values[8] = text_or_null(relation->name, &nulls[8]);
+	values[9] = text_or_null(relation->kind, &nulls[9]);
+	values[10] = text_or_null(relation->owner, &nulls[10]);
+	values[11] = ObjectIdGetDatum(relation->file.tablespace);
+	values[12] = ObjectIdGetDatum(relation->file.number);
+	if (run->insert_relation == NULL)
+	{
+		run->insert_relation =
+			SPI_prepare(psprintf("INSERT INTO %s.checksum_relations"
+								 " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,"
+								 " $10, $11, $12, $13)", run->schema),
+						lengthof(types), types);
+		if (run->insert_relation == NULL)
+			elog(ERROR, "could not prepare a statement: %s",
+				 SPI_result_code_string(SPI_result));
+		SPI_keepplan(run->insert_relation);
+	}
+	execute(run, "checksum_relations", SPI_OK_INSERT, NULL, 0, NULL, values,
+			nulls);
+	if (relation->position)
+		execute(run, "checksum_positions", SPI_OK_DELETE,
+				psprintf("DELETE FROM %s.checksum_positions WHERE run OPERATOR(pg_catalog.=) $1",
+						 run->schema),
+				1, types, values, NULL);
+}
+
+/* Where the run stands in a large relation. */
+static void
+write_position(DatabaseRun *run)
+{
+	RunRelation *relation = run->relation;
+	Oid			types[] = {INT8OID, OIDOID, TEXTOID, INT8OID, TIMESTAMPTZOID,
+	TIMESTAMPTZOID, INT8OID, INT8OID, INT8OID, INT8OID, OIDOID, OIDOID};
+	Datum		values[] = {Int64GetDatum(run->number),
+		ObjectIdGetDatum(relation->item.relid),
+		CStringGetTextDatum(forkNames[relation->next.fork]),
+		Int64GetDatum(relation->next.block),
+		TimestampTzGetDatum(GetCurrentTimestamp()),
+		TimestampTzGetDatum(relation->began),
+		Int64GetDatum(relation->blocks),
+		Int64GetDatum(relation->bytes),
+		Int64GetDatum(relation->new_pages),
+		Int64GetDatum(relation->findings),
+		ObjectIdGetDatum(relation->file.tablespace),
+	ObjectIdGetDatum(relation->file.number)};
+
+	if (relation->position)
+		execute(run, "checksum_positions", SPI_OK_DELETE,
+				psprintf("DELETE FROM %s.checksum_positions WHERE run OPERATOR(pg_catalog.=) $1",
+						 run->schema),
+				1, types, values, NULL);
+	execute(run, "checksum_positions", SPI_OK_INSERT,
+			psprintf("INSERT INTO %s.checksum_positions VALUES ($1, $2, $3, $4,"
+					 " $5, $6, $7, $8, $9, $10, $11, $12)", run->schema),
+			lengthof(types), types, values, NULL);
+	relation->position = true;
+}
+
+static void
+write_end(void *arg)
+{
+	RunEnd	   *end = arg;
+
+	write_run(end->run, end->state);
+	if (strcmp(end->state, "completed") == 0)
+		prune(end->run);
+}
+
+/* Brings the run's row up to date; any other state than "running" ends it. */
+static void
+write_run(DatabaseRun *run, const char *state)
+{
+	const RunTotals *totals = &run->totals;
+	Oid			types[] = {INT8OID, INT8OID, INT8OID, INT8OID, INT8OID,
+	TEXTOID, BOOLOID, INT8OID, INT8OID};
+	Datum		values[] = {Int64GetDatum(run->number),
+		Int64GetDatum(totals->relations),
+		Int64GetDatum(totals->blocks),
+		Int64GetDatum(totals->bytes),
+		Int64GetDatum(totals->findings),
+		CStringGetTextDatum(state),
+		BoolGetDatum(strcmp(state, "running") != 0),
+		Int64GetDatum(totals->unverifiable),
+	Int64GetDatum(totals->new_pages)};
+
+	execute(run, "checksum_runs", SPI_OK_UPDATE,
+			psprintf("UPDATE %s.checksum_runs SET relations = $2, blocks = $3,"
+					 " bytes = $4, findings = $5, state = $6, finished ="
+					 " CASE WHEN $7 THEN pg_catalog.clock_timestamp() END,"
+					 " unverifiable = $8, new = $9"
+					 " WHERE run OPERATOR(pg_catalog.=) $1", run->schema),
+			lengthof(types), types, values, NULL);
+	run->recorded = GetCurrentTimestamp();
+}
+
+/* ---------------------------------------------------------------- *
+ *		Reading
+ * ---------------------------------------------------------------- */
+
+/*
+ * The runs of this very database in this very data directory, as an array; 0
+ * for none.  A template, a restored dump or backup, pg_upgrade and another
+ * timeline all have other files, or may have.
+ */
+Datum
+record_trusted_runs(DatabaseRun *run)
+{
+	Oid			types[] = {INT8OID, INT4OID, INT8OID, OIDOID};
+	Datum		values[] = {Int64GetDatum((int64) GetSystemIdentifier()),
+		Int32GetDatum((int32) GetWALInsertionTimeLine()),
+		Int64GetDatum(directory_number()),
+	ObjectIdGetDatum(MyDatabaseId)};
+	bool		isnull;
+	Datum		runs;
+
+	execute(run, "checksum_runs", SPI_OK_SELECT,
+			psprintf("SELECT pg_catalog.array_agg(run) FROM %s.checksum_runs"
+					 " WHERE system_identifier OPERATOR(pg_catalog.=) $1"
+					 " AND timeline OPERATOR(pg_catalog.=) $2"
+					 " AND directory OPERATOR(pg_catalog.=) $3"
+					 " AND database OPERATOR(pg_catalog.=) $4", run->schema),
+			lengthof(types), types, values, NULL);
+	runs = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
+						 &isnull);
+	return isnull ? (Datum) 0 : runs;
+}
+
+static int64
+number_column(HeapTuple row, int number)
+{
+	bool		isnull;
+
+	return DatumGetInt64(SPI_getbinval(row, SPI_tuptable->tupdesc, number,
+									   &isnull));
+}
+
+static RunRelation *
+position_of_row(HeapTuple row)
+{
+	RunRelation *position = palloc0(sizeof(RunRelation));
+	bool		isnull;
+
+	position->item.relid = position->next.relid =
+		DatumGetObjectId(SPI_getbinval(row, SPI_tuptable->tupdesc, 1, &isnull));
+	position->next.fork = forkname_to_number(SPI_getvalue(row, SPI_tuptable->tupdesc, 2));
+	position->next.block = (BlockNumber) number_column(row, 3);
+	position->began = number_column(row, 4);
+	position->blocks = number_column(row, 5);
+	position->bytes = number_column(row, 6);
+	position->new_pages = number_column(row, 7);
+	position->findings = number_column(row, 8);
+	position->file.tablespace =
+		DatumGetObjectId(SPI_getbinval(row, SPI_tuptable->tupdesc, 9, &isnull));
+	position->file.number =
+		DatumGetObjectId(SPI_getbinval(row, SPI_tuptable->tupdesc, 10, &isnull));
+	return position;
+}
+
+/* Where earlier runs stood in a relation when they ended, the latest first. */
+void
+record_load_positions(DatabaseRun *run)
+{
+	Oid			types[] = {TIMESTAMPTZOID, INT8ARRAYOID};
+	Datum		values[2] = {TimestampTzGetDatum(run->options.verified_since)};
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	values[1] = record_trusted_runs(run);
+	if (values[1] != (Datum) 0)
+	{
+		execute(run, "checksum_positions", SPI_OK_SELECT,
+				psprintf("SELECT relid, fork, blkno, began_at, blocks, bytes, new,"
+						 " findings, tablespace, filenode FROM %s.checksum_positions"
+						 " WHERE recorded_at OPERATOR(pg_catalog.>=) $1"
+						 " AND run OPERATOR(pg_catalog.=) ANY ($2)"
+						 " ORDER BY recorded_at USING OPERATOR(pg_catalog.>)",
+						 run->schema),
+				lengthof(types), types, values, NULL);
+		for (uint64 i = 0; i < SPI_processed; i++)
+		{
+			MemoryContext old = MemoryContextSwitchTo(run->context);
+
+			run->positions = lappend(run->positions,
+									 position_of_row(SPI_tuptable->vals[i]));
+			MemoryContextSwitchTo(old);
+		}
+	}
+	PopActiveSnapshot();
+}
+
+/* Where an earlier run stood in this file; NULL: nowhere. */
+const RunRelation *
+record_position(DatabaseRun *run, Oid relid, RunFile file)
+{
+	ListCell   *cell;
+
+	foreach(cell, run->positions)
+	{
+		const RunRelation *position = lfirst(cell);
+
+		if (position->item.relid == relid &&
+			position->file.tablespace == file.tablespace &&
+			position->file.number == file.number)
+			return position;
+	}
+	return NULL;
+}
+
+/* ---------------------------------------------------------------- *
+ *		Statements
+ * ---------------------------------------------------------------- */
+
+static Oid
+owner_of(DatabaseRun *run, const char *table)
+{
+	Oid			relid = get_relname_relid(table, run->namespace);
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Oid			owner;
+
+	if (!HeapTupleIsValid(tuple))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation \"%s.%s\" does not exist", run->schema,
+						table)));
+	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	ReleaseSysCache(tuple);
+	return owner;
+}
+
+/*
+ * With the rights of the owner of the table, as the server's own triggers for
+ * foreign keys do it; statement NULL: the plan of the relations.  A failure
+ * leaves the rights to the rollback.
+ */
+static void
+execute(DatabaseRun *run, const char *table, int expected,
+		const char *statement, int nargs, Oid *types, Datum *values,
+		const char *nulls)
+{
+	Oid			owner = owner_of(run, table);
+	Oid			user;
+	int			security;
+	int			result;
+
+	GetUserIdAndSecContext(&user, &security);
+	SetUserIdAndSecContext(owner, security | SECURITY_LOCAL_USERID_CHANGE |
+						   SECURITY_NOFORCE_RLS);
+	if (statement == NULL)
+		result = SPI_execute_plan(run->insert_relation, values, nulls, false, 0);
+	else
+		result = SPI_execute_with_args(statement, nargs, types, values, nulls,
+									   false, 0);
+	SetUserIdAndSecContext(user, security);
+	if (result != expected)
+		elog(ERROR, "unexpected result of a statement: %s",
+			 SPI_result_code_string(result));
+}
+
+/* ---------------------------------------------------------------- *
+ *		Pruning
+ * ---------------------------------------------------------------- */
+
+/*
+ * Deletes what is older than the limit, save what nothing newer replaces: the
+ * last verification of a relation, its last one without a finding, and findings
+ * that no later verification has refuted.
+ */
+static int64
+prune_before(DatabaseRun *run, TimestampTz limit)
+{
+	static const struct
+	{
+		const char *table;
+		const char *condition;
+	}			steps[] =
+	{
+		{
+			"checksum_findings",
+			"t.found_at OPERATOR(pg_catalog.<) $1 AND (t.relation IS NULL"
+			" OR NOT EXISTS (SELECT FROM pg_catalog.pg_class c"
+			" WHERE c.oid OPERATOR(pg_catalog.=) t.relation)"
+			" OR EXISTS (SELECT FROM %1$s.checksum_relations n"
+			" WHERE n.relid OPERATOR(pg_catalog.=) t.relation"
+			" AND n.began_at OPERATOR(pg_catalog.>) t.found_at))"
+		},
+		{
+			"checksum_relations",
+			"t.run OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT r.run"
+			" FROM %1$s.checksum_runs r WHERE r.started OPERATOR(pg_catalog.<) $1))"
+			" AND t.verified_at OPERATOR(pg_catalog.<) $1"
+			" AND (NOT EXISTS (SELECT FROM pg_catalog.pg_class c"
+			" WHERE c.oid OPERATOR(pg_catalog.=) t.relid)"
+			" OR EXISTS (SELECT FROM %1$s.checksum_relations n"
+			" WHERE n.relid OPERATOR(pg_catalog.=) t.relid"
+			" AND n.verified_at OPERATOR(pg_catalog.>) t.verified_at"
+			" AND (n.findings OPERATOR(pg_catalog.=) 0::pg_catalog.int8"
+			" OR t.findings OPERATOR(pg_catalog.>) 0::pg_catalog.int8)))"
+		},
+		{
+			"checksum_positions",
+			"t.recorded_at OPERATOR(pg_catalog.<) $1"
+		},
+		{
+			"checksum_runs",
+			"t.started OPERATOR(pg_catalog.<) $1"
+			" AND t.state OPERATOR(pg_catalog.<>) 'running'"
+			" AND NOT EXISTS (SELECT FROM %1$s.checksum_relations n"
+			" WHERE n.run OPERATOR(pg_catalog.=) t.run)"
+			" AND NOT EXISTS (SELECT FROM %1$s.checksum_findings n"
+			" WHERE n.run OPERATOR(pg_catalog.=) t.run)"
+		}
+	};
+	Oid			types[] = {TIMESTAMPTZOID};
+	Datum		values[] = {TimestampTzGetDatum(limit)};
+	int64		deleted = 0;
+
+	for (int i = 0; i < lengthof(steps); i++)
+	{
+		char	   *condition = psprintf(steps[i].condition, run->schema);
+
+		execute(run, steps[i].table, SPI_OK_DELETE,
+				psprintf("DELETE FROM %s.%s t WHERE %s", run->schema,
+						 steps[i].table, condition),
+				1, types, values, NULL);
+		deleted += SPI_processed;
+	}
+	return deleted;
+}
+
+/* At the end of a run, if the parameter says so and there is an old one. */
+static void
+prune(DatabaseRun *run)
+{
+	int64		keep = accel_history_keep();
+	Oid			types[] = {TIMESTAMPTZOID};
+	Datum		limit = TimestampTzGetDatum(GetCurrentTimestamp() - keep * USECS_PER_MINUTE);
+
+	if (keep < 0)
+		return;
+	execute(run, "checksum_runs", SPI_OK_SELECT,
+			psprintf("SELECT FROM %s.checksum_runs"
+					 " WHERE started OPERATOR(pg_catalog.<) $1 LIMIT 1",
+					 run->schema), 1, types, &limit, NULL);
+	if (SPI_processed > 0)
+		(void) prune_before(run, DatumGetTimestampTz(limit));
+}
+
+SQL_FUNCTION(accel_prune_checksum_history)
+{
+	DatabaseRun run = {{0}};
+	Datum		limit = DirectFunctionCall2(timestamptz_mi_interval,
+											TimestampTzGetDatum(GetCurrentTimestamp()),
+											PG_GETARG_DATUM(0));
+	int64		deleted;
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	run.namespace = get_func_namespace(fcinfo->flinfo->fn_oid);
+	run.schema = quote_identifier(get_namespace_name(run.namespace));
+	deleted = prune_before(&run, DatumGetTimestampTz(limit));
+	SPI_finish();
+	PG_RETURN_INT64(deleted);
+}

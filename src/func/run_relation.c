@@ -1,0 +1,376 @@
+/*
+ * run_relation.c
+ *	  Verifies one relation for a run, in batches if it is large.
+ *
+ * A batch is a transaction: lock the relation, scan a part of it, record, commit.
+ * On a standby batches are short, so that replay never waits long for our lock;
+ * elsewhere they are long, and their ends are where a later run may go on.
+ * Between two batches the relation may get another file, which is begun anew.
+ *
+ * No snapshot is held while a batch is scanned, so vacuum may go on, however
+ * long it takes.  Findings are kept aside during the scan, since writing needs
+ * a snapshot and is forbidden beside parallel workers.
+ */
+#include "compat.h"
+
+#include "access/relation.h"
+#include "access/xlog.h"
+#include "catalog/index.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_namespace_d.h"
+#include "pgstat.h"
+#include "storage/proc.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+#include "utils/timeout.h"
+#include "utils/timestamp.h"
+
+#include "access/htup_details.h"
+#include "func/database_run.h"
+
+/* How long a batch may take, in microseconds. */
+#define BATCH_TIME			(10 * USECS_PER_SEC)
+#define BATCH_TIME_STANDBY	(USECS_PER_SEC / 2)
+
+/* Blocks of a first batch if the rate is not bounded, and of the largest. */
+#define BATCH_BLOCKS			(1 << 17)
+#define BATCH_BLOCKS_STANDBY	(1 << 12)
+#define BATCH_BLOCKS_MIN		16
+#define BATCH_BLOCKS_MAX		(1 << 22)
+
+/* Attempts at a batch that replay cancels, one after the other. */
+#define CONFLICT_TRIES	3
+
+typedef enum BatchResult
+{
+	BATCH_MORE,					/* there is another one */
+	BATCH_LAST,					/* the relation is verified */
+	BATCH_GONE					/* the relation was dropped */
+} BatchResult;
+
+static void begin_batch(DatabaseRun *run);
+static BatchResult scan_batch(DatabaseRun *run, RunRelation *relation);
+static Relation open_relation(Oid relid);
+static void describe_relation(RunRelation *relation, Relation rel);
+static void set_file(DatabaseRun *run, RunRelation *relation, Relation rel);
+static BatchResult next_batch(DatabaseRun *run, const RunRelation *relation,
+							  RelationScanOptions *options, RunPosition *after);
+static void adapt_batch(DatabaseRun *run, int64 elapsed);
+static void end_batch(DatabaseRun *run, bool complete);
+static void report_failures(DatabaseRun *run);
+
+bool
+run_relation(DatabaseRun *run, RunRelation *relation, ErrorData **error)
+{
+	MemoryContext context = CurrentMemoryContext;
+
+	*error = NULL;
+	run->relation = relation;
+	run->lines = 0;
+	run->untold = 0;
+	for (;;)
+	{
+		volatile BatchResult result = BATCH_GONE;
+
+		CHECK_FOR_INTERRUPTS();
+		if (run->deadline != 0 && GetCurrentTimestamp() >= run->deadline)
+		{
+			run->stopped = true;
+			return false;
+		}
+		begin_batch(run);
+		*error = NULL;
+		PG_TRY();
+		{
+			result = scan_batch(run, relation);
+		}
+		PG_CATCH();
+		{
+			MemoryContextSwitchTo(context);
+			*error = run_rollback(run);
+		}
+		PG_END_TRY();
+		if (*error != NULL)
+		{
+			relation->tries++;
+			run->batch_blocks = Max(run->batch_blocks / 4, BATCH_BLOCKS_MIN);
+			if (ERRCODE_TO_CATEGORY((*error)->sqlerrcode) != ERRCODE_TRANSACTION_ROLLBACK ||
+				relation->tries % CONFLICT_TRIES == 0)
+				return false;
+			continue;
+		}
+		if (result == BATCH_GONE)
+		{
+			run_commit(run);
+			return true;
+		}
+		end_batch(run, result == BATCH_LAST);
+		if (result == BATCH_LAST)
+			return true;
+	}
+}
+
+static BatchResult
+scan_batch(DatabaseRun *run, RunRelation *relation)
+{
+	RelationScanOptions options = SCAN_OPTIONS_ALL;
+	RunPosition after;
+	BatchResult result;
+	Relation	rel;
+	TimestampTz start;
+
+	if (relation->name == NULL)
+	{
+		relation->name = get_rel_name(relation->item.relid);
+		relation->schema = get_namespace_name(get_rel_namespace(relation->item.relid));
+	}
+	rel = open_relation(relation->item.relid);
+	if (rel == NULL)
+		return BATCH_GONE;
+	describe_relation(relation, rel);
+	set_file(run, relation, rel);
+	relation_close(rel, NoLock);	/* the lock stays up to the commit */
+	result = next_batch(run, relation, &options, &after);
+	start = GetCurrentTimestamp();
+	scan_run_relation(&run->scan, relation->item.relid, &options);
+	report_line(run);
+	adapt_batch(run, result == BATCH_MORE ? GetCurrentTimestamp() - start : 0);
+	if (run->batch.unverifiable > 0)
+		return BATCH_LAST;		/* each of its batches would say so again */
+	run->at = relation->next = after;
+	return result;
+}
+
+static void
+begin_batch(DatabaseRun *run)
+{
+	memset(&run->batch, 0, sizeof(run->batch));
+	memset(&run->line, 0, sizeof(run->line));
+	MemoryContextReset(run->batch_context);
+	run->store = NULL;
+	run->failures = 0;
+}
+
+/*
+ * Locks a relation up to the commit; NULL when it was dropped.  The server's
+ * statement_timeout bounds this alone: a scan may take hours.
+ */
+static Relation
+open_relation(Oid relid)
+{
+	Relation	rel;
+
+	if (StatementTimeout > 0)
+		enable_timeout_after(STATEMENT_TIMEOUT, StatementTimeout);
+	rel = try_relation_open(relid, AccessShareLock);
+	disable_timeout(STATEMENT_TIMEOUT, false);
+	return rel;
+}
+
+static const char *
+kind_name(const RunRelation *relation, Relation rel)
+{
+	switch (rel->rd_rel->relkind)
+	{
+		case RELKIND_RELATION:
+			return "table";
+		case RELKIND_INDEX:
+			return "index";
+		case RELKIND_SEQUENCE:
+			return "sequence";
+		case RELKIND_TOASTVALUE:
+			return "TOAST table";
+		case RELKIND_MATVIEW:
+			return "materialized view";
+	}
+	return "relation";
+}
+
+/* The table that a TOAST table serves: the server names it after that one. */
+static Oid
+table_of_toast(Oid relid)
+{
+	char	   *name = get_rel_name(relid);
+	unsigned int table;
+	HeapTuple	tuple;
+	bool		served;
+
+	if (name == NULL || sscanf(name, "pg_toast_%u", &table) != 1)
+		return InvalidOid;
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	served = ((Form_pg_class) GETSTRUCT(tuple))->reltoastrelid == relid;
+	ReleaseSysCache(tuple);
+	return served ? table : InvalidOid;
+}
+
+static char *
+qualified_name(Oid relid)
+{
+	char	   *schema = get_namespace_name(get_rel_namespace(relid));
+	char	   *name = get_rel_name(relid);
+
+	return schema && name ? quote_qualified_identifier(schema, name) : NULL;
+}
+
+static void
+describe_relation(RunRelation *relation, Relation rel)
+{
+	Oid			owner = InvalidOid;
+	Oid			toast = RelationGetRelid(rel);
+
+	if (rel->rd_index != NULL)
+		toast = owner = rel->rd_index->indrelid;
+	if (rel->rd_rel->relnamespace == PG_TOAST_NAMESPACE)
+		owner = table_of_toast(toast);
+	relation->schema = get_namespace_name(rel->rd_rel->relnamespace);
+	relation->name = pstrdup(RelationGetRelationName(rel));
+	relation->owner = OidIsValid(owner) ? qualified_name(owner) : NULL;
+	relation->kind = kind_name(relation, rel);
+	relation->shared = rel->rd_rel->relisshared;
+}
+
+/* Begins the relation, where an earlier run stands in it if it has this file. */
+static void
+set_file(DatabaseRun *run, RunRelation *relation, Relation rel)
+{
+	RunFile		file = {LOCATOR_TABLESPACE(rel->rd_locator), LOCATOR_NUMBER(rel->rd_locator)};
+	RunRelation fresh = {0};
+	const RunRelation *position;
+
+	if (relation->began != 0 && relation->file.number == file.number &&
+		relation->file.tablespace == file.tablespace)
+		return;
+	position = relation->began == 0 ?
+		record_position(run, relation->item.relid, file) : NULL;
+	if (position == NULL)
+		position = &fresh;
+	relation->file = file;
+	relation->began = position->began != 0 ? position->began : GetCurrentTimestamp();
+	relation->next = position->next;
+	relation->next.relid = relation->item.relid;
+	if (run->options.start && position == &fresh &&
+		run->options.start_at.relid == relation->item.relid)
+		relation->next = run->options.start_at;
+	relation->blocks = position->blocks;
+	relation->bytes = position->bytes;
+	relation->new_pages = position->new_pages;
+	relation->findings = position->findings;
+	relation->unverifiable = 0;
+}
+
+static int64
+first_batch_blocks(const DatabaseRun *run)
+{
+	bool		standby = RecoveryInProgress();
+	int64		usual = standby ? BATCH_BLOCKS_STANDBY : BATCH_BLOCKS;
+	int64		time = standby ? BATCH_TIME_STANDBY : BATCH_TIME;
+	int64		rate = (int64) run->options.max_rate * 1024 / BLCKSZ;	/* blocks per second */
+
+	if (run->options.max_rate > 0)
+		usual = Min(usual, rate * time / USECS_PER_SEC);
+	return Max(usual, BATCH_BLOCKS_MIN);
+}
+
+/* What to scan, and where the relation stands after it. */
+static BatchResult
+next_batch(DatabaseRun *run, const RunRelation *relation,
+		   RelationScanOptions *options, RunPosition *after)
+{
+	const RunPosition *next = &relation->next;
+	int64		blocks = run_file_bytes(relation->file.tablespace,
+										relation->shared ? InvalidOid : MyDatabaseId,
+										relation->file.number) / BLCKSZ;
+
+	if (run->batch_blocks == 0)
+		run->batch_blocks = first_batch_blocks(run);
+	*after = *next;
+	run->fork_blocks = -1;
+	if (next->fork == MAIN_FORKNUM && next->block == 0 &&
+		blocks <= run->batch_blocks)
+		return BATCH_LAST;		/* the whole relation at once */
+	options->fork = next->fork;
+	if (next->fork == MAIN_FORKNUM)
+	{
+		run->fork_blocks = blocks;
+		options->first = next->block;
+		if (next->block + run->batch_blocks < blocks)
+		{
+			options->end = after->block = next->block + run->batch_blocks;
+			return BATCH_MORE;
+		}
+	}
+	after->block = 0;
+	after->fork = next->fork + 1;
+	return after->fork > MAX_FORKNUM ? BATCH_LAST : BATCH_MORE;
+}
+
+/* elapsed: of a batch of the usual size, in microseconds; 0: no such batch. */
+static void
+adapt_batch(DatabaseRun *run, int64 elapsed)
+{
+	int64		wanted = RecoveryInProgress() ? BATCH_TIME_STANDBY : BATCH_TIME;
+
+	if (elapsed == 0 || run->fork_blocks < 0)
+		return;
+	if (elapsed > wanted)
+		run->batch_blocks = Max(run->batch_blocks / 2, BATCH_BLOCKS_MIN);
+	else if (elapsed < wanted / 2)
+		run->batch_blocks = Min(run->batch_blocks * 2, BATCH_BLOCKS_MAX);
+}
+
+/* Counts what was scanned and records it. */
+static void
+end_batch(DatabaseRun *run, bool complete)
+{
+	RunRelation *relation = run->relation;
+	RunTotals  *totals = &run->totals;
+	const RunRelation *batch = &run->batch;
+
+	relation->blocks += batch->blocks;
+	relation->bytes += batch->bytes;
+	relation->new_pages += batch->new_pages;
+	relation->findings += batch->findings;
+	relation->unverifiable += batch->unverifiable;
+	totals->relations += complete && relation->unverifiable == 0;
+	totals->blocks += batch->blocks;
+	totals->bytes += batch->bytes;
+	totals->new_pages += batch->new_pages;
+	totals->findings += batch->findings;
+	totals->unverifiable += batch->unverifiable;
+	report_failures(run);
+	if (complete)
+		report_relation(run);
+	record_batch(run, complete);
+}
+
+/* The server's own counters; those of shared relations stand apart there. */
+static void
+report_failures(DatabaseRun *run)
+{
+	Oid			database = run->relation->shared ? InvalidOid : MyDatabaseId;
+
+	if (!run->options.report_failures || run->failures == 0)
+		return;
+	pgstat_prepare_report_checksum_failure(database);
+	pgstat_report_checksum_failures_in_db(database, run->failures);
+}
+
+/* What was scanned of it before counts no longer. */
+void
+run_relation_unverifiable(DatabaseRun *run, RunRelation *relation,
+						  const char *why)
+{
+	PageFinding finding;
+
+	run->relation = relation;
+	begin_batch(run);
+	page_finding_not_verifiable(&finding, relation->item.relid,
+								InvalidForkNumber, why);
+	scan_run_finding(&run->scan, &finding);
+	report_line(run);
+	end_batch(run, true);
+}
