@@ -417,6 +417,18 @@ bench_settle()
 	sleep 0.2
 }
 
+perf_event()	# what this user may sample
+{
+	[ "$(id -u)" = 0 ] && echo cpu-clock || echo cpu-clock:u
+}
+
+# Whether perf is here and may sample; else perf.log says why not.
+may_sample()
+{
+	echo "is not installed" >"$scratch/perf.log"
+	command -v perf >/dev/null && perf record -q -e "$(perf_event)" -o "$scratch/perf.data" true >"$scratch/perf.log" 2>&1
+}
+
 bench_cluster_io()
 {
 	for pid in $(bench_pids "$1"); do

@@ -110,8 +110,6 @@ done
 
 # --- the CRC's share of CPU ------------------------------------------------
 
-event="cpu-clock"
-[ "$(id -u)" = 0 ] || event="cpu-clock:u"
 share()	# VARIANT: samples of pg_ctl start, with all that it starts
 {
 	prepare "$1"
@@ -121,7 +119,7 @@ share()	# VARIANT: samples of pg_ctl start, with all that it starts
 	rm -f "$scratch/perf.data"
 	(
 		cd "$scratch"
-		perf record -q -e $event -F 999 -o "$scratch/perf.data" -- sh -c "$(as_user_words) $bindir/pg_ctl -D $scratch/again.data -l $scratch/again.log -w -t 300 start"
+		perf record -q -e "$(perf_event)" -F 999 -o "$scratch/perf.data" -- sh -c "$(as_user_words) $bindir/pg_ctl -D $scratch/again.data -l $scratch/again.log -w -t 300 start"
 	) >"$scratch/perf.log" 2>&1 || :
 	percent=$(perf report -i "$scratch/perf.data" --stdio --no-children --comm postgres --sort dso,symbol 2>/dev/null |
 		awk '/^ +[0-9.]+%/ {n++; if (/crc32c_accel\.so|pg_comp_crc32c/) s += $1} END {if (n) printf "%.2f", s}')
@@ -138,10 +136,10 @@ as_user_words()	# as_user, for a shell that does not have it
 	[ "$(id -u)" != 0 ] || echo "setpriv --reuid=$bench_user --regid=$(id -g "$bench_user") --init-groups env HOME=$scratch"
 }
 
-if perf record -q -e $event -o "$scratch/perf.data" true >"$scratch/perf.log" 2>&1; then
+if may_sample; then
 	for variant in off on; do
 		share $variant
 	done
 else
-	bench_missing "$case" "share of CPU" "perf is not installed or may not sample here: $(tail -1 "$scratch/perf.log")"
+	bench_missing "$case" "share of CPU" "perf $(tail -1 "$scratch/perf.log")"
 fi

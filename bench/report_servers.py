@@ -205,7 +205,7 @@ HOT = "recovery of a hot backup"
 
 
 def saved(off, on):
-    return f"{1 - on / off:.1%}"
+    return f"{1 - on / off:.1%}" if off else "-"
 
 
 def part_recovery(results, section, folder, plots):

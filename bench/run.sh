@@ -63,7 +63,7 @@ mkdir -p "$out" 2>/dev/null || :
 	mkdir -p "$out"
 }
 out=$(cd "$out" && pwd)
-BENCH_REVISION=$(bench_revision)	# before anything is written
+BENCH_REVISION=${BENCH_REVISION:-$(bench_revision)}	# before anything is written
 export BENCH_REVISION
 
 # --- the machine -----------------------------------------------------------

@@ -391,16 +391,13 @@ wal_keep_size = 0"
 
 # --- the CRC's share of the server's CPU -----------------------------------
 
-event="cpu-clock"
-[ "$(id -u)" = 0 ] || event="cpu-clock:u"	# what an ordinary user may sample
-
 share()	# CASE VARIANT CMD...: the samples in our library and in the server's functions
 {
 	case=$1 variant=$2
 	shift 2
 	rm -f "$scratch/perf.data"
 	pids=$(bench_pids main | tr '\n' ' ' | sed 's/ *$//;s/  */,/g')
-	perf record -q -e $event -F 999 -o "$scratch/perf.data" -p "$pids" >"$scratch/perf.log" 2>&1 &
+	perf record -q -e "$(perf_event)" -F 999 -o "$scratch/perf.data" -p "$pids" >"$scratch/perf.log" 2>&1 &
 	perf=$!
 	for _ in $(bench_runs 100); do	# until it samples
 		[ ! -s "$scratch/perf.data" ] || break
@@ -424,8 +421,8 @@ share()	# CASE VARIANT CMD...: the samples in our library and in the server's fu
 run_share()
 {
 	bench_log "the CRC's share of CPU"
-	if ! perf record -q -e $event -o "$scratch/perf.data" true >"$scratch/perf.log" 2>&1; then
-		bench_missing "CRC's share of CPU" all "perf is not installed or may not sample here: $(tail -1 "$scratch/perf.log")"
+	if ! may_sample; then
+		bench_missing "CRC's share of CPU" all "perf $(tail -1 "$scratch/perf.log")"
 		return 0
 	fi
 	grow sampled $((2 * work_mb))

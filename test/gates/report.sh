@@ -43,6 +43,11 @@ for title in "How fast for me" "Pages: " "WAL: " "Data checksums: " "Server: " "
 	expect "committed" "$title"
 done
 
+if grep -q "could not be made" "$work/report/report.md"; then
+	echo "check-report: committed: a part's tables could not be made" >&2
+	exit 1
+fi
+
 # a part that gave a note and nothing else; one that ended early; one unreadable
 head="part,case,variant,metric,unit,run,value"
 printf '%s\nserver,run,failed,note,,0,"no ""disk"", or so"\n' $head >"$work/report/server.csv"
