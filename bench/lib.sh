@@ -59,6 +59,7 @@
 #	bench_cluster_io NAME	"read written": bytes at the storage layer since its start,
 #							of all its processes
 #	bench_program CMD...	a client program; sets elapsed and cpu (seconds, its own CPU)
+#	bench_passes N CMD...	runs it N times; sets elapsed, user and system (seconds)
 #	bench_wal_lsn			bytes of WAL written so far
 #	bench_data NAME			the data directory
 #
@@ -400,6 +401,22 @@ bench_program()
 		exit($status == 0 ? 0 : 1)' "$scratch/program.times" "$@"
 	elapsed=$(cut -d' ' -f1 "$scratch/program.times")
 	cpu=$(cut -d' ' -f2 "$scratch/program.times")
+}
+
+# N times without what it prints, whether it fails or not; sets elapsed, user and
+# system (seconds) of all.
+bench_passes()	# N CMD...
+{
+	: >"$scratch/program.times"
+	[ "$(id -u)" != 0 ] || chown "$bench_user" "$scratch/program.times"
+	# shellcheck disable=SC2016	# perl's variables
+	bench_client perl -MTime::HiRes=time -e 'my ($to, $passes, @command) = @ARGV; my $t = time;
+		for (1 .. $passes) { my $pid = fork;
+			if (!$pid) { open(STDOUT, ">", "/dev/null"); open(STDERR, ">", "/dev/null"); exec(@command) or exit(127); }
+			waitpid($pid, 0); die "$command[0]: cannot be run" if $? >> 8 == 127; }
+		my $elapsed = time - $t; my @cpu = times; open(my $f, ">", $to) or die;
+		printf $f "%.6f %.2f %.2f\n", $elapsed, $cpu[2], $cpu[3];' "$scratch/program.times" "$@"
+	read -r elapsed user system <"$scratch/program.times"
 }
 
 # Own time of each, and of the children that the postmaster has waited for; the

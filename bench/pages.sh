@@ -33,6 +33,7 @@ bench_sql "CREATE TABLE t AS SELECT g AS id, repeat(md5(g::text), 28) AS filler
 	FROM generate_series(1, $((size_bytes / 1024))) g"
 bench_sql "VACUUM t"
 bench_sql "CHECKPOINT"
+no_file=999999999	# no relation's: pg_checksums finds nothing to verify
 filenode=$(bench_sql "SELECT pg_relation_filenode('t')")
 paths=$(bench_sql "SELECT path FROM relation_segments('t') WHERE fork = 'main' AND bytes > 0")
 bytes=$(bench_sql "SELECT sum(bytes) FROM relation_segments('t') WHERE fork = 'main'")
@@ -74,9 +75,19 @@ run_sql()	# CASE VARIANT RUN SQL
 	row "$1" "$2" "$3" "$(sql_seconds "$4")" "$bytes"
 }
 
-run_pg_checksums()	# FILENODE
+run_pg_checksums()	# FILENODE PASSES
 {
-	bench_timed bench_client "$bindir/pg_checksums" --check -f "$1" -D "$scratch/copy.data" >/dev/null
+	bench_passes "$2" "$bindir/pg_checksums" --check -f "$1" -D "$scratch/copy.data"
+}
+
+# CPU per pass of passes that add up to a second: of pg_checksums, and of its
+# start-up alone.
+pg_checksums_cpu()	# VARIANT FILENODE
+{
+	run_pg_checksums "$2" 1
+	passes=$(echo "$elapsed" | awk '{print int(1.1 / $1) + 1}')
+	run_pg_checksums "$2" "$passes"
+	bench_row "CPU per pass" "$1" CPU s/pass "$run" "$(echo "$user $system $passes" | awk '{printf "%.6f", ($1 + $2) / $3}')"
 }
 
 # Verifies PASSES times in one session; sets elapsed and cpu, as the server
@@ -101,9 +112,9 @@ for run in $(bench_runs $runs); do
 	run_ours warm "$run" 0 verify_relation_summary
 	# shellcheck disable=SC2086
 	row warm "pread loop" "$run" "$(bench_client "$scratch/read_loop" 131072 $files)" "$bytes"
-	run_pg_checksums "$filenode"
+	run_pg_checksums "$filenode" 1
 	row warm "pg_checksums --check" "$run" "$elapsed" "$all_bytes"
-	run_pg_checksums 999999999	# no such file
+	run_pg_checksums "$no_file" 1
 	bench_row warm "pg_checksums start-up" elapsed s "$run" "$elapsed"
 	run_ours warm "$run" 2 "verify_relation_summary 2 workers"
 	run_sql warm "SELECT count(*)" "$run" "SELECT count(*) FROM t"
@@ -126,9 +137,11 @@ for run in $(bench_runs 5); do
 		run_page_kernel "$kernel" 1
 		passes=$(echo "$elapsed" | awk '{print int(1.1 / $1) + 1}')
 		run_page_kernel "$kernel" "$passes"
-		bench_row "verifier by page kernel" "$kernel" CPU s/pass "$run" "$(echo "$cpu $passes" | awk '{printf "%.6f", $1 / $2}')"
+		bench_row "CPU per pass" "$kernel" CPU s/pass "$run" "$(echo "$cpu $passes" | awk '{printf "%.6f", $1 / $2}')"
 	done
-	bench_log "page kernels: run $run of 5"
+	pg_checksums_cpu "pg_checksums --check" "$filenode"
+	pg_checksums_cpu "pg_checksums start-up" "$no_file"
+	bench_log "CPU per pass: run $run of 5"
 done
 
 copied=
@@ -142,7 +155,7 @@ for run in $(bench_runs 5); do
 	"$scratch/read_loop" drop $files >/dev/null
 	run_ours cold "$run" 0 verify_relation_summary
 	"$scratch/read_loop" drop $copied >/dev/null
-	run_pg_checksums "$filenode"
+	run_pg_checksums "$filenode" 1
 	row cold "pg_checksums --check" "$run" "$elapsed" "$all_bytes"
 	bench_log "cold: run $run of 5"
 done

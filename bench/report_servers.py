@@ -81,12 +81,16 @@ def offline_gain(results):
 
 def kernel_table(results):
     """The faithful row beside the talk's "about a 2x": one verifier, its kernel varied."""
-    case = "verifier by page kernel"
+    case = "CPU per pass"
     base = results.get(case, "portable", "CPU")
     rows = [(m.variant, f"{m.median * 1000:.1f} ms", f"{m.low * 1000:.1f} to {m.high * 1000:.1f}", f"{base.median / m.median:.2f}",
-             f'"{published.PAGES_WORDS}"' if m is not base else "-") for m in results.variants(case, "CPU") if base]
-    return ("table", "The same verifier, its page kernel varied: CPU of one pass over the table",
-            ("kernel", "CPU", "range", "times as fast as portable", "published (talk)"), rows, False)
+             f'"{published.PAGES_WORDS}"' if m is not base else "-")
+            for m in results.variants(case, "CPU") if base and not m.variant.startswith("pg_checksums")]
+    theirs = less(results.get(case, "pg_checksums --check", "CPU"), results.get(case, STARTUP, "CPU"))
+    if theirs and base:
+        rows.append(("pg_checksums --check, its start-up taken off", f"{theirs * 1000:.1f} ms", "-", f"{base.median / theirs:.2f}", "-"))
+    return ("table", "The same verifier, its page kernel varied, and pg_checksums: CPU of one pass over the table",
+            ("page kernel", "CPU", "range", "times as fast as portable", "published (talk)"), rows, False)
 
 
 def part_pages(results, section, folder, plots):
@@ -100,6 +104,8 @@ def part_pages(results, section, folder, plots):
     if gain:
         rows.append(("warm", "pg_checksums --check, its start-up taken off", "-", "-", gain[0]))
     section.blocks.append(kernel_table(results))
+    section.blocks.append(("text", "Verifying from the page cache is mostly the system's copy of the file (the pread loop), which no kernel "
+                           "shortens: a page checksum several times as fast makes the whole only as much faster as these rows show."))
     section.blocks.append(("table", "verify_relation_summary beside what else reads or checks the same table",
                            ("cache", "the other", "its rate", "ours", "ours is"), rows, False))
     plot_metric(section, folder, plots, results, "pages-rate", "rate", "Verifying a table, and what else reads it", own, ("warm", "cold"),

@@ -147,16 +147,8 @@ run_waldump()	# CASE PASSES OPTIONS...
 {
 	folder=$scratch/$1 times=$2
 	shift 2
-	# shellcheck disable=SC2016	# perl's variables
-	bench_client perl -MTime::HiRes=time -e 'my ($program, $folder, $passes, @options) = @ARGV;
-		my @files = sort glob("$folder/*"); s{.*/}{} foreach @files; my $t = time;
-		for (1 .. $passes) { my $pid = fork;
-			if (!$pid) { open(STDOUT, ">", "/dev/null"); open(STDERR, ">", "/dev/null");
-				exec($program, @options, "-p", $folder, $files[0], $files[-1]); }
-			waitpid($pid, 0); }
-		my @cpu = times; printf "%.6f %.2f %.2f\n", time - $t, $cpu[2], $cpu[3];' \
-		"$bindir/pg_waldump" "$folder" "$times" "$@" >"$scratch/times"
-	read -r elapsed user system <"$scratch/times"
+	# shellcheck disable=SC2012	# our own names
+	bench_passes "$times" "$bindir/pg_waldump" "$@" -p "$folder" "$(ls "$folder" | head -1)" "$(ls "$folder" | tail -1)"
 }
 
 rows()	# CASE VARIANT RUN
