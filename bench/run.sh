@@ -54,6 +54,7 @@ bench_bytes "$size" >/dev/null || {
 	exit 2
 }
 need_postgresql "${pg_config:-${PG_CONFIG:-}}"
+command -v python3 >/dev/null || install_packages python3	# writes the report
 need_test_user
 need_tmpdir
 mkdir -p "$out" 2>/dev/null || :

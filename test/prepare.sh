@@ -8,27 +8,28 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=test/lib.sh
 . "$top/test/lib.sh"
 
-[ $# -gt 0 ] || set -- unit regress pgtap tap matrix fuzz gates
+[ $# -gt 0 ] || set -- unit regress pgtap tap matrix fuzz gates states
 need_native_major
 
 packages="gcc make libc6-dev perl python3 git"
 server="postgresql-$major postgresql-server-dev-$major"
-chroots=
+chroots='' states=''
 for part in "$@"; do
 	case $part in
 		unit) packages="$packages $server clang libclang-rt-dev zlib1g-dev libisal-dev libdeflate-dev
 			qemu-user-static gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu
 			libc6-dev-s390x-cross" ;;
-		regress) packages="$packages $server" chroots="$needed_majors $optional_majors" ;;
-		pgtap) packages="$packages $server postgresql-$major-pgtap" chroots="$needed_majors $optional_majors" ;;
-		tap) packages="$packages $server libipc-run-perl" chroots="$needed_majors $optional_majors" ;;
+		regress) packages="$packages $server" chroots="$chroots $needed_majors $optional_majors" ;;
+		pgtap) packages="$packages $server postgresql-$major-pgtap" chroots="$chroots $needed_majors $optional_majors" ;;
+		tap) packages="$packages $server libipc-run-perl" chroots="$chroots $needed_majors $optional_majors" ;;
 		matrix) packages="$packages $server clang libclang-rt-dev qemu-user-static binfmt-support qemu-system-x86 cpio
 			gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross mmdebstrap valgrind
-			libipc-run-perl" chroots=$needed_majors ;;
+			libipc-run-perl" chroots="$chroots $needed_majors" ;;
 		fuzz) packages="$packages $server clang libclang-rt-dev" ;;
 		coverage) packages="$packages $server postgresql-$major-pgtap libipc-run-perl qemu-user-static
 			zlib1g-dev libisal-dev libdeflate-dev" ;;
 		gates) packages="$packages $server clang libclang-rt-dev shellcheck python3-venv python3-pip" ;;
+		states) packages="$packages mmdebstrap" states=1 ;;
 		*) die "unknown part: $part" ;;
 	esac
 done
@@ -39,3 +40,4 @@ need_test_user
 for version in $chroots; do
 	[ "$version" = "$major" ] || need_server "$version"
 done
+[ -z "$states" ] || sh "$top/test/states/run.sh" prepare

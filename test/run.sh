@@ -1,7 +1,7 @@
 #!/bin/sh
 # run.sh [PART...] [--long]: runs the tests of this project.
 #
-#	parts: unit regress pgtap tap matrix fuzz gates (default: these), coverage
+#	parts: unit regress pgtap tap matrix fuzz gates states (default: these), coverage
 #	--long: the form for a release, hours: README.md; by default coverage too
 #
 # Installs what they need (prepare.sh), runs them on this machine's PostgreSQL
@@ -12,6 +12,7 @@
 #	JOBS=n		how many at a time (default: 2, or 1 on a single core)
 #	KEEP=1		leave the logs
 #	PREPARED=1	install nothing
+#	UPGRADE=1	permit apt to upgrade installed packages
 #	ACCEL_CACHE	where the chroots are (default /var/cache/crc32c_accel)
 set -eu
 
@@ -19,13 +20,13 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=test/lib.sh
 . "$top/test/lib.sh"
 
-all_parts="unit regress pgtap tap matrix fuzz gates coverage"
+all_parts="unit regress pgtap tap matrix fuzz gates states coverage"
 parts=
 LONG=
 for argument in "$@"; do
 	case $argument in
 		--long) LONG=1 ;;
-		unit | regress | pgtap | tap | matrix | fuzz | gates | coverage)
+		unit | regress | pgtap | tap | matrix | fuzz | gates | states | coverage)
 			parts="$parts $argument" ;;
 		*) die "usage: run.sh [$all_parts] [--long]" ;;
 	esac
@@ -223,6 +224,12 @@ for part in $parts; do
 					"test/matrix/$(basename "$script")" $long
 			done
 			;;
+		states)
+			for state in $(sh "$top/test/states/run.sh" list | cut -f1); do
+				script_job states bare "$(sh "$top/test/states/run.sh" list "$state")" \
+					test/states/run.sh "$state"
+			done
+			;;
 		coverage) script_job coverage "$native" "what the tests run" test/coverage/run.sh ;;
 		gates)
 			for script in "$top"/test/gates/*.sh; do
@@ -239,13 +246,15 @@ done
 # Runs one job and prints its line; the lines a runner closes with go below.
 cat >"$scratch/one" <<'END'
 dir=$1
-. "$TOP/test/lib.sh"
+top=$TOP
+. "$top/test/lib.sh"
 started=$(date +%s)
 ( cd "$TOP" && eval "$(cat "$dir/command")" ) >"$dir/log" 2>&1 </dev/null
 status=$?
 echo $status >"$dir/status"
 echo $(($(date +%s) - started)) >"$dir/seconds"
-[ $status = 0 ] && word=ok || word=FAILED
+if [ $status = 0 ]; then word=ok tally='1 passed, 0 failed'; else word=FAILED tally='0 passed, 1 failed'; fi
+grep -qE '[0-9]+ passed, [0-9]+ failed' "$dir/log" || printf '%s: %s\n' "$(cat "$dir/what")" "$tally" >>"$dir/log"
 printf '%-6s  %-8s %-5s %-44s %4s s\n' $word "$(cat "$dir/part")" "$(cat "$dir/where")" \
 	"$(cat "$dir/what")" "$(cat "$dir/seconds")"
 [ $status = 0 ] || tail -25 "$dir/log" | sed 's/^/        | /'
@@ -283,8 +292,7 @@ for dir in "$scratch"/jobs/*; do
 	fi
 	printf '  %-6s  %-8s %-5s %-44s %4s s\n' "$word" "$(column "$dir" part)" \
 		"$(column "$dir" where)" "$(column "$dir" what)" "$(column "$dir" seconds)"
-	grep -E '[0-9]+ passed, [0-9]+ failed|^Files=|^Result: |All [0-9]+ tests passed|: ok( |$)|^all  ' \
-		"$dir/log" | sed 's/^ */            /' || true
+	grep -E '[0-9]+ passed, [0-9]+ failed|^all  ' "$dir/log" | sed 's/^ */            /' || true
 done
 
 say

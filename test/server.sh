@@ -102,6 +102,33 @@ END
 	} >expected/forced.out
 }
 
+# Runs a command, keeps what it prints for the tally, and passes its status on.
+tallied()	# command...
+{
+	{
+		tallied_status=0
+		"$@" || tallied_status=$?
+		echo "$tallied_status" >"$scratch/status"
+	} 2>&1 | tee "$scratch/tally"
+	return "$(cat "$scratch/status")"
+}
+
+# The closing line of a run, from what pg_regress (a line a script: 15 in words,
+# later TAP) or prove (its last lines) printed.
+closing()	# part
+{
+	awk -v part="$1" -v status="$(cat "$scratch/status")" '
+		/^(ok +[0-9]+|test .* \.\.\. ok) / && part == "regress" {passed++}
+		/^(not ok|test .* \.\.\. FAILED) / && part == "regress" {failed++}
+		/^Files=[0-9]+, Tests=/ {split($2, tests, /[=,]/); passed = tests[2]}
+		/^Failed [0-9]+\/[0-9]+ subtests/ {split($2, count, "/"); failed += count[1]}
+		END {
+			if (status != 0 && !failed) failed = 1
+			if (part != "regress") passed -= failed
+			printf "%s: %d passed, %d failed\n", part, passed, failed
+		}' "$scratch/tally"
+}
+
 run_regress()	# script...
 {
 	cp "$scratch/staged.conf" "$scratch/regress.conf"
@@ -119,7 +146,7 @@ END
 		[ -z "${UPDATE:-}" ] || touch "expected/$script.out"
 	done
 	mkdir "$scratch/out"
-	as_user "$pgxs/test/regress/pg_regress" \
+	tallied as_user "$pgxs/test/regress/pg_regress" \
 		--temp-instance="$scratch/instance" --temp-config="$scratch/regress.conf" \
 		--bindir="$bindir" --inputdir=. --outputdir="$scratch/out" \
 		--encoding=UTF8 --no-locale "$@" || {
@@ -129,8 +156,10 @@ END
 			cp "$scratch"/out/results/*.out "$top/expected/" && exit 0
 		fi
 		cat "$scratch/out/regression.diffs"
+		closing regress
 		exit $status
 	}
+	closing regress
 	if [ -n "${KERNEL:-}" ]; then
 		printf 'ran kernel %s\n' "crc32c/$KERNEL" "page/$PAGE_KERNEL"
 		cat "$scratch/out/ran"
@@ -161,10 +190,12 @@ END
 		{ cat "$scratch/server.log"; exit 1; }
 	server_running=1
 	# shellcheck disable=SC2086
-	as_user env LC_ALL=C prove ${PROVE_FLAGS:-} --ext .sql --exec "$scratch/run_one" "$@" || {
+	tallied as_user env LC_ALL=C prove ${PROVE_FLAGS:-} --ext .sql --exec "$scratch/run_one" "$@" || {
 		tail -20 "$scratch/server.log"
+		closing pgtap
 		exit 1
 	}
+	closing pgtap
 }
 
 run_tap()	# script...
@@ -177,15 +208,17 @@ run_tap()	# script...
 		export ACCEL_STORM_SECONDS ACCEL_CRASH_LOOPS ACCEL_WAL_STORM ACCEL_WAL_CRASHES ACCEL_WAL_FLIPS
 	fi
 	# shellcheck disable=SC2086
-	as_user env PERL5LIB="$pgxs/test/perl:$scratch/tree/test/t" \
+	tallied as_user env PERL5LIB="$pgxs/test/perl:$scratch/tree/test/t" \
 		PATH="$bindir:$PATH" PG_REGRESS="$pgxs/test/regress/pg_regress" \
 		ACCEL_STAGED_CONF="$scratch/staged.conf" TESTDIR="$scratch/tap" \
 		TESTDATADIR="$scratch/tap/data" TESTLOGDIR="$scratch/tap/log" \
 		LONG="${LONG:-}" LC_ALL=C prove ${PROVE_FLAGS:-} "$@" || {
 		status=$?
 		[ -z "${UPDATE:-}" ] || cp -R README.md docs "$top"
+		closing tap
 		exit $status
 	}
+	closing tap
 }
 
 build_extension
