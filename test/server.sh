@@ -166,15 +166,14 @@ END
 	fi
 }
 
-# One cluster, one database a script; psql prints TAP.
+# One database for all scripts, each of which undoes what it does: as pg_prove
+# runs them.  psql prints TAP.
 run_pgtap()	# script...
 {
 	cat >"$scratch/run_one" <<END
 #!/bin/sh
-name=\$(basename "\$1" .sql)
-"$bindir/createdb" -h "$scratch/socket" -U postgres "\$name" &&
-	exec "$bindir/psql" -h "$scratch/socket" -U postgres -d "\$name" -XqAt \\
-		-v ON_ERROR_STOP=1 -P pager=off -f "\$1"
+exec "$bindir/psql" -h "$scratch/socket" -U postgres -d postgres -XqAt \\
+	-v ON_ERROR_STOP=1 -P pager=off -f "\$1"
 END
 	chmod 755 "$scratch/run_one"
 	mkdir "$scratch/socket"

@@ -4,9 +4,11 @@
 --
 \set QUIET 1
 SET client_min_messages = warning;
-CREATE EXTENSION pgtap;
+BEGIN;
+CREATE EXTENSION IF NOT EXISTS pgtap;
 CREATE SCHEMA accel;
-CREATE EXTENSION crc32c_accel SCHEMA accel;
+CREATE EXTENSION IF NOT EXISTS crc32c_accel;
+ALTER EXTENSION crc32c_accel SET SCHEMA accel;
 CREATE TEMP VIEW member AS
 	SELECT classid, objid FROM pg_depend
 	WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
@@ -73,3 +75,4 @@ ALTER EXTENSION crc32c_accel SET SCHEMA public;
 SELECT is(public.crc32c_accel('123456789'), 3808858755, 'works after a change of schema');
 
 SELECT * FROM finish();
+ROLLBACK;

@@ -6,8 +6,9 @@
 --
 \set QUIET 1
 SET client_min_messages = warning;
-CREATE EXTENSION pgtap;
-CREATE EXTENSION crc32c_accel;
+BEGIN;
+CREATE EXTENSION IF NOT EXISTS pgtap;
+CREATE EXTENSION IF NOT EXISTS crc32c_accel;
 
 CREATE TEMP VIEW actual AS
 SELECT p.proname::text AS name,
@@ -47,3 +48,4 @@ SELECT results_eq(
 	ARRAY['crc32c_accel.accelerate_server', 'crc32c_accel.history_keep', 'crc32c_accel.kernel', 'crc32c_accel.page_kernel'],
 	'parameters');
 SELECT * FROM finish();
+ROLLBACK;

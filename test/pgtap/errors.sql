@@ -3,8 +3,9 @@
 --
 \set QUIET 1
 SET client_min_messages = warning;
-CREATE EXTENSION pgtap;
-CREATE EXTENSION crc32c_accel;
+BEGIN;
+CREATE EXTENSION IF NOT EXISTS pgtap;
+CREATE EXTENSION IF NOT EXISTS crc32c_accel;
 CREATE TABLE t AS SELECT 1 AS x;
 CREATE VIEW v AS SELECT 1 AS x;
 CREATE FUNCTION code(sql text) RETURNS text LANGUAGE plpgsql SET search_path = public AS $$
@@ -78,3 +79,4 @@ SELECT is(code(sql) = ANY (expected), true, what || ': ' || sql || ' gives ' || 
 SELECT is_empty($$ SELECT sql, code(sql) FROM bad WHERE code(sql) IN ('XX000', 'no error') $$,
 	'no internal error, no silence');
 SELECT * FROM finish();
+ROLLBACK;
