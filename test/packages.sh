@@ -137,7 +137,8 @@ need_postgresql()	# the pg_config that the user wants, or nothing
 		install_packages "$@"
 		pg_config=${pg_config:-$(pg_config_of "$major")}
 		lacks=$(lacking "$pg_config" | paste -sd ' ' -)
-		[ -z "$lacks" ] || die "$pg_config still lacks: $lacks"
+		[ -z "$lacks" ] ||
+			die "$pg_config still lacks: $lacks (its compiler is $("$pg_config" --cc))"
 	fi
 	bindir=$("$pg_config" --bindir)
 }
@@ -169,7 +170,7 @@ die_foreign()
 		case $lack in
 			server) echo 'PostgreSQL with its client programs (postgresql-server, postgresql-contrib),' ;;
 			headers) echo "its server headers (postgresql-server-devel, or postgresql${major:-NN}-devel),"  ;;
-			compiler) echo "the C compiler ${lacking_cc:-gcc}," ;;
+			compiler) echo "the C compiler $("$pg_config" --cc 2>/dev/null || echo gcc)," ;;
 			make) echo 'GNU make,' ;;
 		esac
 	done | paste -sd ' ' - | sed 's/,$//')"

@@ -15,7 +15,7 @@ if [ -n "${1:-}" ]; then
 	cat >/opt/pg/lib/postgresql/15/bin/pg_config <<END
 #!/bin/sh
 [ "\$1" != --cc ] || { echo $1; exit; }
-exec /opt/pg/lib/postgresql/15/bin/pg_config.real "\$@"
+exec "\$(dirname "\$0")/pg_config.real" "\$@"
 END
 	chmod 755 /opt/pg/lib/postgresql/15/bin/pg_config
 fi

@@ -147,10 +147,12 @@ foreach my $load (@storm)
 }
 is($failed, '', "the verifier went through");
 
-# Nothing caught in the act yet?  Go on until something is, for a while.
+# Nothing caught in the act yet?  Go on until something is, for a while.  On one
+# core a write hardly ever overlaps a read; 018 makes it happen.
+chomp(my $cores = `nproc`);
 my $caught = "SELECT sum(retried) > 0 FROM seen";
 my $patience = time + 60;
-while (time < $patience && $node->safe_psql('postgres', $caught) ne 't')
+while ($cores > 1 && time < $patience && $node->safe_psql('postgres', $caught) ne 't')
 {
 	my $script = "$dir/duel.sql";
 	my $load = IPC::Run::start(
@@ -168,7 +170,11 @@ is($bad, '0', 'no finding')
   or diag($node->safe_psql('postgres',
 		"SELECT * FROM seen WHERE status NOT IN ('ok', 'not_verifiable') LIMIT 20"));
 diag("storm: $rounds rounds, $blocks blocks, $retried read again, in $seconds s with shared_buffers = $buffers");
-cmp_ok($retried, '>', 0, 'blocks were caught while they were written');
+SKIP:
+{
+	skip 'one core: no read overlaps a write', 1 if $cores == 1 && $retried == 0;
+	cmp_ok($retried, '>', 0, 'blocks were caught while they were written');
+}
 
 # What is left is as good offline as online.
 $node->stop;

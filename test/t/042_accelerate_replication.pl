@@ -221,11 +221,16 @@ sub wal_reads
 {
 	my ($node, $from, $timeline) = @_;
 	my $to = $node->safe_psql('postgres', 'SELECT pg_current_wal_flush_lsn()');
+	# Segments by name: of a folder alone, pg_waldump reads the segment size
+	# from the first file that it meets, which may be zeros yet.
+	my @segments = split /\|/, $node->safe_psql('postgres',
+		"SELECT pg_walfile_name('$from'::pg_lsn + 1), pg_walfile_name('$to')");
+	substr($_, 0, 8) = sprintf('%08X', $timeline) foreach @segments;
 	my ($out, $err);
 	ok( IPC::Run::run(
 			[
 				'pg_waldump', '--quiet', '--path', $node->data_dir . '/pg_wal',
-				'--timeline', $timeline, '--start', $from, '--end', $to
+				'--start', $from, '--end', $to, @segments
 			],
 			'>', \$out, '2>', \$err),
 		'a stock pg_waldump reads the WAL of ' . $node->name)
