@@ -23,7 +23,7 @@ NEUTRAL = ("limit",)
 def verdict(old, new, threshold):
     if measure.is_noise(old, new, threshold):
         return "noise"
-    return "better" if measure.speedup(old, new) > 1 else "WORSE"
+    return "better" if (new.best > old.best) == old.more_is_better else "WORSE" # also of 0
 
 
 def compare(old, new, threshold):

@@ -117,9 +117,9 @@ def add(found, row):
 
 
 def is_noise(a, b, least=0.0):
-    """True when two measurements differ by no more than their spreads, or two
-    ticks of the CPU clock, allow."""
-    if a.best == 0 and b.best == 0 or abs(a.best - b.best) <= ticks(a):
+    """True when two measurements differ by no more than their spreads, or what
+    their clock or counter resolves, allow."""
+    if a.best == 0 and b.best == 0 or abs(a.best - b.best) <= least_difference(a):
         return True
     difference = abs(a.best - b.best) / max(min(abs(a.best), abs(b.best)), 1e-300)
     return difference <= max(a.spread + b.spread, least)
@@ -129,9 +129,14 @@ TICK = 0.01  # seconds: what the kernel counts CPU in
 CPU_TIME = re.compile(r"\b(cpu|user|system)\b", re.I)  # however a part spells it
 
 
-def ticks(m):
-    """Two ticks for what the kernel counts in ticks, else nothing."""
-    return 2 * TICK if m.unit == "s" and CPU_TIME.search(m.metric) else 0
+VOLUMES = ("WAL", "read", "written")  # in MB: less than one is housekeeping
+
+
+def least_difference(m):
+    """What is noise whatever the spread: two ticks of CPU time, 1 MB of I/O."""
+    if m.unit == "s" and CPU_TIME.search(m.metric):
+        return 2 * TICK
+    return 1 if m.unit == "MB" and m.metric in VOLUMES else 0
 
 
 def is_noise_interleaved(a, b):

@@ -52,6 +52,15 @@ for metric in cpu user "server CPU"; do
 	results 0.04 0.04 0.04 0.04 0.04 >"$work/new.csv"
 	expect "three ticks, spelt $metric" 1 "^WORSE"
 done
+metric=WAL unit=MB
+results 0 0 0 0 0 >"$work/old.csv"
+results 0.01 0.02 0.01 0.01 0.01 >"$work/new.csv"
+expect "housekeeping is no WAL" 0 "1 within noise"
+results 66 66 66 66 66 >"$work/new.csv"
+expect "WAL where there was none" 1 "^WORSE"
+results 66 66 66 66 66 >"$work/old.csv"
+results 0 0 0 0 0 >"$work/new.csv"
+expect "no WAL where there was" 0 "^better"
 metric=rate unit=GB/s
 results 1.00 1.01 0.99 1.00 1.02 >"$work/old.csv"
 results 1.30 1.31 1.29 1.30 1.32 >"$work/new.csv"
