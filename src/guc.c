@@ -21,7 +21,7 @@
 
 enum
 {
-#define KERNEL(algorithm, arch, name, needs, summary) ROW_##algorithm##_##name,
+#define KERNEL(algorithm, arch, name, needs, preferred, summary) ROW_##algorithm##_##name,
 #include "kernel/kernels.def"
 #undef KERNEL
 };
@@ -31,7 +31,7 @@ enum
 #define ENTRY_page(name)
 static const struct config_enum_entry crc32c_kernel_options[] = {
 	{"auto", KERNEL_AUTO, false},
-#define KERNEL(algorithm, arch, name, needs, summary) ENTRY_##algorithm(name)
+#define KERNEL(algorithm, arch, name, needs, preferred, summary) ENTRY_##algorithm(name)
 #include "kernel/kernels.def"
 #undef KERNEL
 	{NULL, 0, false}
@@ -43,7 +43,7 @@ static const struct config_enum_entry crc32c_kernel_options[] = {
 #define ENTRY_page(name)	{#name, ROW_page_##name, false},
 static const struct config_enum_entry page_kernel_options[] = {
 	{"auto", KERNEL_AUTO, false},
-#define KERNEL(algorithm, arch, name, needs, summary) ENTRY_##algorithm(name)
+#define KERNEL(algorithm, arch, name, needs, preferred, summary) ENTRY_##algorithm(name)
 #include "kernel/kernels.def"
 #undef KERNEL
 	{NULL, 0, false}

@@ -4,6 +4,8 @@
  */
 #include "compat.h"
 
+#include <strings.h>
+
 #include "catalog/pg_type.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
@@ -145,6 +147,12 @@ selection_reason(const ChecksumKernel *kernel,
 			"the best kernel for this CPU" : "in use";
 	if (kernel->needs & CHECKSUM_POLICY_REFERENCE)
 		return "the reference, never selected by itself";
+	if (kernel->preferred & ~checksum_features())
+	{
+		snprintf(reason, CHECKSUM_REASON_SIZE, "preferred on CPUs with %s",
+				 checksum_feature_name(ffs((int) kernel->preferred) - 1));
+		return reason;
+	}
 	return kernel > chosen ? "a better kernel is in use" :
 		"another kernel is forced";
 }

@@ -76,7 +76,8 @@ typedef struct ChecksumKernel
 	ChecksumAlgorithm algorithm;
 	const char *arch;
 	const char *name;
-	uint32_t	needs;			/* feature bits and policy bits */
+	uint32_t	needs;			/* to run: feature bits and policy bits */
+	uint32_t	preferred;		/* to be selected, besides: feature bits */
 	const char *summary;
 	ChecksumCrcFn crc;			/* NULL: a page kernel, or not compiled here */
 	ChecksumPageFn page;		/* NULL: a CRC kernel, or not compiled here */
@@ -114,8 +115,8 @@ extern const ChecksumKernel *checksum_find(ChecksumAlgorithm algorithm,
 extern const ChecksumKernel *checksum_selected(ChecksumAlgorithm algorithm);
 
 /*
- * The first row of an algorithm that is compiled in, needs nothing outside the
- * mask and has no bit in skip (bit i: row i of the table): a pure function.
+ * The first row of an algorithm that is compiled in, needs and is preferred
+ * with nothing outside the mask and has no bit in skip (bit i: row i of the table): a pure function.
  * Never NULL.
  */
 extern const ChecksumKernel *checksum_select(ChecksumAlgorithm algorithm,

@@ -11,6 +11,7 @@
 
 #define NEED(id)	CHECKSUM_FEATURE_##id
 #define REFERENCE	CHECKSUM_POLICY_REFERENCE
+#define ANY			0
 
 #define POINTER_any(fn)		fn
 #if defined(__x86_64__)
@@ -29,8 +30,8 @@
 #define POINTERS_page(arch, name)	NULL, POINTER_##arch(page_##name)
 
 const ChecksumKernel checksum_kernel_table[] = {
-#define KERNEL(algorithm, arch, name, needs, summary) \
-	{CHECKSUM_##algorithm, #arch, #name, needs, summary, \
+#define KERNEL(algorithm, arch, name, needs, preferred, summary) \
+	{CHECKSUM_##algorithm, #arch, #name, needs, preferred, summary, \
 	POINTERS_##algorithm(arch, name)},
 #include "kernels.def"
 #undef KERNEL
@@ -139,7 +140,7 @@ checksum_select(ChecksumAlgorithm algorithm, uint32_t mask, uint64_t skip)
 			(row->needs & CHECKSUM_POLICY_REFERENCE))
 			continue;
 		last = row;
-		if ((row->needs & ~mask) == 0 && !((skip >> i) & 1))
+		if (((row->needs | row->preferred) & ~mask) == 0 && !((skip >> i) & 1))
 			return row;
 	}
 	return last;

@@ -19,7 +19,7 @@
 	extern void page_##name(const void *pages, size_t page_size, \
 							uint32_t npages, const uint32_t *blknos, \
 							uint16_t *sums);
-#define KERNEL(algorithm, arch, name, needs, summary) \
+#define KERNEL(algorithm, arch, name, needs, preferred, summary) \
 	KERNEL_PROTOTYPE_##algorithm(name)
 #include "kernels.def"
 #undef KERNEL

@@ -90,7 +90,7 @@ models qemu-s390x s390x s390x-linux-gnu-gcc qemu max
 
 # The rows of the table, as the preprocessor sees them.
 {
-	echo '#define KERNEL(algorithm, arch, name, needs, summary) row algorithm name'
+	echo '#define KERNEL(algorithm, arch, name, needs, preferred, summary) row algorithm name'
 	echo '#include "kernel/kernels.def"'
 } >"$scratch/rows.h"
 gcc -E -P -I"$top/src" "$scratch/rows.h" | sed -n 's/^ *row //p' |

@@ -18,19 +18,22 @@ typedef struct ExpectedRow
 	const char *arch;
 	const char *name;
 	uint32_t	needs;
+	uint32_t	preferred;
 } ExpectedRow;
 
 #define NEED(id)	CHECKSUM_FEATURE_##id
 #define REFERENCE	CHECKSUM_POLICY_REFERENCE
+#define ANY			0
 __attribute__((unused))
 static const ExpectedRow expected_rows[] = {
-#define KERNEL(algorithm, arch, name, needs, summary) \
-	{CHECKSUM_##algorithm, #arch, #name, needs},
+#define KERNEL(algorithm, arch, name, needs, preferred, summary) \
+	{CHECKSUM_##algorithm, #arch, #name, needs, preferred},
 #include "kernel/kernels.def"
 #undef KERNEL
 };
 #undef NEED
 #undef REFERENCE
+#undef ANY
 
 #define EXPECTED_ROWS	((int) (sizeof(expected_rows) / sizeof(expected_rows[0])))
 

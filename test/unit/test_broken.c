@@ -38,7 +38,7 @@
 		for (uint32_t i = 0; i < npages; i++) \
 			sums[i] = (uint16_t) (blknos[i] + 1); \
 	}
-#define KERNEL(algorithm, arch, name, needs, summary) LIAR_##algorithm(name)
+#define KERNEL(algorithm, arch, name, needs, preferred, summary) LIAR_##algorithm(name)
 #include "kernel/kernels.def"
 #undef KERNEL
 
@@ -59,6 +59,13 @@ test_row(const ChecksumKernel *row)
 	if (row->needs == 0 || (row->needs & CHECKSUM_POLICY_REFERENCE))
 		check(checksum_available(row) && reason[0] == '\0', "%s/%s: \"%s\"",
 			  checksum_algorithm_name(row->algorithm), row->name, reason);
+	else if (checksum_compiled(row) && (row->needs & ~checksum_features()) == 0 &&
+			 (row->preferred & ~checksum_features()) != 0)
+	{
+		check(checksum_available(row), "%s was rejected untried", row->name);
+		checksum_self_test(row, false, &result);
+		check(result.failures > 0, "%s passes", row->name);
+	}
 	else if (checksum_compiled(row) && (row->needs & ~checksum_features()) == 0)
 	{
 		check(checksum_kernel_failed(row) && !checksum_available(row) &&

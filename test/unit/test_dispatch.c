@@ -30,7 +30,7 @@ expected_selection(ChecksumAlgorithm algorithm, uint32_t mask, uint64_t rejected
 			continue;
 		if (row->needs == 0)
 			plain = row->name;
-		if ((row->needs | mask) == mask && (rejected & (UINT64_C(1) << i)) == 0)
+		if (((row->needs | row->preferred) & ~mask) == 0 && (rejected & (UINT64_C(1) << i)) == 0)
 			match = row->name;
 	}
 	return match ? match : plain;
@@ -60,7 +60,7 @@ test_selection(ChecksumAlgorithm algorithm)
 
 	for (int i = 0; i < EXPECTED_ROWS; i++)
 		if (row_for_this_arch(&expected_rows[i]))
-			useful |= expected_rows[i].needs;
+			useful |= expected_rows[i].needs | expected_rows[i].preferred;
 	if (all < MASKS_AT_MOST)
 		useful = all;
 	useful &= all;
