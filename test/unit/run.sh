@@ -7,7 +7,7 @@
 # coverage: the same cases, once, counted by gcov (../coverage/run.sh).  Else
 # gcc and clang with -O0, -O2, -O3 and with the sanitizers, then static
 # programs of this and other architectures under qemu-user, reduced.  --long
-# is the same: it is complete already.
+# adds single calls of more than 1, 2 and 4 GB (a minute a build).
 #
 # A test is a file test_*.c.  Its first line says what to compile it with, in
 # the words of needs.sh.
@@ -25,7 +25,7 @@ quick=
 for arg; do
 	case $arg in
 	quick | coverage) quick=$arg scale=--quick ;;
-	--long) ;;
+	--long) export UNIT_LONG=1 ;;
 	*) seed=$arg ;;
 	esac
 done
