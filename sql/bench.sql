@@ -7,11 +7,13 @@ CREATE EXTENSION crc32c_accel;
 SELECT drive_crc32c(1, 100) = drive_crc32c(7, 100) AS repeats,
 	drive_crc32c(0, 100) AS no_call, drive_crc32c(1, 0) AS no_data,
 	drive_crc32c(1, 100) <> drive_crc32c(1, 101) AS differs,
-	drive_crc32c(NULL, 1) IS NULL AS null_in;
+	drive_crc32c(NULL, 1) IS NULL AS null_in,
+	drive_crc32c(2, 100, server => true) = drive_crc32c(1, 100) AS server_agrees;
 CREATE TEMP TABLE timed AS
 SELECT * FROM crc32c_bench('{1,20,300,5000000,0}', min_time => '1 ms');
-SELECT bytes, count(*) = (SELECT count(*) FROM checksum_kernels()
+SELECT bytes, count(*) FILTER (WHERE kernel <> 'server') = (SELECT count(*) FROM checksum_kernels()
 		WHERE algorithm = 'crc32c' AND available AND kernel <> 'bitwise') AS every_kernel,
+	count(*) FILTER (WHERE kernel = 'server') AS server,
 	count(DISTINCT crc) AS crcs,
 	min(crc) = drive_crc32c(1, bytes) AS as_driven,
 	bool_and(iterations > 0 AND ns_min > 0 AND ns_min <= ns_median AND ns_median <= ns_max) AS ordered,
@@ -31,6 +33,19 @@ FROM (SELECT 'align', * FROM crc32c_bench('{300,0}', '{slicing8}', '1 ms', align
 
 -- kernels as named and in that order, the reference too when it is named
 SELECT kernel, bytes FROM crc32c_bench('{20,64}', '{bitwise,slicing8}', '1 ms');
+
+-- the other algorithm, which the server has no function for
+SELECT count(DISTINCT crc) AS crcs, count(*) = (SELECT count(*) FROM checksum_kernels()
+		WHERE algorithm = 'crc32' AND available AND kernel <> 'bitwise') AS every_kernel
+FROM crc32c_bench('{100}', min_time => '1 ms', algorithm => 'crc32');
+
+-- the records of a trace, nanoseconds per record
+SELECT bytes, count(DISTINCT crc) AS crcs, count(*) > 3 AS kernels, bool_or(kernel = 'server') AS server,
+	bool_and(iterations % 5 = 0) AS whole_traces,
+	bool_and(abs(gb_per_s * ns_min / 64.4 - 1) < 1e-9) AS rate
+FROM crc32c_bench(trace => ' 76 22+5+46*2' || E'\n0*2 ', min_time => '1 ms') GROUP BY bytes;
+SELECT a.crc = b.crc AS repeated FROM crc32c_bench(trace => '40*3 22+5', kernels => '{slicing8}', min_time => '1 ms') a,
+	crc32c_bench(trace => '40 40 40 22+5', kernels => '{server}', min_time => '1 ms') b;
 
 -- pages
 SELECT count(DISTINCT crc) AS crcs, min(bytes) = current_setting('block_size')::integer AS block_size,
@@ -72,6 +87,15 @@ SELECT count(*) FROM crc32c_bench('{20}', align => NULL);
 SELECT count(*) FROM crc32c_bench('{20}', chained => NULL);
 SELECT count(*) FROM crc32c_bench('{100000}', working_set => 99999);
 SELECT count(*) FROM crc32c_bench('{20}', working_set => 1073741825);
+SELECT count(*) FROM crc32c_bench('{20}', algorithm => 'page');
+SELECT count(*) FROM crc32c_bench('{20}', algorithm => NULL);
+SELECT count(*) FROM crc32c_bench('{20}', '{server}', algorithm => 'crc32');
+SELECT count(*) FROM crc32c_bench(trace => '');
+SELECT count(*) FROM crc32c_bench(trace => '20 30+');
+SELECT count(*) FROM crc32c_bench(trace => '20*0');
+SELECT count(*) FROM crc32c_bench(trace => '20 5x');
+SELECT count(*) FROM crc32c_bench(trace => '32769');
+SELECT count(*) FROM crc32c_bench(trace => '1*1048577');
 SELECT count(*) FROM page_checksum_bench(pages => 0);
 SELECT count(*) FROM page_checksum_bench(pages => NULL);
 \set VERBOSITY sqlstate

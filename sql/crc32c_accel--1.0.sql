@@ -662,14 +662,14 @@ COMMENT ON FUNCTION crc32c_server() IS
 -- They burn CPU on request, so they are for those who monitor.
 --
 
-CREATE FUNCTION drive_crc32c(count integer, num integer)
+CREATE FUNCTION drive_crc32c(count integer, num integer, server boolean DEFAULT false)
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'accel_drive_crc32c'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
-COMMENT ON FUNCTION drive_crc32c(integer, integer) IS
-'computes the CRC-32C of num random bytes (the same in every call) count times, and returns it: time the call';
-REVOKE ALL ON FUNCTION drive_crc32c(integer, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION drive_crc32c(integer, integer) TO pg_monitor;
+COMMENT ON FUNCTION drive_crc32c(integer, integer, boolean) IS
+'computes the CRC-32C of num random bytes (the same in every call) count times, by the kernel in use or, if server, by the function that the server uses, and returns it: time the call';
+REVOKE ALL ON FUNCTION drive_crc32c(integer, integer, boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION drive_crc32c(integer, integer, boolean) TO pg_monitor;
 
 CREATE FUNCTION crc32c_bench(
 	sizes integer[] DEFAULT '{0,20,64,100,128,200,256,300,512,1024,8192,65536}',
@@ -678,6 +678,8 @@ CREATE FUNCTION crc32c_bench(
 	align integer DEFAULT 0,
 	working_set bigint DEFAULT NULL,
 	chained boolean DEFAULT false,
+	algorithm text DEFAULT 'crc32c',
+	trace text DEFAULT NULL,
 	OUT kernel text,
 	OUT bytes integer,
 	OUT iterations bigint,
@@ -689,10 +691,10 @@ CREATE FUNCTION crc32c_bench(
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_crc32c_bench'
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED ROWS 100;
-COMMENT ON FUNCTION crc32c_bench(integer[], text[], interval, integer, bigint, boolean) IS
-'times CRC-32C kernels: nanoseconds a call over rounds that interleave them; size 0 is a random mix of 20 to 300 bytes, working_set spreads the calls over so many bytes, chained feeds each CRC into the next call';
-REVOKE ALL ON FUNCTION crc32c_bench(integer[], text[], interval, integer, bigint, boolean) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION crc32c_bench(integer[], text[], interval, integer, bigint, boolean) TO pg_monitor;
+COMMENT ON FUNCTION crc32c_bench(integer[], text[], interval, integer, bigint, boolean, text, text) IS
+'times CRC kernels, and the function that the server uses: nanoseconds per call over rounds that interleave them; size 0 is a random mix of 20 to 300 bytes (the worst case of branch prediction), working_set spreads the calls over so many bytes, chained feeds each CRC into the next call, trace times the records of a trace instead of sizes';
+REVOKE ALL ON FUNCTION crc32c_bench(integer[], text[], interval, integer, bigint, boolean, text, text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION crc32c_bench(integer[], text[], interval, integer, bigint, boolean, text, text) TO pg_monitor;
 
 CREATE FUNCTION page_checksum_bench(
 	kernels text[] DEFAULT NULL,

@@ -124,4 +124,14 @@
 #define TupleDescFinalize(desc) ((void) (desc))
 #endif
 
+/*
+ * The server's CRC-32C register, as ours.  On big-endian machines the server
+ * keeps it byte-reversed.  Wants port/pg_bswap.h.
+ */
+#ifdef WORDS_BIGENDIAN
+#define compat_server_register(reg) pg_bswap32(reg)
+#else
+#define compat_server_register(reg) (reg)
+#endif
+
 #endif							/* ACCEL_COMPAT_H */

@@ -11,6 +11,8 @@
 
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
+#include "port/pg_bswap.h"
+#include "port/pg_crc32c.h"
 #include "portability/instr_time.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -21,6 +23,7 @@
 #include "func/timing.h"
 #include "kernel/checksum.h"
 
+#define SERVER_NAME			"server"
 #define MAX_BYTES			(1024 * 1024 * 1024)
 #define MAX_ALIGN			4095
 #define MAX_MIN_TIME		(10 * 60 * USECS_PER_SEC)
@@ -29,12 +32,14 @@
 #define MAX_ROUND_NS		5e5 /* short: between a neighbour's time slices */
 #define PIECE_BYTES			(4 * 1024 * 1024)	/* between two looks at
 												 * interrupts */
-#define REFERENCE_BYTES		(64 * 1024) /* slower than this is the definition */
+#define REFERENCE_BYTES		(64 * 1024) /* slower than this is the reference */
 
-/* One kernel under one size. */
+/* One kernel, or the server's function, under one size or trace. */
 typedef struct Contender
 {
-	const ChecksumKernel *kernel;
+	const char *name;
+	ChecksumCrcFn crc_function; /* NULL: pages */
+	ChecksumPageFn page_function;
 	uint64		calls;			/* in a round */
 	uint64		next;			/* first call of the next round */
 	double	   *samples;		/* ns per call, one a round */
@@ -44,6 +49,7 @@ typedef struct Contender
 typedef struct BenchRun
 {
 	/* arguments */
+	ChecksumAlgorithm algorithm;
 	int64		min_time;		/* microseconds, per kernel and size */
 	int			ncontenders;
 	Contender  *contenders;
@@ -53,6 +59,7 @@ typedef struct BenchRun
 	int			bytes;			/* as shown; 0 for the mix */
 	double		mean_bytes;		/* of a call */
 	int			nrounds;
+	TimingTrace trace;			/* nrecords 0: a size is timed */
 	/* pages */
 	uint32		npages;			/* 0: CRCs are timed */
 	uint32	   *blknos;
@@ -60,8 +67,7 @@ typedef struct BenchRun
 } BenchRun;
 
 static void begin_run(BenchRun *ctx, FunctionCallInfo fcinfo,
-					  ChecksumAlgorithm algorithm, int kernels_argument,
-					  int min_time_argument);
+					  int kernels_argument, int min_time_argument);
 static void time_contenders(BenchRun *ctx);
 static void emit_contender(BenchRun *ctx, Contender *c);
 
@@ -181,10 +187,21 @@ long_calls(ChecksumCrcFn kernel, const TimingPlan *plan, uint64 first,
 #undef CALL
 }
 
+/* The function that the running server uses, in our register's form. */
+static uint32_t
+server_crc32c(uint32_t reg, const void *data, size_t len)
+{
+	pg_crc32c	crc = compat_server_register(reg);
+
+	COMP_CRC32C(crc, data, len);
+	return compat_server_register(crc);
+}
+
 SQL_FUNCTION(accel_drive_crc32c)
 {
 	int32		count = PG_GETARG_INT32(0);
 	int32		num = PG_GETARG_INT32(1);
+	ChecksumCrcFn function = PG_GETARG_BOOL(2) ? server_crc32c : checksum_crc32c;
 	unsigned char *data;
 	uint32		reg = CHECKSUM_CRC_INIT;
 
@@ -195,46 +212,83 @@ SQL_FUNCTION(accel_drive_crc32c)
 	for (int32 i = 0; i < count; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		reg = crc_in_pieces(checksum_crc32c, CHECKSUM_CRC_INIT, data, num);
+		reg = crc_in_pieces(function, CHECKSUM_CRC_INIT, data, num);
 	}
 	PG_RETURN_INT64(reg ^ CHECKSUM_CRC_INIT);
 }
 
-/*
- * The kernels to time: those named, else all that can run here but the
- * references.
- */
 static void
-begin_run(BenchRun *ctx, FunctionCallInfo fcinfo, ChecksumAlgorithm algorithm,
-		  int kernels_argument, int min_time_argument)
+add_kernel(BenchRun *ctx, const ChecksumKernel *kernel)
+{
+	Contender  *c = &ctx->contenders[ctx->ncontenders++];
+
+	c->name = kernel->name;
+	c->crc_function = kernel->crc;
+	c->page_function = kernel->page;
+}
+
+static void
+add_server(BenchRun *ctx)
+{
+	Contender  *c = &ctx->contenders[ctx->ncontenders++];
+
+	c->name = SERVER_NAME;
+	c->crc_function = server_crc32c;
+}
+
+/* All that can run here but the references, and the server's function. */
+static void
+add_all(BenchRun *ctx)
+{
+	ctx->contenders = palloc0(sizeof(Contender) * (checksum_kernel_count + 1));
+	for (int i = 0; i < checksum_kernel_count; i++)
+	{
+		const ChecksumKernel *kernel = &checksum_kernel_table[i];
+
+		if (kernel->algorithm == ctx->algorithm && checksum_available(kernel) &&
+			!(kernel->needs & CHECKSUM_POLICY_REFERENCE))
+			add_kernel(ctx, kernel);
+	}
+	if (ctx->algorithm == CHECKSUM_crc32c)
+		add_server(ctx);
+}
+
+static void
+add_named(BenchRun *ctx, ArrayType *array)
+{
+	Datum	   *names;
+	int			n = array_argument(array, TEXTOID, "kernels", &names);
+
+	ctx->contenders = palloc0(sizeof(Contender) * n);
+	for (int i = 0; i < n; i++)
+		if (ctx->algorithm == CHECKSUM_crc32c &&
+			strcmp(TextDatumGetCString(names[i]), SERVER_NAME) == 0)
+			add_server(ctx);
+		else
+			add_kernel(ctx, accel_kernel_of(ctx->algorithm,
+											DatumGetTextPP(names[i])));
+}
+
+/* What to time, of the algorithm in ctx, and for how long. */
+static void
+begin_run(BenchRun *ctx, FunctionCallInfo fcinfo, int kernels_argument,
+		  int min_time_argument)
 {
 	null_argument(fcinfo, min_time_argument, "min_time");
 	ctx->min_time = min_time_value(PG_GETARG_INTERVAL_P(min_time_argument));
 	if (PG_ARGISNULL(kernels_argument))
-	{
-		ctx->contenders = palloc0(sizeof(Contender) * checksum_kernel_count);
-		for (int i = 0; i < checksum_kernel_count; i++)
-		{
-			const ChecksumKernel *kernel = &checksum_kernel_table[i];
-
-			if (kernel->algorithm == algorithm && checksum_available(kernel) &&
-				!(kernel->needs & CHECKSUM_POLICY_REFERENCE))
-				ctx->contenders[ctx->ncontenders++].kernel = kernel;
-		}
-	}
+		add_all(ctx);
 	else
-	{
-		Datum	   *names;
-		int			n = array_argument(PG_GETARG_ARRAYTYPE_P(kernels_argument),
-									   TEXTOID, "kernels", &names);
-
-		ctx->contenders = palloc0(sizeof(Contender) * n);
-		for (int i = 0; i < n; i++)
-			ctx->contenders[ctx->ncontenders++].kernel =
-				accel_kernel_of(algorithm, DatumGetTextPP(names[i]));
-	}
+		add_named(ctx, PG_GETARG_ARRAYTYPE_P(kernels_argument));
 	InitMaterializedSRF(fcinfo, 0);
 	ctx->rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+}
+
+static uint32
+trace_calls(ChecksumCrcFn kernel, const BenchRun *ctx, uint64 times)
+{
+	TIMING_TRACE_LOOP(ctx->plan.data, &ctx->trace, times, CHECKSUM_CRC_INIT,
+					  kernel);
 }
 
 /* The chained CRC over a cycle of the plan, its first calls if that is long. */
@@ -270,27 +324,37 @@ crc_of_pages(const BenchRun *ctx, ChecksumPageFn page)
 	return reg ^ CHECKSUM_CRC_INIT;
 }
 
-/* No kernel is timed before it has agreed with the reference. */
+/* What a contender makes of the size or trace at hand. */
+static uint32
+crc_of(const BenchRun *ctx, ChecksumCrcFn crc, ChecksumPageFn page)
+{
+	if (ctx->npages > 0)
+		return crc_of_pages(ctx, page);
+	if (ctx->trace.nrecords > 0)
+		return trace_calls(crc, ctx, 1);
+	return crc_of_cycle(ctx, crc);
+}
+
+/* Nothing is timed before it has agreed with the reference. */
 static void
 check_contenders(BenchRun *ctx)
 {
+	const ChecksumKernel *reference;
 	uint32		want;
 
-	if (ctx->npages > 0)
-		want = crc_of_pages(ctx, checksum_find(CHECKSUM_page, "portable")->page);
-	else
-		want = crc_of_cycle(ctx, checksum_find(CHECKSUM_crc32c,
-											   ctx->bytes > REFERENCE_BYTES ?
-											   "slicing8" : "bitwise")->crc);
+	reference = checksum_find(ctx->algorithm, ctx->npages > 0 ? "portable" :
+							  ctx->trace.nrecords > 0 ||
+							  ctx->bytes > REFERENCE_BYTES ? "slicing8" :
+							  "bitwise");
+	want = crc_of(ctx, reference->crc, reference->page);
 	for (int i = 0; i < ctx->ncontenders; i++)
 	{
 		Contender  *c = &ctx->contenders[i];
 
-		c->crc = ctx->npages > 0 ? crc_of_pages(ctx, c->kernel->page) :
-			crc_of_cycle(ctx, c->kernel->crc);
+		c->crc = crc_of(ctx, c->crc_function, c->page_function);
 		if (c->crc != want)
 			elog(ERROR, "kernel \"%s\" gives %08X instead of %08X",
-				 c->kernel->name, c->crc, want);
+				 c->name, c->crc, want);
 	}
 }
 
@@ -312,11 +376,13 @@ time_calls(BenchRun *ctx, Contender *c, uint64 count)
 	CHECK_FOR_INTERRUPTS();
 	INSTR_TIME_SET_CURRENT(start);
 	if (ctx->npages > 0)
-		page_calls(ctx, c->kernel->page, count);
+		page_calls(ctx, c->page_function, count);
+	else if (ctx->trace.nrecords > 0)
+		sink = trace_calls(c->crc_function, ctx, count);
 	else if (ctx->bytes <= PIECE_BYTES)
-		sink = short_calls(c->kernel->crc, &ctx->plan, c->next, count);
+		sink = short_calls(c->crc_function, &ctx->plan, c->next, count);
 	else
-		sink = long_calls(c->kernel->crc, &ctx->plan, c->next, count);
+		sink = long_calls(c->crc_function, &ctx->plan, c->next, count);
 	INSTR_TIME_SET_CURRENT(end);
 	(void) sink;
 	c->next += count;
@@ -340,6 +406,13 @@ shortest(BenchRun *ctx, Contender *c, uint64 calls)
 		ns = Min(ns, again);
 	}
 	return ns;
+}
+
+/* What a call consists of: pages, the records of a trace, or one CRC. */
+static uint32
+units_per_call(const BenchRun *ctx)
+{
+	return ctx->npages > 0 ? ctx->npages : Max(ctx->trace.nrecords, 1);
 }
 
 /* Warms up, and sets the calls of a round so that it takes round_ns. */
@@ -380,7 +453,7 @@ time_contenders(BenchRun *ctx)
 			Contender  *c = &ctx->contenders[i];
 
 			c->samples[round] = time_calls(ctx, c, c->calls) / c->calls /
-				Max(ctx->npages, 1);
+				units_per_call(ctx);
 		}
 	for (int i = 0; i < ctx->ncontenders; i++)
 		emit_contender(ctx, &ctx->contenders[i]);
@@ -402,10 +475,10 @@ emit_contender(BenchRun *ctx, Contender *c)
 	bool		nulls[8] = {0};
 
 	qsort(c->samples, ctx->nrounds, sizeof(double), compare_doubles);
-	values[0] = CStringGetTextDatum(c->kernel->name);
+	values[0] = CStringGetTextDatum(c->name);
 	values[1] = Int32GetDatum(ctx->bytes);
 	values[2] = Int64GetDatum((int64) (c->calls * ctx->nrounds *
-									   Max(ctx->npages, 1)));
+									   units_per_call(ctx)));
 	values[3] = Float8GetDatum(c->samples[0]);
 	values[4] = Float8GetDatum(c->samples[ctx->nrounds / 2]);
 	values[5] = Float8GetDatum(c->samples[ctx->nrounds - 1]);
@@ -458,6 +531,50 @@ sizes_argument(FunctionCallInfo fcinfo, Datum **sizes, size_t *largest)
 	return n;
 }
 
+static ChecksumAlgorithm
+algorithm_argument(FunctionCallInfo fcinfo, int argument)
+{
+	char	   *name;
+
+	null_argument(fcinfo, argument, "algorithm");
+	name = text_to_cstring(PG_GETARG_TEXT_PP(argument));
+	for (int a = CHECKSUM_crc32c; a <= CHECKSUM_crc32; a++)
+		if (strcmp(name, checksum_algorithm_name((ChecksumAlgorithm) a)) == 0)
+			return (ChecksumAlgorithm) a;
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("unrecognized algorithm \"%s\"", name),
+			 errhint("The algorithms are: crc32c, crc32.")));
+}
+
+/* The records of a trace, as a line of bench/traces/ holds them. */
+static void
+trace_argument(BenchRun *ctx, FunctionCallInfo fcinfo, int argument)
+{
+	char	   *records = text_to_cstring(PG_GETARG_TEXT_PP(argument));
+	const char *error = timing_parse_trace(records, &ctx->trace);
+
+	if (error != NULL || ctx->trace.nrecords == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid trace, at character %d",
+						error != NULL ? (int) (error - records) + 1 : 1),
+				 errdetail("A trace holds records like 76, 22+5+46 or 40*3: bytes, added up to %d at most.",
+						   TIMING_TRACE_LONGEST)));
+	ctx->trace.parts = palloc_extended(sizeof(uint32) * ctx->trace.nparts,
+									   MCXT_ALLOC_HUGE);
+	timing_parse_trace(records, &ctx->trace);
+}
+
+static void
+time_trace(BenchRun *ctx, FunctionCallInfo fcinfo, int argument)
+{
+	trace_argument(ctx, fcinfo, argument);
+	ctx->mean_bytes = (double) ctx->trace.bytes / ctx->trace.nrecords;
+	ctx->bytes = (int) ctx->mean_bytes;
+	time_contenders(ctx);
+}
+
 SQL_FUNCTION(accel_crc32c_bench)
 {
 	BenchRun	run = {0};
@@ -469,7 +586,8 @@ SQL_FUNCTION(accel_crc32c_bench)
 	TimingEntry fixed;
 	unsigned char *data;
 
-	begin_run(&run, fcinfo, CHECKSUM_crc32c, 1, 2);
+	run.algorithm = algorithm_argument(fcinfo, 6);
+	begin_run(&run, fcinfo, 1, 2);
 	null_argument(fcinfo, 3, "align");
 	range_argument("align", PG_GETARG_INT32(3), 0, MAX_ALIGN);
 	if (!PG_ARGISNULL(4))
@@ -480,10 +598,17 @@ SQL_FUNCTION(accel_crc32c_bench)
 	null_argument(fcinfo, 5, "chained");
 	run.plan.chained = PG_GETARG_BOOL(5);
 
+	if (!PG_ARGISNULL(7))
+		largest = Max(largest, TIMING_TRACE_SPAN + TIMING_TRACE_LONGEST);
 	data = allocate_data(Max(largest, working_set) + MAX_ALIGN);
 	data += PG_GETARG_INT32(3);
 	fill_data(data, Max(largest, working_set));
 	run.plan.data = data;
+	if (!PG_ARGISNULL(7))
+	{
+		time_trace(&run, fcinfo, 7);
+		return (Datum) 0;
+	}
 	timing_fill_mix(mix, TIMING_MIX_MIN, TIMING_MIX_MAX);
 	for (int i = 0; i < nsizes; i++)
 		time_size(&run, DatumGetInt32(sizes[i]), working_set, mix, &fixed);
@@ -495,7 +620,8 @@ SQL_FUNCTION(accel_page_checksum_bench)
 	BenchRun	run = {0};
 	unsigned char *data;
 
-	begin_run(&run, fcinfo, CHECKSUM_page, 0, 2);
+	run.algorithm = CHECKSUM_page;
+	begin_run(&run, fcinfo, 0, 2);
 	null_argument(fcinfo, 1, "pages");
 	range_argument("pages", PG_GETARG_INT32(1), 1, PIECE_BYTES / BLCKSZ);
 	run.npages = PG_GETARG_INT32(1);
