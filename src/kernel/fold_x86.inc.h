@@ -48,7 +48,7 @@ FN(add_product) (V sum, V data, V powers)
 static INLINE V
 FN(add_whole) (V sum, const unsigned char *end, size_t whole, int most)
 {
-	const uint64_t *powers = CRC(straight_powers) + 32 - whole * (VBYTES / 8);
+	const uint64_t *powers = CRC(straight_powers) + STRAIGHT_END - whole * (VBYTES / 8);
 	const int16_t *offsets = whole_offsets[whole];
 	const unsigned char *p = end - whole * VBYTES;
 
@@ -95,7 +95,7 @@ FN(add_tail) (V sum, const unsigned char *p, size_t n, int most)
 	size_t		odd = n - whole * VBYTES;
 
 	sum = FN(add_product) (sum, VLOAD_END(p + odd - VBYTES, odd),
-						   VLOAD_ALIGNED(CRC(straight_powers) + 32 -
+						   VLOAD_ALIGNED(CRC(straight_powers) + STRAIGHT_END -
 										 (whole + 1) * (VBYTES / 8)));
 	return FN(add_whole) (sum, p + n, whole, most);
 }
@@ -240,7 +240,7 @@ FN(bulk) (uint32_t reg, const unsigned char *p, size_t n)
 static TARGET __attribute__((noinline)) uint32_t
 FN(fused_run) (uint32_t reg, const unsigned char **start, size_t *n)
 {
-	const uint64_t *last_block = CRC(straight_powers) + 32 - BLOCK / 8;
+	const uint64_t *last_block = CRC(straight_powers) + STRAIGHT_END - BLOCK / 8;
 	V			k = VBROADCAST(CRC_CONST(BLOCK_HIGH), CRC_CONST(BLOCK_LOW));
 	const unsigned char *p = *start;
 

@@ -83,7 +83,7 @@ sum_few(const unsigned char *p, size_t n, const uint32_t powers[8][72],
 		data = _mm512_maskz_loadu_epi8(~_bzhi_u64(~UINT64_C(0),
 												  (unsigned) (VBYTES - n)),
 									   p + n - VBYTES);
-		k = VLOAD_ALIGNED(straight_powers + 24);
+		k = VLOAD_ALIGNED(straight_powers + STRAIGHT_END - 8);
 	}
 	return to128(VMULTIPLY(data, k));
 }
@@ -112,14 +112,14 @@ static INLINE __m512i
 last_product(const unsigned char *end, int i)
 {
 	return VMULTIPLY(VLOAD(end - 64 * i),
-					 VLOAD_ALIGNED(crc32c_straight_powers + 32 - 8 * i));
+					 VLOAD_ALIGNED(crc32c_straight_powers + STRAIGHT_END - 8 * i));
 }
 
 static INLINE __m512i
 add_last(__m512i sum, const unsigned char *end, int i)
 {
 	return crc32c_avx512_add_product(sum, VLOAD(end - 64 * i),
-									 VLOAD_ALIGNED(crc32c_straight_powers + 32 - 8 * i));
+									 VLOAD_ALIGNED(crc32c_straight_powers + STRAIGHT_END - 8 * i));
 }
 
 /* The words before the last 64 * i bytes, as the joiner of the sum over these. */
@@ -130,7 +130,7 @@ add_last(__m512i sum, const unsigned char *end, int i)
 						 _mm_setzero_si128())
 
 /*
- * CRC-32C of 8 to 319 bytes: exactly as many vectors as end it, before them at
+ * CRC-32C of FEW_BYTES to 319 bytes: exactly as many vectors as end it, before them at
  * most seven words and the odd bytes by crc32 instructions.  One jump by the
  * length leads into straight code.  Whole words, at most one before the
  * vectors, are worth a branch: without it this is behind one accumulator there.
@@ -173,6 +173,69 @@ crc32c_classes(uint64_t crc, const unsigned char *p, size_t len)
 	}
 }
 
+/*
+ * CRC-32C of 320 bytes and more: the odd bytes and up to seven words by crc32
+ * instructions, four sums over all whole vectors, and exactly as many more as
+ * do not make a block.  Multipliers at the end are constants, unlike those of
+ * crc32c_avx512_bulk(), which has to multiply twice as often at its end.
+ */
+static TARGET __attribute__((noinline))
+uint32_t
+crc32c_middle(uint32_t reg, const unsigned char *p, size_t len)
+{
+	V			k = VBROADCAST(CRC32C_X2015, CRC32C_X2079);
+	const unsigned char *last = p + len;
+	const unsigned char *end = p + len % 64;
+	uint64_t	crc = reg;
+	size_t		rest = len / 64 % 4;
+	const uint64_t *powers = crc32c_straight_powers + STRAIGHT_END -
+		8 * (rest + 4);
+	V			a0,
+				a1,
+				a2,
+				a3,
+				sum;
+
+	if (len & 7)
+		crc = crc32c_odd(crc, p, len);
+	switch (len / 8 % 8)
+	{
+			CRC32C_7_WORDS(0);
+		default:
+			break;
+	}
+	a0 = VXOR(VLOAD(end), VFROM128(_mm_cvtsi32_si128((int) crc)));
+	a1 = VLOAD(end + 64);
+	a2 = VLOAD(end + 128);
+	a3 = VLOAD(end + 192);
+	for (p = end + 256; last - p >= 256; p += 256)
+	{
+		a0 = crc32c_avx512_add_product(VLOAD(p), a0, k);
+		a1 = crc32c_avx512_add_product(VLOAD(p + 64), a1, k);
+		a2 = crc32c_avx512_add_product(VLOAD(p + 128), a2, k);
+		a3 = crc32c_avx512_add_product(VLOAD(p + 192), a3, k);
+	}
+	sum = VMULTIPLY(a0, VLOAD_ALIGNED(powers));
+	sum = crc32c_avx512_add_product(sum, a1, VLOAD_ALIGNED(powers + 8));
+	sum = crc32c_avx512_add_product(sum, a2, VLOAD_ALIGNED(powers + 16));
+	sum = crc32c_avx512_add_product(sum, a3, VLOAD_ALIGNED(powers + 24));
+	switch (rest)
+	{
+		case 3:
+			sum = add_last(sum, last, 3);
+			__attribute__((fallthrough));
+		case 2:
+			sum = add_last(sum, last, 2);
+			__attribute__((fallthrough));
+		case 1:
+			sum = add_last(sum, last, 1);
+			break;
+		default:
+			break;
+	}
+	return reduce_crc32c(to128(sum), _mm_setzero_si128());
+}
+
 /* Both rows up to the length that long_path takes. */
 static INLINE uint32_t
 crc32c_by_length(uint32_t reg, const unsigned char *p, size_t len,
@@ -181,18 +244,25 @@ crc32c_by_length(uint32_t reg, const unsigned char *p, size_t len,
 	uint64_t	crc = reg;
 
 	if (len == WAL_HEADER_BYTES)
-		return crc32c_header(crc, p);
-	if (len < 8)
-		return crc32c_few(reg, p, len);
+		return crc32c_exactly(crc, p, WAL_HEADER_BYTES);
+	if (len < FEW_BYTES)
+		return crc32c_few(crc, p, len);
 	if (__builtin_expect(len < (SHORT_WHOLE + 1) * VBYTES, 1))
 		return crc32c_classes(crc, p, len);
 	return long_path(reg, p, len);
 }
 
+static INLINE uint32_t
+crc32c_long(uint32_t reg, const unsigned char *p, size_t len)
+{
+	return len < ALIGN_FROM ? crc32c_middle(reg, p, len) :
+		crc32c_avx512_bulk(reg, p, len);
+}
+
 ENTRY uint32_t
 crc32c_avx512(uint32_t reg, const void *data, size_t len)
 {
-	return crc32c_by_length(reg, data, len, crc32c_avx512_bulk);
+	return crc32c_by_length(reg, data, len, crc32c_long);
 }
 
 /*
@@ -215,7 +285,7 @@ static INLINE uint32_t
 crc32c_long_fused(uint32_t reg, const unsigned char *p, size_t len)
 {
 	if (len < FUSED_FROM)
-		return crc32c_avx512_bulk(reg, p, len);
+		return crc32c_middle(reg, p, len);
 	return crc32c_fused_and_rest(reg, p, len);
 }
 

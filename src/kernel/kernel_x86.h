@@ -107,47 +107,64 @@ crc32c_64(uint32_t reg, const unsigned char *p)
 	return (uint32_t) _mm_crc32_u64(crc, load_native64(p + 56));
 }
 
-/* CRC-32C of the 20 bytes of a WAL record's header: every second call. */
-#define WAL_HEADER_BYTES 20
-
+/*
+ * CRC-32C of len < 32 bytes, len being a constant: no branch is left.
+ */
 __attribute__((target("sse4.2"), always_inline))
 static inline uint32_t
-crc32c_header(uint64_t crc, const unsigned char *p)
+crc32c_exactly(uint64_t crc, const unsigned char *p, size_t len)
 {
-	crc = _mm_crc32_u64(crc, load_native64(p));
-	crc = _mm_crc32_u64(crc, load_native64(p + 8));
-	return _mm_crc32_u32((uint32_t) crc, load_native32(p + 16));
+	size_t		words = len & ~(size_t) 7;
+	size_t		halves = len & ~(size_t) 3;
+
+	if (len >= 8)
+		crc = _mm_crc32_u64(crc, load_native64(p));
+	if (len >= 16)
+		crc = _mm_crc32_u64(crc, load_native64(p + 8));
+	if (len >= 24)
+		crc = _mm_crc32_u64(crc, load_native64(p + 16));
+	if (len & 4)
+		crc = _mm_crc32_u32((uint32_t) crc, load_native32(p + words));
+	if (len & 2)
+		crc = _mm_crc32_u16((uint32_t) crc, load_native16(p + halves));
+	if (len & 1)
+		crc = _mm_crc32_u8((uint32_t) crc, p[len - 1]);
+	return (uint32_t) crc;
 }
 
-/* CRC-32C of len < 8 bytes: straight code for each. */
+/* The header of a WAL record: every second call of its reader. */
+#define WAL_HEADER_BYTES 20
+#define FEW_BYTES 32
+
+/* CRC-32C of len < FEW_BYTES bytes: straight code for each length. */
 __attribute__((target("sse4.2"), always_inline))
 static inline uint32_t
-crc32c_few(uint32_t reg, const unsigned char *p, size_t len)
+crc32c_few(uint64_t crc, const unsigned char *p, size_t len)
 {
+#define EXACTLY(n) \
+	case (n): \
+		return crc32c_exactly(crc, p, n)
+#define EXACTLY_8(n) \
+		EXACTLY(n); \
+		EXACTLY((n) + 1); \
+		EXACTLY((n) + 2); \
+		EXACTLY((n) + 3); \
+		EXACTLY((n) + 4); \
+		EXACTLY((n) + 5); \
+		EXACTLY((n) + 6); \
+		EXACTLY((n) + 7)
+
 	switch (len)
 	{
-		case 7:
-			reg = _mm_crc32_u32(reg, load_native32(p));
-			reg = _mm_crc32_u16(reg, load_native16(p + 4));
-			return _mm_crc32_u8(reg, p[6]);
-		case 6:
-			reg = _mm_crc32_u32(reg, load_native32(p));
-			return _mm_crc32_u16(reg, load_native16(p + 4));
-		case 5:
-			reg = _mm_crc32_u32(reg, load_native32(p));
-			return _mm_crc32_u8(reg, p[4]);
-		case 4:
-			return _mm_crc32_u32(reg, load_native32(p));
-		case 3:
-			reg = _mm_crc32_u16(reg, load_native16(p));
-			return _mm_crc32_u8(reg, p[2]);
-		case 2:
-			return _mm_crc32_u16(reg, load_native16(p));
-		case 1:
-			return _mm_crc32_u8(reg, p[0]);
+			EXACTLY_8(0);
+			EXACTLY_8(8);
+			EXACTLY_8(16);
+			EXACTLY_8(24);
 		default:
-			return reg;
+			return (uint32_t) crc;
 	}
+#undef EXACTLY
+#undef EXACTLY_8
 }
 
 /*
@@ -192,9 +209,9 @@ crc32c_instructions(uint32_t reg, const unsigned char *p, size_t len)
 	uint64_t	crc = reg;
 
 	if (len == WAL_HEADER_BYTES)
-		return crc32c_header(crc, p);
-	if (len < 8)
-		return crc32c_few(reg, p, len);
+		return crc32c_exactly(crc, p, WAL_HEADER_BYTES);
+	if (len < FEW_BYTES)
+		return crc32c_few(crc, p, len);
 	crc = crc32c_odd(crc, p, len);
 	end = p + len;
 	switch (len / 8)

@@ -18,9 +18,10 @@ extern const uint32_t crc32_powers[8][72];
 extern const uint32_t crc32c_block_powers[256];
 extern const uint32_t crc32_block_powers[256];
 
-/* [i] is that for j = 248 - 8 i, and from i = 32 on zero. */
-extern const uint64_t crc32c_straight_powers[64];
-extern const uint64_t crc32_straight_powers[64];
+/* [i] is that for j = 504 - 8 i, and from STRAIGHT_END on zero. */
+#define STRAIGHT_END 64
+extern const uint64_t crc32c_straight_powers[STRAIGHT_END + 32];
+extern const uint64_t crc32_straight_powers[STRAIGHT_END + 32];
 
 /*
  * x^(8 d) for the digits d of a length: bits 0 to 10, 11 to 21, 22 to 31, one
