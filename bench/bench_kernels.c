@@ -302,6 +302,22 @@ add_kernels(Bench *ctx)
 	}
 }
 
+/* Which row automatic selection takes here. */
+static void
+report_selected(Bench *ctx)
+{
+	for (int a = 0; a < CHECKSUM_NALGORITHMS; a++)
+	{
+		const char *algorithm = checksum_algorithm_name((ChecksumAlgorithm) a);
+		const char *name = checksum_selected((ChecksumAlgorithm) a)->name;
+
+		printf("%-8s%-28s is selected here\n", algorithm, name);
+		if (ctx->csv != NULL)
+			fprintf(ctx->csv, "kernels,,selected %s,note,,0,%s\n",
+					algorithm, name);
+	}
+}
+
 /* The file that --library names for a label, else the label is a file. */
 static const char *
 library_file(const Bench *ctx, const char *library)
@@ -1019,6 +1035,7 @@ main(int argc, char **argv)
 	allocate(ctx);
 	add_kernels(ctx);
 	add_libraries(ctx);
+	report_selected(ctx);
 	limits(ctx);
 	for (int i = 0; i < ctx->ntrace_files; i++)
 		trace_cases(ctx, ctx->trace_files[i]);
