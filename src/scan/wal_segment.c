@@ -525,6 +525,26 @@ judge_pass(SegmentScan *seg)
 
 /* ---- one segment ---- */
 
+/*
+ * The file has no valid page, its first one was zero and still is: another pass
+ * would say the same.  A writer would have begun there.
+ */
+static bool
+is_zero_for_good(SegmentScan *seg, FileScan *file)
+{
+	uint64_t	size = seg->source.size;
+	size_t		len;
+	const uint8_t *page;
+
+	if (!seg->id.zero || seg->walker.counts.pages > 0 ||
+		seg->result->counts.errors != 1)
+		return false;
+	file_scan_resize(file);
+	page = wal_source_piece(&seg->source, 0, seg->id.page_size, &len);
+	return len == seg->id.page_size && wal_is_zero(page, len) &&
+		(uint64_t) file->size == size;
+}
+
 /* Passes over a file until two in succession find the same. */
 static void
 judge_file(SegmentScan *seg, FileScan *file)
@@ -541,7 +561,8 @@ judge_file(SegmentScan *seg, FileScan *file)
 		if (seg->result->status != WAL_CORRUPT &&
 			seg->result->status != WAL_SIZE_MISMATCH)
 			break;
-		if (errors == seg->result->counts.errors && digest == seg->digest)
+		if ((errors == seg->result->counts.errors && digest == seg->digest) ||
+			is_zero_for_good(seg, file))
 			break;
 		errors = seg->result->counts.errors;
 		digest = seg->digest;

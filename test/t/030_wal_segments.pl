@@ -98,6 +98,47 @@ is(sql("SELECT count(*) FROM verify_wal_directory('$archive', (SELECT segment FR
 is(sql("SELECT count(*) FROM $all a, verify_wal_segment(a.segment, '$archive') s WHERE a::text <> s::text"),
 	0, 'one by one: the same rows');
 
+# --- a record over many segments ----------------------------------------------
+
+# Reading must grow with the record, not with its square.  What a session reads
+# is counted by the kernel.
+my $long = PostgreSQL::Test::Utils::tempdir();
+my $before_long = sql('SELECT pg_walfile_name(pg_current_wal_insert_lsn())');
+sql("SELECT pg_logical_emit_message(false, 'long', repeat('l', 60000000)); SELECT pg_switch_wal()");
+my $after_long = sql('SELECT pg_walfile_name(pg_current_wal_insert_lsn())');
+foreach my $file (glob($node->data_dir . '/pg_wal/0*'))
+{
+	my ($name) = $file =~ m{/([0-9A-F]{24})$} or next;
+	copy($file, $long) if $name ge $before_long && $name lt $after_long;
+}
+my $read = q{SELECT substring(pg_read_file('/proc/self/io') FROM 'rchar: (\d+)')::bigint};
+
+sub long_record
+{
+	my ($title, $rows, $factor, $workers) = @_;
+	my ($from, $row, $to) = split /\n/, sql("$read; SELECT $rows FROM verify_wal_directory('$long', workers => $workers) w; $read");
+	cmp_ok($to - $from, '<', $factor * 60000000, "$title: not read over and over") unless $workers;
+	return $row;
+}
+my $verified = "count(*) > 55, sum(errors), count(*) FILTER (WHERE tail_bytes + head_bytes > 0)";
+is(long_record('a long record', $verified, 5, 0), 't|0|0', 'a long record: all of it is verified');
+is(long_record('workers', $verified, 5, 2), 't|0|0', 'a long record: by workers');
+my ($middle) = (sort glob("$long/0*"))[30];
+AccelWal::poke($middle, 500000, 'damage');
+my $damaged = "count(*) FILTER (WHERE status = 'corrupt' AND errors = 1 AND message ~ 'data checksum in record') > 55, md5(string_agg(w::text, ''))";
+my $row = long_record('damaged', $damaged, 12, 0);
+like($row, qr/^t\|/, 'a long record, damaged: reported for each of its segments');
+is(long_record('damaged, workers', $damaged, 12, 2), $row, 'damaged: by workers, the same rows');
+is(sql("SELECT count(*) FROM (SELECT * FROM verify_wal_directory('$long') OFFSET 29 LIMIT 3) a, verify_wal_segment(a.segment, '$long') s WHERE a::text <> s::text"),
+	0, 'damaged: one by one, the same rows');
+
+# segments of zeros: one pass is enough
+my $zeros = PostgreSQL::Test::Utils::tempdir();
+AccelWal::put(sprintf('%s/00000001%016X', $zeros, $_), "\0" x $MB) foreach 1 .. 20;
+my ($bytes_before, $row_of_zeros, $bytes_after) = split /\n/, sql("$read; SELECT count(*), sum(errors), min(status), max(status) FROM verify_wal_directory('$zeros'); $read");
+is($row_of_zeros, '20|20|corrupt|corrupt', 'segments of zeros');
+cmp_ok($bytes_after - $bytes_before, '<', 20 * 1.6 * $MB, 'segments of zeros are read once');
+
 # --- this server's own pg_wal -----------------------------------------------
 
 my $flushed = sql('SELECT pg_current_wal_flush_lsn()');

@@ -113,6 +113,20 @@ foreach my $case (
 	ref $want ? like($got, $want, $title) : is($got, $want, $title);
 }
 
+# --- histories without end ----------------------------------------------------
+
+# Memory is bounded over all of them; the peak of a session is counted by the
+# kernel.
+my $many = PostgreSQL::Test::Utils::tempdir();
+AccelWal::copy_files($node->data_dir . '/pg_wal', $many);
+unlink "$many/$last";
+AccelWal::put("$many/00000100.history", "1\t0/1\n" x 590000);
+link "$many/00000100.history", sprintf('%s/%08X.history', $many, $_) foreach 0x101 .. 0x140;
+my $peak = q{SELECT substring(pg_read_file('/proc/self/status') FROM 'VmHWM:\s+(\d+)')::bigint};
+my ($from, $rows, $to) = split /\n/, sql("$peak; SELECT count(*) > 10 FROM verify_wal_directory('$many'); $peak");
+is($rows, 't', 'long histories: verified');
+cmp_ok($to - $from, '<', 100000, 'long histories: memory is bounded (kB)');
+
 # --- in pg_wal ----------------------------------------------------------------
 
 is(sql($whole =~ s/'%s'//r =~ s/%%/%/r), '', 'live: nothing is reported');
