@@ -427,6 +427,120 @@ COMMENT ON FUNCTION prune_checksum_history(interval) IS
 'deletes history older than keep and returns the number of rows; the last verdict on each relation and findings that no later run has refuted stay';
 REVOKE ALL ON FUNCTION prune_checksum_history(interval) FROM PUBLIC;
 
+-- The views tell of this database alone, and of files that are still there.
+-- During recovery the history is the primary's, whose data directory is another.
+
+CREATE FUNCTION accel_checksum_origin(
+	OUT system_identifier bigint,
+	OUT timeline integer,
+	OUT directory bigint)
+RETURNS record
+AS 'MODULE_PATHNAME', 'accel_checksum_origin'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION accel_checksum_origin() IS
+'which cluster this is, as checksum_runs records it; on a standby timeline and directory are NULL';
+REVOKE ALL ON FUNCTION accel_checksum_origin() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION accel_checksum_origin() TO pg_stat_scan_tables;
+
+CREATE VIEW checksum_bad_blocks AS
+	WITH own AS MATERIALIZED (
+		SELECT array_agg(r.run) AS runs FROM checksum_runs r, accel_checksum_origin() o
+		WHERE r.system_identifier = o.system_identifier
+			AND r.timeline = coalesce(o.timeline, r.timeline)
+			AND r.directory = coalesce(o.directory, r.directory)
+			AND r.database = (SELECT d.oid FROM pg_catalog.pg_database d
+				WHERE d.datname = pg_catalog.current_database())),
+	block AS (
+		SELECT f.relation, f.fork, f.blkno, f.path, f.tablespace, f.filenode,
+			(array_agg(f.status ORDER BY f.found_at DESC))[1] AS status,
+			min(f.found_at) AS first_seen, max(f.found_at) AS last_seen,
+			count(*) AS times_seen
+		FROM checksum_findings f
+		WHERE f.run = ANY ((SELECT own.runs FROM own)::bigint[]) AND f.relation IS NOT NULL AND f.status <> 'not_verifiable'
+		GROUP BY f.relation, f.fork, f.blkno, f.path, f.tablespace, f.filenode)
+	SELECT b.relation::regclass AS relation, b.fork, b.blkno, b.path, b.status,
+		b.first_seen, b.last_seen, b.times_seen,
+		coalesce(
+			(SELECT min(v.verified_at) FROM checksum_relations v
+				WHERE v.relid = b.relation AND v.verified_at > b.last_seen
+					AND v.run + 0 = ANY ((SELECT own.runs FROM own)::bigint[])
+					AND v.began_at > b.last_seen),
+			CASE WHEN NOT EXISTS (SELECT FROM pg_catalog.pg_class c
+				WHERE c.oid = b.relation
+					AND pg_catalog.pg_relation_filenode(c.oid) = b.filenode)
+			THEN pg_catalog.now() END) AS healed_at
+	FROM block b;
+COMMENT ON VIEW checksum_bad_blocks IS
+'damaged blocks of this database that runs have found, one row per block of a file';
+COMMENT ON COLUMN checksum_bad_blocks.relation IS 'the relation';
+COMMENT ON COLUMN checksum_bad_blocks.fork IS 'its fork';
+COMMENT ON COLUMN checksum_bad_blocks.blkno IS 'block number within the fork';
+COMMENT ON COLUMN checksum_bad_blocks.path IS 'the file, relative to the data directory';
+COMMENT ON COLUMN checksum_bad_blocks.status IS 'what the last finding said';
+COMMENT ON COLUMN checksum_bad_blocks.first_seen IS 'when it was first recorded';
+COMMENT ON COLUMN checksum_bad_blocks.last_seen IS 'when it was last recorded';
+COMMENT ON COLUMN checksum_bad_blocks.times_seen IS 'how many findings tell of it';
+COMMENT ON COLUMN checksum_bad_blocks.healed_at IS 'when a later run verified the relation without it; now, where the file is gone; NULL: open';
+
+CREATE VIEW checksum_last_good AS
+	WITH own AS MATERIALIZED (
+		SELECT array_agg(r.run) AS runs FROM checksum_runs r, accel_checksum_origin() o
+		WHERE r.system_identifier = o.system_identifier
+			AND r.timeline = coalesce(o.timeline, r.timeline)
+			AND r.directory = coalesce(o.directory, r.directory)
+			AND r.database = (SELECT d.oid FROM pg_catalog.pg_database d
+				WHERE d.datname = pg_catalog.current_database()))
+	SELECT c.oid AS relid, c.oid::regclass AS relation,
+		v.verified_at AS last_verified,
+		CASE WHEN v.findings < 1 THEN v.verified_at
+			ELSE (SELECT CASE WHEN n.filenode = v.filenode THEN n.verified_at END
+				FROM checksum_relations n
+				WHERE n.relid = v.relid AND n.findings < 1
+				ORDER BY n.verified_at DESC LIMIT 1)
+		END AS last_good,
+		v.blocks
+	FROM pg_catalog.pg_class c
+	LEFT JOIN LATERAL (SELECT n.* FROM checksum_relations n
+		WHERE n.relid = c.oid
+		ORDER BY n.verified_at DESC LIMIT 1) v
+		ON v.filenode = pg_catalog.pg_relation_filenode(c.oid)
+			AND v.run = ANY ((SELECT own.runs FROM own)::bigint[])
+	WHERE c.relkind IN ('r', 'i', 'S', 't', 'm') AND c.relpersistence <> 't';
+COMMENT ON VIEW checksum_last_good IS
+'when the present file of each relation with storage was last verified';
+COMMENT ON COLUMN checksum_last_good.relid IS 'OID of the relation';
+COMMENT ON COLUMN checksum_last_good.relation IS 'the relation';
+COMMENT ON COLUMN checksum_last_good.last_verified IS 'when its file was last verified; NULL: never';
+COMMENT ON COLUMN checksum_last_good.last_good IS 'when that last had no finding; NULL: never';
+COMMENT ON COLUMN checksum_last_good.blocks IS 'blocks of all its forks at that time';
+
+CREATE VIEW checksum_metrics AS
+	SELECT b.bad_blocks, b.healed_blocks, g.relations, g.never_verified,
+		g.oldest_good_seconds, r.last_run_seconds, r.last_run_state,
+		(SELECT count(*) FROM checksum_runs n WHERE n.state = 'running') AS running
+	FROM (SELECT count(*) FILTER (WHERE x.healed_at IS NULL) AS bad_blocks,
+			count(x.healed_at) AS healed_blocks
+		FROM checksum_bad_blocks x) b,
+		(SELECT count(*) AS relations,
+			count(*) FILTER (WHERE x.last_verified IS NULL) AS never_verified,
+			extract(epoch FROM pg_catalog.now() - min(x.last_good))::bigint AS oldest_good_seconds
+		FROM checksum_last_good x) g
+	LEFT JOIN LATERAL (SELECT x.state AS last_run_state,
+			extract(epoch FROM coalesce(x.finished, pg_catalog.now()) - x.started)::bigint AS last_run_seconds
+		FROM checksum_runs x WHERE x.state <> 'running'
+		ORDER BY x.started DESC LIMIT 1) r ON true;
+COMMENT ON VIEW checksum_metrics IS 'the state of this database in one row, for monitoring';
+COMMENT ON COLUMN checksum_metrics.bad_blocks IS 'open rows of checksum_bad_blocks';
+COMMENT ON COLUMN checksum_metrics.healed_blocks IS 'healed rows of checksum_bad_blocks';
+COMMENT ON COLUMN checksum_metrics.relations IS 'relations with storage';
+COMMENT ON COLUMN checksum_metrics.never_verified IS 'relations whose present file was never verified';
+COMMENT ON COLUMN checksum_metrics.oldest_good_seconds IS 'age of the oldest last_good; NULL: none is good';
+COMMENT ON COLUMN checksum_metrics.last_run_seconds IS 'how long the last run took';
+COMMENT ON COLUMN checksum_metrics.last_run_state IS 'its state';
+COMMENT ON COLUMN checksum_metrics.running IS 'runs at work';
+REVOKE ALL ON checksum_bad_blocks, checksum_last_good, checksum_metrics FROM PUBLIC;
+GRANT SELECT ON checksum_bad_blocks, checksum_last_good, checksum_metrics TO pg_stat_scan_tables;
+
 CREATE FUNCTION accel_checksum_progress(
 	OUT pid integer,
 	OUT datid oid,

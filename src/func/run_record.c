@@ -684,6 +684,22 @@ prune(DatabaseRun *run)
 		(void) prune_before(run, DatumGetTimestampTz(limit));
 }
 
+/* What the views take for the present; see write_start(). */
+SQL_FUNCTION(accel_checksum_origin)
+{
+	TupleDesc	desc;
+	bool		standby = RecoveryInProgress();
+	Datum		values[3];
+	bool		nulls[3] = {false, standby, standby};
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	values[0] = Int64GetDatum((int64) GetSystemIdentifier());
+	values[1] = Int32GetDatum(standby ? 0 : (int32) GetWALInsertionTimeLine());
+	values[2] = Int64GetDatum(standby ? 0 : directory_number());
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
+}
+
 SQL_FUNCTION(accel_prune_checksum_history)
 {
 	DatabaseRun run = {{0}};

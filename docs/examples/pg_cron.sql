@@ -1,0 +1,4 @@
+-- Every night, two hours at most, stalest relations first: what was not reached
+-- comes first in the next night.
+SELECT cron.schedule('verify checksums', '30 1 * * *',
+	$$CALL verify_database_checksums(max_rate => 100000, order_by => 'stalest', max_duration => '2 hours')$$);

@@ -1,0 +1,123 @@
+# What the history answers: damage that appears and heals, the last good verdict,
+# metrics; the examples of docs/examples with the programs they are for.
+use strict;
+use warnings;
+use Accel;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = Accel::new_node('main', conf => "autovacuum = off\n");
+$node->start;
+$node->safe_psql('postgres', <<'SQL');
+CREATE EXTENSION crc32c_accel;
+CREATE TABLE t AS SELECT i, repeat('x', 500) x FROM generate_series(1, 2000) i;
+CREATE TABLE rewritten AS SELECT i, repeat('x', 500) x FROM generate_series(1, 2000) i;
+CREATE TABLE dropped AS SELECT i, repeat('x', 500) x FROM generate_series(1, 2000) i;
+CREATE TABLE never (i int);
+SQL
+
+sub query
+{
+	return $node->safe_psql('postgres', $_[0]);
+}
+
+# A run of the tables but "never"; returns its messages.
+sub run
+{
+	my ($more) = @_;
+	my $err;
+	$node->psql('postgres', "CALL verify_database_checksums(include => '{public.t,rewritten,dropped}'" . ($more // '') . ')',
+		stderr => \$err);
+	return $err;
+}
+
+# Flips a byte of a block on disk, behind a server that is stopped.
+sub damage
+{
+	my ($relation, $block) = @_;
+	my $path = $node->data_dir . '/' . query("SELECT pg_relation_filepath('$relation')");
+	query('CHECKPOINT');
+	$node->stop;
+	open my $file, '+<:raw', $path or die "$path: $!";
+	seek $file, $block * 8192 + 5000, 0;
+	read $file, my $byte, 1;
+	seek $file, $block * 8192 + 5000, 0;
+	print $file chr(ord($byte) ^ 1);
+	close $file or die $!;
+	$node->start;
+	return;
+}
+
+my $bad = 'SELECT relation, fork, blkno, status, times_seen, healed_at IS NOT NULL FROM checksum_bad_blocks ORDER BY relation::text';
+my $good = q{SELECT relation, last_verified IS NOT NULL, last_good IS NOT NULL, last_good = last_verified
+	FROM checksum_last_good WHERE relation::text IN ('t', 'rewritten', 'never') ORDER BY relation::text};
+
+query('CHECKPOINT');
+is(query('SELECT bad_blocks, never_verified = relations, oldest_good_seconds, last_run_state, running FROM checksum_metrics'),
+	'0|t|||0', 'metrics before the first run');
+run();
+is(query($good), "never|f|f|\nrewritten|t|t|t\nt|t|t|t", 'a good verdict on what was verified');
+
+# damage appears, is seen again, heals
+damage($_, 3) for 't', 'rewritten', 'dropped';
+run() for 1 .. 2;
+is(query($bad), join("\n", map { "$_|main|3|checksum_mismatch|2|f" } 'dropped', 'rewritten', 't'), 'damage is open');
+is(query($good), "never|f|f|\nrewritten|t|t|f\nt|t|t|f", 'the last good verdict stays behind');
+is(query('SELECT bad_blocks, healed_blocks, last_run_state FROM checksum_metrics'), '3|0|completed', 'metrics tell of it');
+query("SET ignore_checksum_failure = on; UPDATE t SET i = i WHERE ctid >= '(3,0)' AND ctid < '(4,0)'; CHECKPOINT");
+query('SET ignore_checksum_failure = on; VACUUM FULL rewritten; DROP TABLE dropped');
+like(query("SELECT healed_at IS NOT NULL FROM checksum_bad_blocks WHERE path !~ (SELECT relfilenode::text FROM pg_class WHERE relname = 't') GROUP BY 1"),
+	qr/^t$/, 'a file that is gone is damaged no longer');
+run();
+is(query("SELECT healed_at > last_seen FROM checksum_bad_blocks WHERE relation = 't'::regclass"), 't', 'a rewritten block is healed');
+is(query('SELECT bad_blocks, healed_blocks FROM checksum_metrics'), '0|3', 'metrics tell of that, too');
+is(query($good), "never|f|f|\nrewritten|t|t|t\nt|t|t|t", 'all is good again');
+
+# the history has a bound, which leaves the last verdict on each relation
+my $runs = query('SELECT count(*) FROM checksum_runs');
+cmp_ok(query("SELECT prune_checksum_history('0')"), '>', 5, 'pruning');
+is(query($good), "never|f|f|\nrewritten|t|t|t\nt|t|t|t", 'leaves the last verdicts');
+damage('t', 5);
+run();
+cmp_ok(query("SELECT prune_checksum_history('0')"), '>', 0, 'pruning again');
+is(query("SELECT blkno FROM checksum_bad_blocks WHERE healed_at IS NULL"), '5', 'leaves open damage');
+$node->append_conf('postgresql.conf', "crc32c_accel.history_keep = 0\n");
+$node->restart;
+run();
+is(query('SELECT count(*) < 4 FROM checksum_runs'), 't', 'a run prunes by itself');
+
+# verdicts for scripts
+my ($status, $out, $err) = $node->psql('postgres', 'CALL verify_database_checksums(include => \'{t}\', fail_on_findings => true)');
+is($status, 3, 'fail_on_findings: psql fails');
+like($err, qr/INFO:  completed: .*; 1 findings.*\n.*ERROR:  1 findings in this database/s, 'after the closing line');
+($status, $out, $err) = $node->psql('postgres', 'CALL verify_database_checksums(include => \'{rewritten}\', fail_on_findings => true)');
+is($status, 0, 'and not without findings');
+like(run(", max_rate => 2000, report_interval => '50 ms'"),
+	qr/INFO:  [\d.]+ [kM]B of [\d.]+ MB, \d+ %, [\d.]+ [kM]B\/s, about \d+ s left, \d+ findings/, 'report_interval');
+
+# docs/examples
+my $examples = -d 'docs/examples' ? 'docs/examples' : "$ENV{ACCEL_TOP}/docs/examples";
+my %program = map { my $name = $_; $name => (grep { -x } map { "$_/$name" } split /:/, $ENV{PATH})[0] }
+  qw(check_postgres prometheus-postgres-exporter systemd-analyze curl);
+my $yaml = slurp_file("$examples/postgres_exporter.yaml");
+my ($sql) = $yaml =~ /query: \|\n(.*?)\n  metrics:/s;
+is(query("SELECT bad_blocks FROM ($sql) q"), '1', 'the exporter\'s query');
+my @columns = split /\|/, query("SELECT string_agg(key, '|') FROM json_object_keys((SELECT row_to_json(q) FROM ($sql) q)) key");
+is(join(' ', sort @columns), join(' ', sort $yaml =~ /^    - (\w+):/mg), 'with the columns that it lists');
+SKIP:
+{
+	skip 'no check_postgres', 2 if !$program{check_postgres};
+	my @check = ('sh', "$examples/check_postgres.sh", '--host=' . $node->host, '--port=' . $node->port, '--dbname=postgres',
+		'--dbuser=' . query('SELECT current_user'));
+	command_checks_all(\@check, 2, [qr/CRITICAL/], [], 'check_postgres: critical');
+	query('DROP TABLE t');
+	command_checks_all(\@check, 0, [qr/OK/], [], 'check_postgres: ok');
+}
+SKIP:
+{
+	skip 'no systemd-analyze', 1 if !$program{'systemd-analyze'};
+	my ($stdout, $stderr) = run_command([ 'systemd-analyze', 'verify', '--man=no', map { "$examples/crc32c-accel-verify.$_" } 'service', 'timer' ]);
+	is(join("\n", grep { /crc32c-accel/ } split /\n/, $stderr), '', 'systemd-analyze verify');
+}
+$node->stop;
+done_testing();
