@@ -52,3 +52,10 @@ check-generated:
 
 generate:
 	python3 src/kernel/gen_constants.py > src/kernel/constants.auto.h
+
+# The archive of a release, for PGXN: what git has of the last commit.
+VERSION = $(shell sed -n 's/^\t"version": "\(.*\)",/\1/p' $(srcroot)META.json)
+.PHONY: dist
+dist:
+	git -C $(or $(srcroot),.) archive --format=zip --prefix=$(EXTENSION)-$(VERSION)/ HEAD \
+		>$(EXTENSION)-$(VERSION).zip

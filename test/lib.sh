@@ -190,6 +190,9 @@ release_of()	# major
 	esac
 }
 
+# shellcheck disable=SC2034	# used by those who source this
+debian_releases="bookworm trixie forky"	# for which packages are built
+
 # The major versions that the tests need, and those that they skip where they
 # cannot be had.
 # shellcheck disable=SC2034	# used by those who source this
@@ -371,6 +374,18 @@ copy_tree()	# top, destination
 	fi | (cd "$2" && tar xf -)
 }
 
+# The same as a git repository with one commit.
+commit_tree()	# top, destination
+{
+	copy_tree "$1" "$2"
+	(
+		cd "$2"
+		git init -q .
+		git add -A
+		git -c user.name=test -c user.email=test@localhost commit -q -m tree
+	)
+}
+
 # Builds the extension in a copy of the tree and stages it below a folder, so
 # that servers of pg_config find it although it is installed nowhere: with the
 # lines of FOLDER/staged.conf in their postgresql.conf.  An installation that
@@ -517,5 +532,22 @@ in_chroot()	# root, top, command line
 			exec chroot "$1" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C TMPDIR="$2/tmp" sh -c "
 				chmod 755 $2 && cd $2 && export LONG=$4
 				$3"' sh "$1" "${chroot_dir#"$1"}" "$3" "${LONG:-}"
+	)
+}
+
+# Runs a command line in the folder /tree of a chroot, as root there, with what
+# changes kept in the folder "upper" beside: the chroot stays as it is.
+in_overlay()	# root, folder, command line
+{
+	(
+		trap 'exit 130' INT TERM HUP
+		as_root mkdir -p "$2/upper" "$2/work" "$2/root"
+		# shellcheck disable=SC2016	# expanded inside
+		as_root perl -e "$killable" unshare --mount --pid --fork --kill-child sh -c '
+			mount -t overlay overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work" "$2/root" || exit 1
+			mount -t proc proc "$2/root/proc"
+			mountpoint -q "$2/root/dev/shm" || mount -t tmpfs -o mode=1777 tmpfs "$2/root/dev/shm" || true
+			exec chroot "$2/root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C \
+				DEBIAN_FRONTEND=noninteractive sh -c "cd /tree && $3"' sh "$1" "$2" "$3"
 	)
 }

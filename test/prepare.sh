@@ -8,12 +8,12 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=test/lib.sh
 . "$top/test/lib.sh"
 
-[ $# -gt 0 ] || set -- unit regress pgtap tap matrix fuzz gates states
+[ $# -gt 0 ] || set -- unit regress pgtap tap matrix fuzz gates states packages
 need_native_major
 
 packages="gcc make libc6-dev perl python3 git"
 server="postgresql-$major postgresql-server-dev-$major"
-chroots='' states=''
+chroots='' states='' releases=''
 for part in "$@"; do
 	case $part in
 		unit) packages="$packages $server clang libclang-rt-dev zlib1g-dev libisal-dev libdeflate-dev
@@ -30,14 +30,18 @@ for part in "$@"; do
 			zlib1g-dev libisal-dev libdeflate-dev" ;;
 		gates) packages="$packages $server clang libclang-rt-dev shellcheck python3-venv python3-pip" ;;
 		states) packages="$packages mmdebstrap" states=1 ;;
+		packages) packages="$packages $server libipc-run-perl python3-venv python3-pip mmdebstrap" releases=$debian_releases ;;
 		*) die "unknown part: $part" ;;
 	esac
 done
 # shellcheck disable=SC2086
 install_packages $packages
-[ -z "$chroots" ] || need_root "for chroots with other servers"
+[ -z "$chroots$releases" ] || need_root "for chroots with other servers"
 need_test_user
 for version in $chroots; do
 	[ "$version" = "$major" ] || need_server "$version"
 done
 [ -z "$states" ] || sh "$top/test/states/run.sh" prepare
+for release in $releases; do
+	sh "$top/test/packages/debian.sh" prepare "$release"
+done

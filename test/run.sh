@@ -1,7 +1,8 @@
 #!/bin/sh
 # run.sh [PART...] [--long]: runs the tests of this project.
 #
-#	parts: unit regress pgtap tap matrix fuzz gates states (default: these), coverage
+#	parts: unit regress pgtap tap matrix fuzz gates states packages (default:
+#	these), coverage
 #	--long: the form for a release, hours: README.md; by default coverage too
 #
 # Installs what they need (prepare.sh), runs them on this machine's PostgreSQL
@@ -20,13 +21,13 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=test/lib.sh
 . "$top/test/lib.sh"
 
-all_parts="unit regress pgtap tap matrix fuzz gates states coverage"
+all_parts="unit regress pgtap tap matrix fuzz gates states packages coverage"
 parts=
 LONG=
 for argument in "$@"; do
 	case $argument in
 		--long) LONG=1 ;;
-		unit | regress | pgtap | tap | matrix | fuzz | gates | states | coverage)
+		unit | regress | pgtap | tap | matrix | fuzz | gates | states | packages | coverage)
 			parts="$parts $argument" ;;
 		*) die "usage: run.sh [$all_parts] [--long]" ;;
 	esac
@@ -228,6 +229,13 @@ for part in $parts; do
 			for state in $(sh "$top/test/states/run.sh" list | cut -f1); do
 				script_job states bare "$(sh "$top/test/states/run.sh" list "$state")" \
 					test/states/run.sh "$state"
+			done
+			;;
+		packages)
+			script_job packages "$native" "archive of a release" test/packages/archive.sh "$pg_config"
+			script_job packages "$native" "upgrades by step scripts" test/packages/upgrade.sh "$pg_config"
+			for release in $debian_releases; do
+				script_job packages "$release" "Debian packages" test/packages/debian.sh "$release"
 			done
 			;;
 		coverage) script_job coverage "$native" "what the tests run" test/coverage/run.sh ;;

@@ -1,0 +1,132 @@
+#!/bin/sh
+# debian.sh RELEASE: the Debian packages, built twice in a chroot of that release
+# as an ordinary user, are the same both times; lintian has nothing against them;
+# the library has Debian's hardening and no path of its build; installed in the
+# chroot as it was before, they pass installcheck and go again.
+#
+#	debian.sh prepare RELEASE	makes the chroot unless it is there
+#	debian.sh build (or check)	the work inside
+set -eu
+usage="usage: debian.sh [prepare] bookworm|trixie|forky"
+top=$(cd "$(dirname "$0")/../.." && pwd)
+# shellcheck source=test/lib.sh
+. "$top/test/lib.sh"
+
+as_builder()
+{
+	setpriv --reuid=builder --regid=builder --clear-groups env HOME=/home/builder "$@"
+}
+
+# Builds in the same place every time (PGXS' bitcode names it), with the results
+# moved to another.
+build_once()	# source, original archive, folder, options
+{
+	mkdir -p /build/here
+	cp -r "$1" /build/here/source
+	cp "$2" /build/here/
+	chown -R builder: /build/here
+	(cd /build/here/source && as_builder env DEB_BUILD_OPTIONS="$4" dpkg-buildpackage -us -uc) >"$3.log" 2>&1 || {
+		tail -40 "$3.log"
+		die "the package does not build"
+	}
+	! grep 'warning:.*\[-W' "$3.log" || die "the compiler warns"
+	mv /build/here "$3"
+}
+
+no_path()	# file, path
+{
+	! grep -qF "$2" "$1" || die "$(basename "$1") holds the path of its build"
+}
+
+hardened()	# library
+{
+	readelf -dW "$1" | grep -q 'BIND_NOW\|FLAGS.* NOW' || die "not linked with -z now"
+	readelf -lW "$1" | grep -q GNU_RELRO || die "no RELRO"
+	readelf -lW "$1" | grep GNU_STACK | grep -qv RWE || die "an executable stack"
+	nm -D "$1" | grep -q __stack_chk_fail || die "no stack protector"
+	nm -D "$1" | grep -q '_chk@' || die "nothing is fortified"
+}
+
+build()	# inside: from the tree to packages in /out
+{
+	useradd -m builder
+	version=$(sed -n 's/^\t"version": "\(.*\)",/\1/p' META.json)
+	source=/build/crc32c-accel-$version
+	mkdir -p /build
+	cp -r . "$source"
+	(cd "$source" && pg_buildext updatecontrol)
+	original=/build/crc32c-accel_$version.orig.tar.gz
+	tar czf "$original" --exclude=debian -C /build "crc32c-accel-$version"
+	build_once "$source" "$original" /build/first "parallel=2 nocheck"
+	build_once "$source" "$original" /build/second "parallel=1 nocheck"
+	mkdir /out
+	for package in /build/first/*.deb; do
+		cmp "$package" "/build/second/$(basename "$package")" ||
+			die "two builds differ: $(basename "$package")"
+		cp "$package" /out/
+	done
+	say "two builds are the same: $(cd /out && echo *.deb)"
+	# whose upload it is, and which report asked for it, nobody knows yet
+	(cd /build/first && as_builder lintian --fail-on error,warning --suppress-tags \
+		initial-upload-closes-no-bugs,bogus-mail-host,bogus-mail-host-in-debian-changelog ./*.changes)
+	dpkg-deb -x "$(find /out -name '*.deb' ! -name '*dbgsym*')" /build/tree
+	library=$(find /build/tree -name crc32c_accel.so)
+	hardened "$library"
+	no_path "$library" /build
+	say "lintian and hardening: ok"
+}
+
+check()	# inside another one: packages come, work and go
+{
+	package=$(find /out -name '*.deb' ! -name '*dbgsym*')
+	apt-get install -y "$package" >/dev/null
+	useradd -m builder
+	cp -r . /home/builder/source
+	chown -R builder: /home/builder
+	cd /home/builder/source
+	as_builder pg_buildext updatecontrol
+	as_builder sh debian/tests/installcheck >/home/builder/log 2>&1 || {
+		tail -40 /home/builder/log
+		die "installcheck fails"
+	}
+	grep -E '^ok|tests passed|^test .* ok' /home/builder/log
+	name=$(dpkg-deb -f "$package" Package)
+	apt-get purge -y "$name" >/dev/null
+	[ -z "$(find /usr -name 'crc32c_accel*')" ] || die "$name leaves files"
+	say "$name came, passed installcheck, and went"
+}
+
+case ${1:?$usage} in
+	build | check)
+		"$1"
+		exit
+		;;
+	prepare) release=${2:?$usage} ;;
+	bookworm | trixie | forky) release=$1 ;;
+	*) die "$usage" ;;
+esac
+
+root=$ACCEL_CACHE/deb-$release
+if [ "$1" = prepare ]; then
+	[ ! -d "$root" ] || exit 0
+	command -v mmdebstrap >/dev/null || install_packages mmdebstrap
+	need_root "to make a chroot"
+	need_disk "$ACCEL_CACHE" 2500 "a chroot with the tools of Debian packages"
+	as_root mkdir -p "$ACCEL_CACHE"
+	say "making a chroot for Debian packages ($release)"
+	make_chroot "$root" "$release" "$(debian_mirror)" \
+		"build-essential,debhelper,fakeroot,lintian,postgresql-all,postgresql-server-dev-all"
+	exit
+fi
+[ -d "$root" ] || die "no chroot at $root (debian.sh prepare $release makes it)"
+
+scratch=$(mktemp -d)
+trap 'as_root rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM HUP
+as_root mkdir -p "$scratch/build/upper" "$scratch/check/upper"
+copy_tree "$top" "$scratch/tree"
+as_root cp -r "$scratch/tree" "$scratch/build/upper/tree"
+as_root cp -r "$scratch/tree" "$scratch/check/upper/tree"
+in_overlay "$root" "$scratch/build" "sh test/packages/debian.sh build"
+as_root mv "$scratch/build/upper/out" "$scratch/check/upper/out"
+in_overlay "$root" "$scratch/check" "sh test/packages/debian.sh check"
