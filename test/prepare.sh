@@ -30,7 +30,7 @@ for part in "$@"; do
 			zlib1g-dev libisal-dev libdeflate-dev" ;;
 		gates) packages="$packages $server clang libclang-rt-dev shellcheck python3-venv python3-pip" ;;
 		states) packages="$packages mmdebstrap" states=1 ;;
-		packages) packages="$packages $server libipc-run-perl python3-venv python3-pip mmdebstrap" releases=$debian_releases ;;
+		packages) packages="$packages $server libipc-run-perl python3-venv python3-pip python3-matplotlib mmdebstrap" releases=$debian_releases ;;
 		*) die "unknown part: $part" ;;
 	esac
 done
@@ -45,3 +45,4 @@ done
 for release in $releases; do
 	sh "$top/test/packages/debian.sh" prepare "$release"
 done
+[ -z "$releases" ] || (install_packages chromium) || say "no chromium: no browser opens the report"

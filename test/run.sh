@@ -234,6 +234,7 @@ for part in $parts; do
 		packages)
 			script_job packages "$native" "archive of a release" test/packages/archive.sh "$pg_config"
 			script_job packages "$native" "upgrades by step scripts" test/packages/upgrade.sh "$pg_config"
+			script_job packages host "the report in a browser" test/packages/browser.sh
 			for release in $debian_releases; do
 				script_job packages "$release" "Debian packages" test/packages/debian.sh "$release"
 			done
