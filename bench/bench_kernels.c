@@ -197,7 +197,7 @@ find_init(Contender *c)
 	}
 }
 
-/* Every length, at random alignments, incoming CRCs: against the definition. */
+/* Every length, at random alignments, incoming CRCs: against the reference. */
 static bool
 agrees(Contender *c)
 {
@@ -271,7 +271,7 @@ add_contender(Bench *ctx, ChecksumAlgorithm algorithm, const char *label,
 	c->own = own;
 	if (algorithm == CHECKSUM_page ? agrees_on_pages(c) : find_init(c) && agrees(c))
 	{
-		printf("%-8s%-28s agrees with the definition\n",
+		printf("%-8s%-28s agrees with the reference\n",
 			   checksum_algorithm_name(algorithm), label);
 		ctx->ncontenders++;
 		return;
@@ -533,7 +533,7 @@ agrees_on_trace(const Case *t, const Contender *c)
 	return all == trace_calls(&reference, t, 1);
 }
 
-/* The calls of this very case give what the definition gives. */
+/* The calls of this very case give what the reference gives. */
 static bool
 agrees_on_case(const Case *t, const Contender *c)
 {

@@ -1,6 +1,6 @@
 /*
  * combine_x86.c
- *	  The CRC of a concatenation, by carry-less products.
+ *	  The CRC of a concatenation, by carry-less multiplications.
  *
  * README.md, "Combining".
  */

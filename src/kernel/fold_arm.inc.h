@@ -1,6 +1,6 @@
 /*
  * fold_arm.inc.h
- *	  Template of the arm64 kernels that fold vectors by carry-less products.
+ *	  Template of the arm64 kernels that fold vectors by carry-less multiplications.
  *
  * Included once a CRC by a kernel file, which has defined
  *

@@ -1,37 +1,30 @@
 /*
  * fold_x86.inc.h
- *	  Template of the x86-64 kernels that fold vectors by carry-less products.
+ *	  Template of the x86-64 kernels that fold vectors by carry-less multiplications.
  *
- * Included once a CRC by a kernel file, which has defined for its vectors
+ * Included once per CRC by a kernel file, which has included vector_x86.inc.h
+ * and defined
  *
  *	  TARGET, INLINE	attributes of functions
- *	  V, VBYTES			the vector and its size in bytes
- *	  VLOAD, VLOAD_ALIGNED, VXOR, VXOR3, VCLMUL, VMULTIPLY, VBROADCAST,
- *	  VFROM128			by their names; VTO128 is the xor of the lanes
- *	  VPOWERS(p)		VBYTES / 8 table entries widened to quadwords
- *	  VLOAD_BEGIN(p, n), VLOAD_END(p, n)	the first n bytes of the VBYTES at p,
- *						the last n; the other bytes are read, and zero here
- *	  SHORT_WHOLE		how many whole vectors the branch-free path takes
  *	  whole_offsets[w][i]	where the i-th of w whole vectors starts, the last
  *						one in place of those that do not exist
- *	  BLOCK_HIGH, BLOCK_LOW	multipliers that fold by four vectors
- *	  ALIGN_FROM, PREFETCH_FROM, PREFETCH_AHEAD	in bytes
  *
- * and for each inclusion
+ * and for each inclusion, which undefines them
  *
- *	  CRC(x), CRC_CONST(x)	crc32c_##x and CRC32C_##x, say
+ *	  CRC(x), CRC_CONST_(x)	crc32c_##x and CRC32C_##x, say
  *	  FN(x)				name of a function
  *	  FEW(reg, p, n)	the register over n < VBYTES bytes
  *	  REDUCE(w, s)		the register from 128 bits of sum and a joiner
- *	  FUSED_WORDS		if defined, makes the long path that also uses the crc32
- *						instruction: words a chain and block (5 at most), and
- *						FUSED_MOST, blocks at once (their words stay below 64 kB)
+ *	  FUSED				if defined, makes the long path that also uses the crc32
+ *						instruction
  *	  WITHOUT_BULK		if defined, leaves the bulk loop out
  *	  MIXED				if defined, makes mixed(), for CRC-32C of 65 bytes and more
  *
  * README.md derives what is computed here: "Multipliers", "Straight to the
  * end", "Folding", "Joining the incoming register".
  */
+
+#define CRC_CONST(x) CRC_CONST_(x)
 
 /* sum + data * powers, lane by lane. */
 static INLINE V
@@ -153,7 +146,7 @@ FN(mixed) (uint32_t reg, const unsigned char *p, size_t n, int most)
 static TARGET __attribute__((noinline)) uint32_t
 FN(bulk) (uint32_t reg, const unsigned char *p, size_t n)
 {
-	V			k = VBROADCAST(CRC_CONST(BLOCK_HIGH), CRC_CONST(BLOCK_LOW));
+	V			k = VBROADCAST(CRC_CONST(VBLOCK_HIGH), CRC_CONST(VBLOCK_LOW));
 	V			a0,
 				a1,
 				a2,
@@ -221,7 +214,7 @@ FN(bulk) (uint32_t reg, const unsigned char *p, size_t n)
 	 sum = FN(add_product) (sum, a3, VLOAD_ALIGNED(last_block + 3 * (VBYTES / 8))), \
 	 VTO128(sum))
 
-#ifdef FUSED_WORDS
+#ifdef FUSED
 
 #define FUSED_BLOCK (BLOCK + 3 * 8 * FUSED_WORDS)
 #define CHAIN_WORD(i) \
@@ -241,7 +234,7 @@ static TARGET __attribute__((noinline)) uint32_t
 FN(fused_run) (uint32_t reg, const unsigned char **start, size_t *n)
 {
 	const uint64_t *last_block = CRC(straight_powers) + STRAIGHT_END - BLOCK / 8;
-	V			k = VBROADCAST(CRC_CONST(BLOCK_HIGH), CRC_CONST(BLOCK_LOW));
+	V			k = VBROADCAST(CRC_CONST(VBLOCK_HIGH), CRC_CONST(VBLOCK_LOW));
 	const unsigned char *p = *start;
 
 	while (*n >= FUSED_BLOCK + BLOCK)
@@ -288,3 +281,13 @@ FN(fused_run) (uint32_t reg, const unsigned char **start, size_t *n)
 #undef NOTHING
 #undef SHIFT_FAR
 #undef FINISH_BLOCK
+
+#undef CRC
+#undef CRC_CONST
+#undef CRC_CONST_
+#undef FN
+#undef FEW
+#undef REDUCE
+#undef FUSED
+#undef WITHOUT_BULK
+#undef MIXED

@@ -1,10 +1,11 @@
 /*
  * kernel_avx512.c
- *	  CRCs by carry-less products of 512-bit vectors.
+ *	  CRCs by carry-less multiplications of 512-bit vectors.
  *
- * One masked vector up to 64 bytes, no branch on the length up to 320, beyond
- * it four sums that move 256 bytes an iteration and fill the multiplier.  The
- * row avx512_fused differs in CRC-32C from 4 kB on.
+ * CRC-32C jumps by the length into straight code below 320 bytes; CRC-32 takes
+ * one masked vector up to 64 bytes and no branch on the length up to 320.  Beyond
+ * that, four sums move 256 bytes an iteration and fill the multiplier.  The row
+ * avx512_fused differs in CRC-32C from 4 kB on.
  */
 #include "kernel.h"
 
@@ -18,30 +19,8 @@
 #define INLINE TARGET inline __attribute__((always_inline))
 #define ENTRY TARGET __attribute__((aligned(64)))
 
-#define V __m512i
 #define VBYTES 64
-#define VLOAD(p) _mm512_loadu_si512((const void *) (p))
-#define VLOAD_ALIGNED(p) _mm512_load_si512((const void *) (p))
-#define VLOAD_BEGIN(p, n) \
-	_mm512_and_si512(VLOAD(p), VLOAD(kernel_bytes_mask + 128 - (n)))
-#define VLOAD_END(p, n) \
-	_mm512_and_si512(VLOAD(p), VLOAD(kernel_bytes_mask + (n)))
-#define VPOWERS(p) \
-	_mm512_cvtepu32_epi64(_mm256_loadu_si256((const __m256i *) (p)))
-#define VXOR(a, b) _mm512_xor_si512(a, b)
-#define VXOR3(a, b, c) _mm512_ternarylogic_epi64(a, b, c, 0x96)
-#define VCLMUL(a, b, i) _mm512_clmulepi64_epi128(a, b, i)
-#define VMULTIPLY(a, b) VXOR(VCLMUL(a, b, 0x00), VCLMUL(a, b, 0x11))
-#define VBROADCAST(hi, lo) \
-	_mm512_set_epi64(hi, lo, hi, lo, hi, lo, hi, lo)
-#define VFROM128(x) _mm512_zextsi128_si512(x)
-#define VTO128(v) to128(v)
-#define SHORT_WHOLE 4
-#define ALIGN_FROM 4096
-#define PREFETCH_FROM (1 << 20)
-#define PREFETCH_AHEAD 8192
-#define BLOCK_HIGH X2015
-#define BLOCK_LOW X2079
+#include "vector_x86.inc.h"
 
 static const int16_t whole_offsets[SHORT_WHOLE + 1][SHORT_WHOLE] = {
 	{-64, -64, -64, -64},
@@ -50,16 +29,6 @@ static const int16_t whole_offsets[SHORT_WHOLE + 1][SHORT_WHOLE] = {
 	{0, 64, 128, 128},
 	{0, 64, 128, 192}
 };
-
-static INLINE __m128i
-to128(__m512i v)
-{
-	__m256i		h = _mm256_xor_si256(_mm512_castsi512_si256(v),
-									 _mm512_extracti64x4_epi64(v, 1));
-
-	return _mm_xor_si128(_mm256_castsi256_si128(h),
-						 _mm256_extracti128_si256(h, 1));
-}
 
 /*
  * The contribution of n <= 64 bytes.  A masked load that touches an unmapped
@@ -85,18 +54,15 @@ sum_few(const unsigned char *p, size_t n, const uint32_t powers[8][72],
 									   p + n - VBYTES);
 		k = VLOAD_ALIGNED(straight_powers + STRAIGHT_END - 8);
 	}
-	return to128(VMULTIPLY(data, k));
+	return VTO128(VMULTIPLY(data, k));
 }
 
 #define CRC(x) crc32c_##x
 #define CRC_CONST_(x) CRC32C_##x
-#define CRC_CONST(x) CRC_CONST_(x)
 #define FN(x) crc32c_avx512_##x
 #define FEW(reg, p, n) few_crc32c(reg, p, n)
 #define REDUCE(w, s) reduce_crc32c(w, s)
-#define FUSED_WORDS 5
-#define FUSED_MOST 160
-#define FUSED_FROM 4096
+#define FUSED
 
 static INLINE uint32_t
 few_crc32c(uint32_t reg, const unsigned char *p, size_t n)
@@ -124,7 +90,7 @@ add_last(__m512i sum, const unsigned char *end, int i)
 
 /* The words before the last 64 * i bytes, as the joiner of the sum over these. */
 #define JOIN(i) \
-	return reduce_crc32c(_mm_xor_si128(to128(sum), \
+	return reduce_crc32c(_mm_xor_si128(VTO128(sum), \
 									   shift_near((uint32_t) crc, crc32c_powers, \
 												  64 * (i) - 8)), \
 						 _mm_setzero_si128())
@@ -233,7 +199,7 @@ crc32c_middle(uint32_t reg, const unsigned char *p, size_t len)
 		default:
 			break;
 	}
-	return reduce_crc32c(to128(sum), _mm_setzero_si128());
+	return reduce_crc32c(VTO128(sum), _mm_setzero_si128());
 }
 
 /* Both rows up to the length that long_path takes. */
@@ -295,12 +261,6 @@ crc32c_avx512_fused(uint32_t reg, const void *data, size_t len)
 	return crc32c_by_length(reg, data, len, crc32c_long_fused);
 }
 
-#undef FUSED_WORDS
-#undef CRC
-#undef CRC_CONST_
-#undef FN
-#undef FEW
-#undef REDUCE
 #define CRC(x) crc32_##x
 #define CRC_CONST_(x) CRC32_##x
 #define FN(x) crc32_avx512_##x

@@ -1,6 +1,6 @@
 /*
  * kernel_pclmul.c
- *	  CRCs by carry-less products of 128-bit vectors.
+ *	  CRCs by carry-less multiplications of 128-bit vectors.
  *
  * CRC-32C takes them from FUSED_FROM on, beside crc32 instructions; below, one
  * and three chains of these are faster.
@@ -16,29 +16,8 @@
 #define TARGET __attribute__((target("sse4.2,pclmul")))
 #define INLINE TARGET inline __attribute__((always_inline))
 
-#define V __m128i
 #define VBYTES 16
-#define VLOAD(p) _mm_loadu_si128((const __m128i *) (p))
-#define VLOAD_ALIGNED(p) _mm_load_si128((const __m128i *) (p))
-#define VLOAD_BEGIN(p, n) \
-	_mm_and_si128(VLOAD(p), VLOAD(kernel_bytes_mask + 128 - (n)))
-#define VLOAD_END(p, n) \
-	_mm_and_si128(VLOAD(p), VLOAD(kernel_bytes_mask + 48 + (n)))
-#define VPOWERS(p) \
-	_mm_cvtepu32_epi64(_mm_loadl_epi64((const __m128i *) (p)))
-#define VXOR(a, b) _mm_xor_si128(a, b)
-#define VXOR3(a, b, c) VXOR(a, VXOR(b, c))
-#define VCLMUL(a, b, i) _mm_clmulepi64_si128(a, b, i)
-#define VMULTIPLY(a, b) VXOR(VCLMUL(a, b, 0x00), VCLMUL(a, b, 0x11))
-#define VBROADCAST(hi, lo) _mm_set_epi64x(hi, lo)
-#define VFROM128(x) (x)
-#define VTO128(v) (v)
-#define SHORT_WHOLE 7
-#define ALIGN_FROM 4096
-#define PREFETCH_FROM (1 << 20)
-#define PREFETCH_AHEAD 2048
-#define BLOCK_HIGH X479
-#define BLOCK_LOW X543
+#include "vector_x86.inc.h"
 
 static const int16_t whole_offsets[SHORT_WHOLE + 1][SHORT_WHOLE] = {
 	{-16, -16, -16, -16, -16, -16, -16},
@@ -53,21 +32,11 @@ static const int16_t whole_offsets[SHORT_WHOLE + 1][SHORT_WHOLE] = {
 
 #define CRC(x) crc32c_##x
 #define CRC_CONST_(x) CRC32C_##x
-#define CRC_CONST(x) CRC_CONST_(x)
 #define FN(x) crc32c_pclmul_##x
 #define REDUCE(w, s) reduce_crc32c(w, s)
 #define WITHOUT_BULK
-#define FUSED_WORDS 4
-#define FUSED_MOST 256
-#define FUSED_FROM 1280
-#define INSTRUCTIONS_BELOW 192
+#define FUSED
 #include "fold_x86.inc.h"
-#undef FUSED_WORDS
-#undef WITHOUT_BULK
-#undef CRC
-#undef CRC_CONST_
-#undef FN
-#undef REDUCE
 
 #define CRC(x) crc32_##x
 #define CRC_CONST_(x) CRC32_##x

@@ -4,7 +4,7 @@
  *
  * The instruction has a latency of three cycles and one can start each cycle:
  * three independent chains over thirds of the data fill it.  A third that is
- * followed by n bytes is shifted by them with one or two carry-less products.
+ * followed by n bytes is shifted by them with one or two carry-less multiplications.
  */
 #include "kernel.h"
 

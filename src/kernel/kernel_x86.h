@@ -49,8 +49,9 @@ shift_far(uint32_t reg, const uint32_t powers[8][72],
 }
 
 /*
- * README.md, "Reduction": sum * x^32 mod P by two crc32 instructions.  The joiner (its low quadword) is
- * added to the second half of the sum, where it waits for one instruction only.
+ * README.md, "Reduction": sum * x^32 mod P by two crc32 instructions.  The
+ * joiner (its low quadword) is added to the second half of the sum, where it
+ * waits for one instruction only.
  */
 __attribute__((target("sse4.2,pclmul"), always_inline))
 static inline uint32_t

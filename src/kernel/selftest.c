@@ -1,13 +1,12 @@
 /*
  * selftest.c
- *	  Compares a kernel with the definition.
+ *	  Compares a kernel with the bitwise reference.
  *
  * Runs at load for the kernels that are about to be used (quick) and on
  * request from SQL.  The exhaustive comparison, with guard pages, is test/unit.
  *
  * One pass over the bytes that start at some place gives the registers of all
- * lengths there, so the definition is as good as free and the time is that of
- * the kernel under test.
+ * lengths there, so the reference costs almost nothing.
  */
 #include <stdio.h>
 

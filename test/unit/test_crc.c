@@ -1,7 +1,7 @@
 /* needs: kernel */
 /*
  * test_crc.c
- *	  Every CRC kernel that this machine can run against the definition.
+ *	  Every CRC kernel that this machine can run against the bitwise reference.
  *
  * The right answers of one seed are computed once, for every prefix and every
  * suffix of a buffer, so that a case costs one call of the kernel: all lengths
@@ -223,7 +223,7 @@ test_known_answers(CrcContext *ctx)
 		  ctx->kernel->name, self.first_failure);
 }
 
-/* The row that is the definition itself would take minutes for all cases. */
+/* The row that is the reference itself would take minutes for all cases. */
 static void
 test_kernel(CrcContext *ctx)
 {

@@ -1,7 +1,7 @@
 /* needs: kernel */
 /*
  * test_page.c
- *	  Every page kernel that this machine can run against the definition.
+ *	  Every page kernel that this machine can run against the oracle.
  *
  * The right answer of a page apart from its block number is computed once; a
  * pool of pages then is shown to the kernels from every place and in every

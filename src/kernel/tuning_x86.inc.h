@@ -1,0 +1,36 @@
+/*
+ * tuning_x86.inc.h
+ *	  The numbers that measurements chose, by VBYTES.  vector_x86.inc.h includes
+ *	  it; README.md, "Folding" and "Laboratory notes", has the figures.
+ */
+#if VBYTES == 16
+#define BY_VBYTES(v16, v32, v64) (v16)
+#elif VBYTES == 32
+#define BY_VBYTES(v16, v32, v64) (v32)
+#else
+#define BY_VBYTES(v16, v32, v64) (v64)
+#endif
+
+/* Whole vectors of the path without a branch: 128, 224 and 320 bytes in all. */
+#define SHORT_WHOLE			BY_VBYTES(7, 6, 4)
+
+/* Below so many bytes CRC-32C is one chain of crc32 instructions. */
+#define INSTRUCTIONS_BELOW	BY_VBYTES(192, 97, FEW_BYTES)
+
+/* Vectors across cache lines cost 15 %: from here on more than aligning them. */
+#define ALIGN_FROM			4096
+
+/* Such inputs come from L3 or memory; wider vectors are read faster. */
+#define PREFETCH_FROM		(1 << 20)
+#define PREFETCH_AHEAD		BY_VBYTES(2048, 4096, 8192)
+
+/*
+ * Multiplications beside crc32 instructions.  From FUSED_FROM on they gain more
+ * than joining the four registers costs.  FUSED_WORDS a chain and block fill the
+ * second unit while the first is busy; the 64-byte row is for Zen 4, where a
+ * block takes 16 cycles.  FUSED_MOST blocks at once: two thirds of their words
+ * are shifted over, and shift_far() takes fewer than 65536 bytes.
+ */
+#define FUSED_FROM			BY_VBYTES(1280, 1024, 4096)
+#define FUSED_WORDS			BY_VBYTES(4, 4, 5)
+#define FUSED_MOST			BY_VBYTES(256, 256, 160)
