@@ -92,7 +92,7 @@ my %input = (
 	verify_relation_summary => q{SELECT count(*) FROM verify_relation_summary('big')},
 	verify_relation_checksums => q{SELECT count(*) FROM verify_relation_checksums('big')},
 	relation_page_crcs => q{SELECT count(*) FROM relation_page_crcs('big')},
-	verify_database_checksums => q{CALL verify_database_checksums()},
+	verify_database_checksums => '- no timeout ends it; t/019 and t/020 cancel it',
 	verify_wal_segment => "SELECT * FROM verify_wal_segment('$segment', '$dir')",
 	wal_findings => "SELECT * FROM wal_findings('$segment', '$dir')",
 	verify_wal_directory => 'SELECT * FROM verify_wal_directory()',
@@ -102,6 +102,7 @@ my %input = (
 	checksum_kernels => '- no input', crc32c_server => '- no input',
 	verify_page => '- one page', read_disk_page => '- one page',
 	relation_segments => '- one row a gigabyte',
+	prune_checksum_history => '- four statements of the server',
 	checksum_progress => '- no input');
 
 sub functions
@@ -131,7 +132,6 @@ my %more = (
 	'verify_relation_checksums, many partitions' =>
 		q{SELECT count(*) FROM generate_series(1, 100) g, verify_relation_checksums(CASE WHEN g > 0 THEN 'parted'::regclass END)},
 	'relation_page_crcs, masked' => q{SELECT count(*) FROM relation_page_crcs('fill', masked => true), generate_series(1, 10)},
-	'verify_database_checksums, 2 workers' => q{CALL verify_database_checksums(workers => 2)},
 	'verify_wal_directory, 2 workers' => q{SELECT * FROM verify_wal_directory(workers => 2)});
 
 # The milliseconds that each of a number of timeouts took to take effect.  They

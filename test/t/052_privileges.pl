@@ -27,7 +27,7 @@ my %granted = (
 		  verify_wal_directory wal_findings)),
 	(map { $_ => 'scanner' } qw(verify_relation_checksums verify_relation_summary
 		  verify_database_checksums relation_segments relation_page_crcs
-		  accel_checksum_progress)),
+		  accel_checksum_progress accel_checksum_origin)),
 	(map { $_ => 'monitor' } qw(drive_crc32c crc32c_bench page_checksum_bench)));
 
 # A call with every argument NULL, by its types; not as constants, which the
@@ -78,7 +78,7 @@ for my $relation (split /\n/, $q->(q{
 {
 	is(refused('nobody', "SELECT * FROM $relation"), 1, "nobody may not read $relation");
 	is(refused('nobody', "DELETE FROM $relation"), 1, "nobody may not change $relation")
-	  unless $relation eq 'checksum_progress';	# nobody can: no updatable view
+	  unless $relation =~ /^checksum_(progress|bad_blocks|last_good|metrics)$/;	# nobody can: no updatable views
 	is(refused('scanner', "SELECT * FROM $relation"), 0, "scanner may read $relation");
 }
 
