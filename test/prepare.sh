@@ -31,6 +31,7 @@ for part in "$@"; do
 		gates) packages="$packages $server clang libclang-rt-dev shellcheck python3-venv python3-pip" ;;
 		states) packages="$packages mmdebstrap" states=1 ;;
 		packages) packages="$packages $server libipc-run-perl python3-venv python3-pip python3-matplotlib mmdebstrap" releases=$debian_releases ;;
+		mutants) packages="$packages $server postgresql-$major-pgtap clang libclang-rt-dev mmdebstrap patch" states=1 ;;
 		*) die "unknown part: $part" ;;
 	esac
 done

@@ -2,8 +2,8 @@
 # run.sh [PART...] [--long]: runs the tests of this project.
 #
 #	parts: unit regress pgtap tap matrix fuzz gates states packages (default:
-#	these), coverage
-#	--long: the form for a release, hours: README.md; by default coverage too
+#	these), coverage, mutants
+#	--long: the form for a release, hours: README.md; by default coverage and mutants too
 #
 # Installs what they need (prepare.sh), runs them on this machine's PostgreSQL
 # and on the others of 15 to 19 (in chroots, 16 unpacked), two at a time, and
@@ -21,18 +21,19 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=test/lib.sh
 . "$top/test/lib.sh"
 
-all_parts="unit regress pgtap tap matrix fuzz gates states packages coverage"
+default_parts="unit regress pgtap tap matrix fuzz gates states packages"
+all_parts="$default_parts coverage mutants"
 parts=
 LONG=
 for argument in "$@"; do
 	case $argument in
 		--long) LONG=1 ;;
-		unit | regress | pgtap | tap | matrix | fuzz | gates | states | packages | coverage)
+		unit | regress | pgtap | tap | matrix | fuzz | gates | states | packages | coverage | mutants)
 			parts="$parts $argument" ;;
 		*) die "usage: run.sh [$all_parts] [--long]" ;;
 	esac
 done
-[ -n "$parts" ] || parts=${all_parts% coverage}${LONG:+ coverage}
+[ -n "$parts" ] || parts=$default_parts${LONG:+ coverage mutants}
 export LONG
 
 started=$(date +%s)
@@ -239,6 +240,7 @@ for part in $parts; do
 				script_job packages "$release" "Debian packages" test/packages/debian.sh "$release"
 			done
 			;;
+		mutants) script_job mutants "$native" "checks seen red" test/mutants/run.sh ;;
 		coverage) script_job coverage "$native" "what the tests run" test/coverage/run.sh ;;
 		gates)
 			for script in "$top"/test/gates/*.sh; do

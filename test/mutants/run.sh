@@ -1,0 +1,50 @@
+#!/bin/sh
+# run.sh [MUTANT...]: checks seen red.  Each NAME.patch breaks the code on
+# purpose; its first line names the one command that must then fail, with
+# PG_CONFIG for that of this machine's server.  A patch that does not apply and
+# a command that passes are failures.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+# shellcheck source=test/lib.sh
+. "$top/test/lib.sh"
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/crc32c_mutant.XXXXXX")
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM HUP
+chmod 755 "$scratch"
+pg_config=$(best_pg_config)
+
+seen_red()	# patch: whether its command fails, and not for want of a build
+{
+	rm -rf "$scratch/tree"
+	copy_tree "$top" "$scratch/tree"
+	patch -s -p1 -d "$scratch/tree" <"$1" >"$scratch/log" 2>&1 || {
+		reason="does not apply"
+		return 1
+	}
+	reason=$(sed -n '1s/^red: //p' "$1" | sed "s|PG_CONFIG|$pg_config|")
+	! (cd "$scratch/tree" && sh -c "$reason") >"$scratch/log" 2>&1 || {
+		reason="not found by: $reason"
+		return 1
+	}
+	! grep -qE 'does not build|^skipped' "$scratch/log" || {
+		reason="was not run: $reason"
+		return 1
+	}
+}
+
+passed=0 failed=0
+[ $# -gt 0 ] || set -- "$here"/*.patch
+for mutant in "$@"; do
+	name=$(basename "$mutant" .patch)
+	if seen_red "$here/$name.patch"; then
+		passed=$((passed + 1))
+		printf 'red   %-28s %s\n' "$name" "$reason"
+	else
+		failed=$((failed + 1))
+		printf 'FAIL  %-28s %s\n' "$name" "$reason"
+		tail -5 "$scratch/log"
+	fi
+done
+say "mutants: $passed passed, $failed failed"
+[ "$failed" = 0 ]
