@@ -124,7 +124,7 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_checksum_self_test'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE ROWS 30;
 COMMENT ON FUNCTION checksum_self_test() IS
-'compares every kernel that this CPU can run with the bitwise definition: one row a kernel, failures 0 when all is well';
+'compares every kernel that this CPU can run with the bitwise reference: one row per kernel, failures is 0 if all is well';
 
 --
 -- Pages
@@ -169,7 +169,7 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_verify_relation_checksums'
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED ROWS 10;
 COMMENT ON FUNCTION verify_relation_checksums(regclass, text, bigint, bigint, boolean, boolean, integer, integer) IS
-'verifies the blocks of a relation on disk while the server works: one row a finding, no row when all is well';
+'verifies the blocks of a relation on disk while the server runs: one row per finding, no row if all is well';
 REVOKE ALL ON FUNCTION verify_relation_checksums(regclass, text, bigint, bigint, boolean, boolean, integer, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION verify_relation_checksums(regclass, text, bigint, bigint, boolean, boolean, integer, integer) TO pg_stat_scan_tables;
 
@@ -199,7 +199,7 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_verify_relation_summary'
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED ROWS 10;
 COMMENT ON FUNCTION verify_relation_summary(regclass, text, bigint, bigint, boolean, boolean, integer, integer) IS
-'verifies the blocks of a relation on disk while the server works: one row a fork, with what was verified and how fast (1 MB is 1048576 bytes)';
+'verifies the blocks of a relation on disk while the server runs: one row per fork, with counts and rate (1 MB is 1048576 bytes)';
 REVOKE ALL ON FUNCTION verify_relation_summary(regclass, text, bigint, bigint, boolean, boolean, integer, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION verify_relation_summary(regclass, text, bigint, bigint, boolean, boolean, integer, integer) TO pg_stat_scan_tables;
 
@@ -215,7 +215,7 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_relation_segments'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 5;
 COMMENT ON FUNCTION relation_segments(regclass) IS
-'the files of a relation, by fork and number, and whether their sizes are as they must be';
+'the files of a relation, by fork and number, and whether their sizes are valid';
 REVOKE ALL ON FUNCTION relation_segments(regclass) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION relation_segments(regclass) TO pg_stat_scan_tables;
 
@@ -224,7 +224,7 @@ RETURNS bytea
 AS 'MODULE_PATHNAME', 'accel_read_disk_page'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION read_disk_page(regclass, text, bigint) IS
-'one block of a relation as it lies on disk, healthy or not; superusers only';
+'one block of a relation as it is on disk, valid or not; superusers only';
 REVOKE ALL ON FUNCTION read_disk_page(regclass, text, bigint) FROM PUBLIC;
 
 CREATE FUNCTION relation_page_crcs(
@@ -240,7 +240,7 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_relation_page_crcs'
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED ROWS 1000;
 COMMENT ON FUNCTION relation_page_crcs(regclass, text, bigint, bigint, boolean) IS
-'CRC-32C of every block of a relation as it lies on disk, to compare copies; masked leaves out what replay does not reproduce (hint bits, unused space, checksum, new pages), so that primary and standby agree';
+'CRC-32C of every block of a relation on disk, to compare copies; masked leaves out what replay does not reproduce (hint bits, unused space, checksum, new pages), so that primary and standby agree';
 REVOKE ALL ON FUNCTION relation_page_crcs(regclass, text, bigint, bigint, boolean) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION relation_page_crcs(regclass, text, bigint, bigint, boolean) TO pg_stat_scan_tables;
 
@@ -768,12 +768,12 @@ RETURNS record
 AS 'MODULE_PATHNAME', 'accel_crc32c_server'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION crc32c_server() IS
-'who computes the server''s own CRC-32C in this session: the server''s function and the one in use (a kernel of this extension, or the server''s), the comparison of the two, and why the server''s is not replaced';
+'what computes the server''s own CRC-32C in this session: the function that the server chose, the function or kernel in use, the comparison of the two, and why the server''s is not replaced';
 
 --
 -- Timing
 --
--- They burn CPU on request, so they are for those who monitor.
+-- They use CPU on request, so only pg_monitor may call them.
 --
 
 CREATE FUNCTION drive_crc32c(count integer, num integer, server boolean DEFAULT false)
@@ -826,6 +826,6 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_page_checksum_bench'
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED ROWS 10;
 COMMENT ON FUNCTION page_checksum_bench(text[], integer, interval) IS
-'times page checksum kernels on so many pages a call: nanoseconds a page; crc is a digest of the page checksums, so kernels that agree show the same';
+'times page checksum kernels, each call on the given number of pages: nanoseconds per page; crc is a digest of the page checksums, so kernels that agree show the same';
 REVOKE ALL ON FUNCTION page_checksum_bench(text[], integer, interval) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION page_checksum_bench(text[], integer, interval) TO pg_monitor;

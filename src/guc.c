@@ -64,7 +64,7 @@ accel_define_gucs(void)
 {
 	DefineCustomEnumVariable("crc32c_accel.kernel",
 							 "Forces a CRC kernel instead of the best one that this CPU can run.",
-							 "Other CRC algorithms then use their best kernel that needs no more than the forced one.",
+							 "CRC-32 then uses its best kernel that requires no further CPU features.",
 							 &accel_kernel, KERNEL_AUTO,
 							 crc32c_kernel_options, PGC_SUSET, 0,
 							 check_kernel, assign_kernel, NULL);
@@ -76,7 +76,7 @@ accel_define_gucs(void)
 							 check_kernel, assign_page_kernel, NULL);
 	DefineCustomBoolVariable("crc32c_accel.accelerate_server",
 							 "Computes the server's own CRC-32C (WAL, backup manifests, two-phase state, slots) with this extension's kernel.",
-							 "Takes effect only when crc32c_accel is in shared_preload_libraries; crc32c_server() tells what is in use and why.",
+							 "Requires crc32c_accel in shared_preload_libraries; crc32c_server() shows what is in use and why.",
 							 &accel_accelerate_server, false,
 							 PGC_SIGHUP, 0,
 							 NULL, assign_accelerate_server, NULL);

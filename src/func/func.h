@@ -10,8 +10,16 @@
 
 #pragma GCC visibility push(hidden)
 
+/* argument.c: a value in min .. max, else an error with this SQLSTATE. */
+extern void accel_check_range(int sqlstate, const char *name, int64 value,
+							  int64 min, int64 max);
+
+/* argument.c: an argument that is not NULL, else SQLSTATE 22004. */
+extern void accel_check_null(FunctionCallInfo fcinfo, int argument,
+							 const char *name);
+
 /* func_checksum.c: a finished CRC from SQL, else SQLSTATE 22003. */
-extern uint32 accel_crc_argument(int64 crc);
+extern uint32 accel_crc_argument(const char *name, int64 crc);
 
 /*
  * func_kernel.c: an available kernel of an algorithm (crc32c) by name, else

@@ -71,26 +71,6 @@ static void begin_run(BenchRun *ctx, FunctionCallInfo fcinfo,
 static void time_contenders(BenchRun *ctx);
 static void emit_contender(BenchRun *ctx, Contender *c);
 
-static void
-null_argument(FunctionCallInfo fcinfo, int argument, const char *name)
-{
-	if (PG_ARGISNULL(argument))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("\"%s\" must not be null", name)));
-}
-
-static void
-range_argument(const char *name, int64 value, int64 min, int64 max)
-{
-	if (value < min || value > max)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("\"%s\" must lie between " INT64_FORMAT " and "
-						INT64_FORMAT ", not be " INT64_FORMAT,
-						name, min, max, value)));
-}
-
 /* The elements of a one-dimensional array without nulls, not empty. */
 static int
 array_argument(ArrayType *array, Oid type, const char *name, Datum **elements)
@@ -205,8 +185,8 @@ SQL_FUNCTION(accel_drive_crc32c)
 	unsigned char *data;
 	uint32		reg = CHECKSUM_CRC_INIT;
 
-	range_argument("count", count, 0, PG_INT32_MAX);
-	range_argument("num", num, 0, MAX_BYTES);
+	accel_check_range(ERRCODE_INVALID_PARAMETER_VALUE, "count", count, 0, PG_INT32_MAX);
+	accel_check_range(ERRCODE_INVALID_PARAMETER_VALUE, "num", num, 0, MAX_BYTES);
 	data = allocate_data(num);
 	fill_data(data, num);
 	for (int32 i = 0; i < count; i++)
@@ -274,7 +254,7 @@ static void
 begin_run(BenchRun *ctx, FunctionCallInfo fcinfo, int kernels_argument,
 		  int min_time_argument)
 {
-	null_argument(fcinfo, min_time_argument, "min_time");
+	accel_check_null(fcinfo, min_time_argument, "min_time");
 	ctx->min_time = min_time_value(PG_GETARG_INTERVAL_P(min_time_argument));
 	if (PG_ARGISNULL(kernels_argument))
 		add_all(ctx);
@@ -518,14 +498,14 @@ sizes_argument(FunctionCallInfo fcinfo, Datum **sizes, size_t *largest)
 {
 	int			n;
 
-	null_argument(fcinfo, 0, "sizes");
+	accel_check_null(fcinfo, 0, "sizes");
 	n = array_argument(PG_GETARG_ARRAYTYPE_P(0), INT4OID, "sizes", sizes);
 	*largest = TIMING_MIX_SPAN;
 	for (int i = 0; i < n; i++)
 	{
 		int32		size = DatumGetInt32((*sizes)[i]);
 
-		range_argument("sizes", size, 0, MAX_BYTES);
+		accel_check_range(ERRCODE_INVALID_PARAMETER_VALUE, "sizes", size, 0, MAX_BYTES);
 		*largest = Max(*largest, size);
 	}
 	return n;
@@ -536,7 +516,7 @@ algorithm_argument(FunctionCallInfo fcinfo, int argument)
 {
 	char	   *name;
 
-	null_argument(fcinfo, argument, "algorithm");
+	accel_check_null(fcinfo, argument, "algorithm");
 	name = text_to_cstring(PG_GETARG_TEXT_PP(argument));
 	for (int a = CHECKSUM_crc32c; a <= CHECKSUM_crc32; a++)
 		if (strcmp(name, checksum_algorithm_name((ChecksumAlgorithm) a)) == 0)
@@ -588,14 +568,14 @@ SQL_FUNCTION(accel_crc32c_bench)
 
 	run.algorithm = algorithm_argument(fcinfo, 6);
 	begin_run(&run, fcinfo, 1, 2);
-	null_argument(fcinfo, 3, "align");
-	range_argument("align", PG_GETARG_INT32(3), 0, MAX_ALIGN);
+	accel_check_null(fcinfo, 3, "align");
+	accel_check_range(ERRCODE_INVALID_PARAMETER_VALUE, "align", PG_GETARG_INT32(3), 0, MAX_ALIGN);
 	if (!PG_ARGISNULL(4))
 	{
 		working_set = PG_GETARG_INT64(4);
-		range_argument("working_set", working_set, largest, MAX_BYTES);
+		accel_check_range(ERRCODE_INVALID_PARAMETER_VALUE, "working_set", working_set, largest, MAX_BYTES);
 	}
-	null_argument(fcinfo, 5, "chained");
+	accel_check_null(fcinfo, 5, "chained");
 	run.plan.chained = PG_GETARG_BOOL(5);
 
 	if (!PG_ARGISNULL(7))
@@ -622,8 +602,8 @@ SQL_FUNCTION(accel_page_checksum_bench)
 
 	run.algorithm = CHECKSUM_page;
 	begin_run(&run, fcinfo, 0, 2);
-	null_argument(fcinfo, 1, "pages");
-	range_argument("pages", PG_GETARG_INT32(1), 1, PIECE_BYTES / BLCKSZ);
+	accel_check_null(fcinfo, 1, "pages");
+	accel_check_range(ERRCODE_INVALID_PARAMETER_VALUE, "pages", PG_GETARG_INT32(1), 1, PIECE_BYTES / BLCKSZ);
 	run.npages = PG_GETARG_INT32(1);
 	run.blknos = palloc(sizeof(uint32) * run.npages);
 	run.sums = palloc(sizeof(uint16) * run.npages);

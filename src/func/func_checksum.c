@@ -22,13 +22,10 @@
 static uint32 crc_datum(ChecksumCrcFn kernel, uint32 crc, Datum value);
 
 uint32
-accel_crc_argument(int64 crc)
+accel_crc_argument(const char *name, int64 crc)
 {
-	if (crc < 0 || crc > PG_UINT32_MAX)
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("CRC value " INT64_FORMAT " is out of range", crc),
-				 errdetail("A CRC lies between 0 and 4294967295.")));
+	accel_check_range(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, name, crc, 0,
+					  PG_UINT32_MAX);
 	return (uint32) crc;
 }
 
@@ -44,14 +41,14 @@ SQL_FUNCTION(accel_crc32)
 
 SQL_FUNCTION(accel_crc32c_extend)
 {
-	uint32		crc = accel_crc_argument(PG_GETARG_INT64(0));
+	uint32		crc = accel_crc_argument("crc", PG_GETARG_INT64(0));
 
 	PG_RETURN_INT64(crc_datum(checksum_crc32c, crc, PG_GETARG_DATUM(1)));
 }
 
 SQL_FUNCTION(accel_crc32_extend)
 {
-	uint32		crc = accel_crc_argument(PG_GETARG_INT64(0));
+	uint32		crc = accel_crc_argument("crc", PG_GETARG_INT64(0));
 
 	PG_RETURN_INT64(crc_datum(checksum_crc32, crc, PG_GETARG_DATUM(1)));
 }
@@ -59,30 +56,28 @@ SQL_FUNCTION(accel_crc32_extend)
 static uint64
 length_argument(int64 length)
 {
-	if (length < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("length " INT64_FORMAT " is negative", length)));
+	accel_check_range(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE, "len2", length, 0,
+					  PG_INT64_MAX);
 	return (uint64) length;
 }
 
 SQL_FUNCTION(accel_crc32c_combine)
 {
-	PG_RETURN_INT64(checksum_crc32c_combine(accel_crc_argument(PG_GETARG_INT64(0)),
-											accel_crc_argument(PG_GETARG_INT64(1)),
+	PG_RETURN_INT64(checksum_crc32c_combine(accel_crc_argument("crc1", PG_GETARG_INT64(0)),
+											accel_crc_argument("crc2", PG_GETARG_INT64(1)),
 											length_argument(PG_GETARG_INT64(2))));
 }
 
 SQL_FUNCTION(accel_crc32_combine)
 {
-	PG_RETURN_INT64(checksum_crc32_combine(accel_crc_argument(PG_GETARG_INT64(0)),
-										   accel_crc_argument(PG_GETARG_INT64(1)),
+	PG_RETURN_INT64(checksum_crc32_combine(accel_crc_argument("crc1", PG_GETARG_INT64(0)),
+										   accel_crc_argument("crc2", PG_GETARG_INT64(1)),
 										   length_argument(PG_GETARG_INT64(2))));
 }
 
 SQL_FUNCTION(accel_crc32c_bytes)
 {
-	uint32		crc = accel_crc_argument(PG_GETARG_INT64(0));
+	uint32		crc = accel_crc_argument("crc", PG_GETARG_INT64(0));
 	bytea	   *result = palloc(VARHDRSZ + 4);
 
 	SET_VARSIZE(result, VARHDRSZ + 4);
@@ -94,7 +89,7 @@ SQL_FUNCTION(accel_crc32c_bytes)
 SQL_FUNCTION(accel_crc32c_with_kernel)
 {
 	const ChecksumKernel *kernel = accel_kernel_argument(PG_GETARG_TEXT_PP(0));
-	uint32		crc = accel_crc_argument(PG_GETARG_INT64(2));
+	uint32		crc = accel_crc_argument("crc", PG_GETARG_INT64(2));
 
 	PG_RETURN_INT64(crc_datum(kernel->crc, crc, PG_GETARG_DATUM(1)));
 }

@@ -37,10 +37,7 @@ SQL_FUNCTION(accel_relation_page_crcs)
 	ScanPolicy	policy = SCAN_POLICY_ALONE;
 	Relation	rel;
 
-	if (PG_ARGISNULL(0))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("relation must not be null")));
+	accel_check_null(fcinfo, 0, "relation");
 	accel_scan_options(fcinfo, 1, &options);
 	if (options.fork == InvalidForkNumber)
 		options.fork = MAIN_FORKNUM;

@@ -15,6 +15,7 @@
 #include "utils/fmgrprotos.h"
 
 #include "kernel/checksum.h"
+#include "func/func.h"
 #include "scan/file_scan.h"
 
 /* stays in the second-level cache; interrupts are looked at between two */
@@ -56,10 +57,8 @@ range_argument(FunctionCallInfo fcinfo, int argno, const char *name,
 	if (PG_ARGISNULL(argno))
 		return absent;
 	value = PG_GETARG_INT64(argno);
-	if (value < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("%s " INT64_FORMAT " is negative", name, value)));
+	accel_check_range(ERRCODE_INVALID_PARAMETER_VALUE, name, value, 0,
+					  PG_INT64_MAX);
 	return value;
 }
 

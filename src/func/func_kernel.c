@@ -48,7 +48,7 @@ accel_kernel_of(ChecksumAlgorithm algorithm, text *name)
 	if (kernel == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("unknown kernel \"%s\"", wanted),
+				 errmsg("unrecognized kernel \"%s\"", wanted),
 				 errhint("The kernels are: %s.",
 						 kernel_names(algorithm))));
 	if (!checksum_available(kernel))

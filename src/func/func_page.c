@@ -39,7 +39,7 @@ typedef struct RowSink
 
 static void scan_arguments(FunctionCallInfo fcinfo, ScanArguments *arguments);
 static void scan_rows(FunctionCallInfo fcinfo, RowSink *rows);
-static BlockNumber block_argument(int64 blkno);
+static BlockNumber block_argument(const char *name, int64 blkno);
 static ForkNumber fork_argument(text *name);
 static void put_finding(ScanSink *sink, const PageFinding *finding);
 static void put_summary(ScanSink *sink, const ForkSummary *summary);
@@ -49,7 +49,7 @@ static void put_segment(void *arg, const SegmentInfo *segment);
 SQL_FUNCTION(accel_verify_page)
 {
 	bytea	   *raw = PG_GETARG_BYTEA_PP(0);
-	BlockNumber blkno = block_argument(PG_GETARG_INT64(1));
+	BlockNumber blkno = block_argument("blkno", PG_GETARG_INT64(1));
 	PageRules	rules = {true, InvalidXLogRecPtr};
 	PageVerdict verdict;
 	TupleDesc	desc;
@@ -59,8 +59,9 @@ SQL_FUNCTION(accel_verify_page)
 	if (VARSIZE_ANY_EXHDR(raw) != BLCKSZ)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("a page has %d bytes, not %zu", BLCKSZ,
-						VARSIZE_ANY_EXHDR(raw))));
+				 errmsg("invalid page size"),
+				 errdetail("Expected %d bytes, got %zu.", BLCKSZ,
+						   VARSIZE_ANY_EXHDR(raw))));
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	page_judge(VARDATA_ANY(raw), blkno, &rules, &verdict);
@@ -107,7 +108,7 @@ SQL_FUNCTION(accel_read_disk_page)
 {
 	Oid			relid = PG_GETARG_OID(0);
 	ForkNumber	fork = fork_argument(PG_GETARG_TEXT_PP(1));
-	BlockNumber blkno = block_argument(PG_GETARG_INT64(2));
+	BlockNumber blkno = block_argument("blkno", PG_GETARG_INT64(2));
 	bytea	   *result;
 
 	if (!superuser())
@@ -125,14 +126,10 @@ SQL_FUNCTION(accel_read_disk_page)
  * ---------------------------------------------------------------- */
 
 static BlockNumber
-block_argument(int64 blkno)
+block_argument(const char *name, int64 blkno)
 {
-	if (blkno < 0 || blkno > MaxBlockNumber)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("block number " INT64_FORMAT " is out of range", blkno),
-				 errdetail("A block number lies between 0 and %u.",
-						   MaxBlockNumber)));
+	accel_check_range(ERRCODE_INVALID_PARAMETER_VALUE, name, blkno, 0,
+					  MaxBlockNumber);
 	return (BlockNumber) blkno;
 }
 
@@ -148,13 +145,15 @@ accel_scan_options(FunctionCallInfo fcinfo, int n, RelationScanOptions *options)
 	if (!PG_ARGISNULL(n))
 		options->fork = fork_argument(PG_GETARG_TEXT_PP(n));
 	if (!PG_ARGISNULL(n + 1))
-		options->first = block_argument(PG_GETARG_INT64(n + 1));
+		options->first = block_argument("first_block",
+										PG_GETARG_INT64(n + 1));
 	if (!PG_ARGISNULL(n + 2))
-		options->end = block_argument(PG_GETARG_INT64(n + 2)) + 1;
+		options->end = block_argument("last_block",
+									  PG_GETARG_INT64(n + 2)) + 1;
 	if (options->first >= options->end)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("first block %u lies behind last block %u",
+				 errmsg("first_block %u must not be greater than last_block %u",
 						options->first, options->end - 1)));
 }
 
@@ -163,10 +162,7 @@ scan_arguments(FunctionCallInfo fcinfo, ScanArguments *arguments)
 {
 	RelationScanOptions options = SCAN_OPTIONS_ALL;
 
-	if (PG_ARGISNULL(0))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("relation must not be null")));
+	accel_check_null(fcinfo, 0, "relation");
 	arguments->relid = PG_GETARG_OID(0);
 	accel_scan_options(fcinfo, 1, &options);
 	options.include_toast = !PG_ARGISNULL(4) && PG_GETARG_BOOL(4);

@@ -119,9 +119,8 @@ parallel_workers(int workers)
 	if (workers < 0 || workers > PARALLEL_MAX_WORKERS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("number of workers %d is out of range", workers),
-				 errdetail("It lies between 0 and %d.",
-						   PARALLEL_MAX_WORKERS)));
+				 errmsg("%d is outside the valid range for parameter \"%s\" (%d .. %d)",
+						workers, "workers", 0, PARALLEL_MAX_WORKERS)));
 	return Min(workers, max_parallel_workers);
 }
 

@@ -43,7 +43,8 @@ throttle_init(Throttle *throttle, int32 max_rate, uint32 unit, uint32 wanted)
 	if (max_rate < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("max_rate %d is negative", max_rate),
+				 errmsg("%d is outside the valid range for parameter \"%s\" (%d .. %d)",
+						max_rate, "max_rate", 0, PG_INT32_MAX),
 				 errhint("The unit is kB/s; 0 means no limit.")));
 	throttle->rate = (uint64) max_rate * 1024;
 	pg_atomic_init_u64(&throttle->next, 0);

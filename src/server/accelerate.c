@@ -60,6 +60,7 @@ static const char *function_name(ChecksumCrcFn function);
 static const ChecksumKernel *kernel_of(ChecksumCrcFn function);
 static bool may_replace(char *reason, size_t size);
 static void set_pointer(void);
+static void log_change(ChecksumCrcFn function);
 
 void
 accelerate_init(bool preloaded)
@@ -215,7 +216,7 @@ set_pointer(void)
 	{
 		if (accelerate_preloaded && accelerate_wanted && !IsUnderPostmaster)
 			ereport(LOG,
-					(errmsg("crc32c_accel cannot accelerate this server: %s",
+					(errmsg("crc32c_accel: the server's CRC-32C cannot be accelerated: %s",
 							server.reason)));
 		return;
 	}
@@ -224,15 +225,27 @@ set_pointer(void)
 		wanted = checksum_selected(CHECKSUM_crc32c)->crc;
 	else if (accelerate_wanted && !IsUnderPostmaster)
 		ereport(LOG,
-				(errmsg("crc32c_accel does not accelerate this server: %s",
+				(errmsg("crc32c_accel: the server's CRC-32C is not accelerated: %s",
 						reason)));
 	if (before == wanted ||
 		(before != server.own && kernel_of(before) == NULL))
 		return;
 	*(ChecksumCrcFn volatile *) server.pointer = wanted;
 	if (!IsUnderPostmaster)
+		log_change(wanted);
+}
+
+static void
+log_change(ChecksumCrcFn function)
+{
+	const char *name = function_name(function);
+
+	if (kernel_of(function) != NULL)
 		ereport(LOG,
-				(errmsg("crc32c_accel: the server's CRC-32C is now computed by %s%s",
-						kernel_of(wanted) ? "kernel " : "its own ",
-						function_name(wanted) ? function_name(wanted) : "function")));
+				(errmsg("crc32c_accel: the server's CRC-32C is now computed by kernel \"%s\"",
+						name)));
+	else
+		ereport(LOG,
+				(errmsg("crc32c_accel: the server's CRC-32C is now computed by its own function \"%s\"",
+						name ? name : "?")));
 }

@@ -267,7 +267,7 @@ test_server(int number, const ChecksumKernel *kernel)
 	{
 		check_own("is not known to be better");
 		check_own(name);
-		check_log(1, "does not accelerate");
+		check_log(1, "is not accelerated");
 	}
 	accelerate_switch(false);
 	check_own("accelerate_server is off");
@@ -397,7 +397,7 @@ test_no_pointer(void)
 	accelerate_switch(false);
 	check_log(0, "");
 	accelerate_switch(true);
-	check_log(1, "cannot accelerate");
+	check_log(1, "cannot be accelerated");
 	IsUnderPostmaster = true;
 	accelerate_kernel_changed();
 	check_log(0, "");
