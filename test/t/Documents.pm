@@ -11,6 +11,7 @@
 #
 #	<!-- varies -->				columns are compared, values are not
 #	<!-- not run: why -->		the block is only shown
+#	<!-- needs: NAME -->		skipped where this extension cannot be had
 #	<!-- error: text -->		the block must fail with this text
 #	<!-- setup: SQL -->			runs first; may have several lines
 #	<!-- damage: KIND BLOCK RELATION [FORK] -->	on disk: flip, header or zero;
@@ -52,6 +53,7 @@ sub run_document
 	$node->safe_psql('postgres', "CREATE DATABASE $db");
 	$node->safe_psql($db, 'CREATE EXTENSION crc32c_accel');
 	walk($run);
+	$node->safe_psql('postgres', "DROP DATABASE $db WITH (FORCE)");
 	update($run);
 	return $run->{examples};
 }
@@ -88,7 +90,7 @@ sub walk
 sub directive
 {
 	my ($run, $at, $before, $word, $text) = @_;
-	if ($word =~ /^(varies|not run|error)$/) { $before->{$word} = $text || 1; }
+	if ($word =~ /^(varies|not run|error|needs)$/) { $before->{$word} = $text || 1; }
 	elsif ($word eq 'setup') { $run->{node}->safe_psql($run->{db}, $text); }
 	elsif ($word =~ /^damage( live)?$/) { damage($run, $1, $text); }
 	elsif ($run->{hooks}{$word}) { $run->{hooks}{$word}->($run, $text); }
@@ -130,11 +132,22 @@ sub block
 {
 	my ($run, $language, $at, $end, $before, @block) = @_;
 	return if $language !~ /^(sql|sh)$/ || $before->{'not run'};
+	if ($before->{needs} && !available($run, $before->{needs}))
+	{
+		note("$run->{file} line $at: skipped: no extension $before->{needs} here");
+		return;
+	}
 	$run->{examples}++;
 	if ($language eq 'sh') { shell($run, $at, $end, $before, @block); }
 	elsif ($block[0] =~ /^=# /) { prompted($run, $at, $before, @block); }
 	else { plain($run, $at, $end, $before, @block); }
 	return;
+}
+
+sub available
+{
+	my ($run, $name) = @_;
+	return $run->{node}->safe_psql($run->{db}, "SELECT count(*) FROM pg_available_extensions WHERE name = '$name'") > 0;
 }
 
 # The lines of the block ``` that comes next, and where it begins
