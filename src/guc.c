@@ -7,6 +7,8 @@
  */
 #include "compat.h"
 
+#include <limits.h>
+
 #include "datatype/timestamp.h"
 #include "utils/guc.h"
 
