@@ -10,7 +10,7 @@
  *
  * Who writes a block of a relation that others can open?
  *
- * (1) Whoever flushes a buffer: a backend that evicts it, the background
+ * (1) Whatever flushes a buffer: a backend that evicts it, the background
  *	   writer, the checkpointer, FlushRelationBuffers and its like, on a standby
  *	   also the startup process.  Each of them pins the buffer and holds its
  *	   content lock, at least shared, from before the write until after it, and
@@ -19,7 +19,7 @@
  *	   entry takes the lock of its mapping partition exclusively and is given up
  *	   or waited for as long as somebody else holds a pin.
  *
- * (2) Whoever extends the relation: with zeroes, through buffers that are in
+ * (2) Whatever extends the relation: with zeroes, through buffers that are in
  *	   the table before the file grows but not yet valid, or with a finished
  *	   page past shared buffers (free space and visibility maps of 15, a hash
  *	   index that splits).  Both write beyond the end of the file, and the file
@@ -46,14 +46,24 @@
  * In the table, but not valid (its read is going on, or failed, as it does when
  * the block is broken): under the partition lock the buffer keeps its tag, and
  * such a buffer only ever goes from invalid to valid.  Invalid before and after
- * our read means invalid throughout, hence never flushed meanwhile.  Became it
- * valid, the decision starts again.  (A valid buffer becomes invalid under its
+ * our read means invalid throughout, hence never flushed meanwhile.  If it has
+ * become valid, the decision starts over.  (A valid buffer becomes invalid under its
  * tag only where a relation is extended over a buffer that holds a zero page:
  * what is written then is zeroes over zeroes.)
  *
  * Each case costs one read of a block under one lightweight lock, and nothing
- * in between can wait, raise an error or look at interrupts.  Proof by
- * experiment: test/t/011_storm.pl.
+ * in between can raise an error or check for interrupts.
+ *
+ * A partition lock is shared by many blocks, so nobody may wait for storage
+ * while it is held.  The read takes what the page cache has; where that is not
+ * the whole block, the lock is released, the block read once to get it into the
+ * page cache, and the decision starts over.  What was read without the lock is
+ * never judged.  Only its failure counts: a block that cannot be read, or lies
+ * past the end, is so with the lock or without it.  After WARM_READS rounds, or
+ * where the system cannot say what it has cached, the read waits under the
+ * lock.  The content lock of a buffer holds up users of that block alone.
+ *
+ * Proof by experiment: test/t/011_storm.pl, test/t/013_page_io.pl.
  */
 #include "compat.h"
 
@@ -69,41 +79,46 @@
 /* Tries before the decision sleeps a little between two of them. */
 #define EAGER_TRIES		16
 
+/* Reads into the page cache before one under the partition lock may wait. */
+#define WARM_READS		4
+
 typedef struct Attempt
 {
 	ForkReader *reader;
 	BlockNumber blkno;
 	BlockDecision *decision;
-	PGAlignedBlock *copy;		/* what a valid buffer held */
 	uint32		nread;
+	int			warm_reads;
 } Attempt;
 
 static bool read_unless_valid(Attempt *attempt, Buffer *buffer);
 static bool read_below_buffer(Attempt *attempt, Buffer buffer);
 static void read_block(Attempt *attempt);
-static BlockCopy judge_copy(const PGAlignedBlock *copy,
-							const PGAlignedBlock *image, BlockNumber blkno,
+static bool read_cached_block(Attempt *attempt);
+static bool warm_block(Attempt *attempt);
+static BlockCopy judge_copy(const BlockDecision *decision, BlockNumber blkno,
 							PageRules *rules);
 
 void
 block_decide(ForkReader *reader, BlockNumber blkno, PageRules *rules,
 			 BlockDecision *decision)
 {
-	PGAlignedBlock copy;
-	Attempt		attempt = {reader, blkno, decision, &copy, 0};
+	Attempt		attempt = {reader, blkno, decision};
 	Buffer		buffer;
+	bool		done = false;
 
 	decision->retries = 0;
+	decision->buffer_state = BLOCK_BUFFER_UNKNOWN;
 	decision->copy = BLOCK_COPY_NONE;
-	for (int try = 0;; try++)
+	decision->write_to_come = false;
+	for (int try = 0; !done; try++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (try >= EAGER_TRIES)
 			pg_usleep(1000);
-		if (read_unless_valid(&attempt, &buffer))
-			break;
-		if (BufferIsValid(buffer) && read_below_buffer(&attempt, buffer))
-			break;
+		done = read_unless_valid(&attempt, &buffer) ||
+			(BufferIsValid(buffer) ? read_below_buffer(&attempt, buffer) :
+			 !warm_block(&attempt));
 	}
 
 	if (attempt.nread == 0)
@@ -114,10 +129,13 @@ block_decide(ForkReader *reader, BlockNumber blkno, PageRules *rules,
 	decision->fate = BLOCK_JUDGED;
 	page_judge(decision->image.data, blkno, rules, &decision->verdict);
 	block_judge_lsn(decision->image.data, blkno, rules, &decision->verdict);
-	if (decision->verdict.status != PAGE_OK &&
-		(decision->buffer_state == BLOCK_BUFFER_CLEAN ||
-		 decision->buffer_state == BLOCK_BUFFER_DIRTY))
-		decision->copy = judge_copy(&copy, &decision->image, blkno, rules);
+	if (decision->verdict.status != PAGE_OK && BLOCK_IS_CACHED(decision))
+	{
+		decision->copy = judge_copy(decision, blkno, rules);
+		decision->write_to_come =
+			decision->buffer_state == BLOCK_BUFFER_DIRTY &&
+			!page_is_zero(decision->cached.data);
+	}
 }
 
 static bool
@@ -132,8 +150,8 @@ is_valid(BufferDesc *desc)
 }
 
 /*
- * Reads the block if no valid buffer holds it; else *buffer is the one that
- * did a moment ago, or InvalidBuffer when a buffer became valid meanwhile.
+ * Reads the block if no valid buffer holds it and the page cache does; else
+ * *buffer is the valid one of a moment ago, InvalidBuffer when there was none.
  */
 static bool
 read_unless_valid(Attempt *attempt, Buffer *buffer)
@@ -155,10 +173,8 @@ read_unless_valid(Attempt *attempt, Buffer *buffer)
 	if (id >= 0 && is_valid(GetBufferDescriptor(id)))
 		*buffer = id + 1;
 	else
-	{
-		read_block(attempt);
-		done = id < 0 || !is_valid(GetBufferDescriptor(id));
-	}
+		done = read_cached_block(attempt) &&
+			(id < 0 || !is_valid(GetBufferDescriptor(id)));
 	LWLockRelease(partition);
 
 	if (done)
@@ -182,7 +198,7 @@ read_below_buffer(Attempt *attempt, Buffer buffer)
 		return false;
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	read_block(attempt);
-	memcpy(attempt->copy->data, BufferGetPage(buffer), BLCKSZ);
+	memcpy(attempt->decision->cached.data, BufferGetPage(buffer), BLCKSZ);
 	state = BufferStateRead(GetBufferDescriptor(buffer - 1));
 	UnlockReleaseBuffer(buffer);
 	attempt->decision->buffer_state = (state & BM_DIRTY) ?
@@ -198,6 +214,30 @@ read_block(Attempt *attempt)
 	attempt->decision->retries++;
 }
 
+/* Under the partition lock: false if it would have to wait for storage. */
+static bool
+read_cached_block(Attempt *attempt)
+{
+	if (attempt->warm_reads >= WARM_READS)
+	{
+		read_block(attempt);
+		return true;
+	}
+	attempt->decision->retries++;
+	return fork_reader_read_cached(attempt->reader, attempt->blkno,
+								   attempt->decision->image.data,
+								   &attempt->nread);
+}
+
+/* Without a lock: false if there is no block, or none that can be read. */
+static bool
+warm_block(Attempt *attempt)
+{
+	attempt->warm_reads++;
+	read_block(attempt);
+	return attempt->nread > 0;
+}
+
 /*
  * Can the buffer's page heal the disk?  Not when it is the broken image itself
  * (read with ignore_checksum_failure) or zeroes in its place (with
@@ -205,20 +245,21 @@ read_block(Attempt *attempt)
  * match proves the page, a mismatch says nothing.
  */
 static BlockCopy
-judge_copy(const PGAlignedBlock *copy, const PGAlignedBlock *image,
-		   BlockNumber blkno, PageRules *rules)
+judge_copy(const BlockDecision *decision, BlockNumber blkno,
+		   PageRules *rules)
 {
+	const char *copy = decision->cached.data;
 	PageRules	sane = {false, rules->horizon};
 	PageRules	proven = {true, rules->horizon};
 	PageVerdict verdict;
 
-	page_judge(copy->data, blkno, &sane, &verdict);
-	block_judge_lsn(copy->data, blkno, &sane, &verdict);
+	page_judge(copy, blkno, &sane, &verdict);
+	block_judge_lsn(copy, blkno, &sane, &verdict);
 	if (verdict.status != PAGE_OK ||
-		memcmp(copy->data, image->data, BLCKSZ) == 0)
+		memcmp(copy, decision->image.data, BLCKSZ) == 0)
 		return BLOCK_COPY_NONE;
 	proven.horizon = sane.horizon;
-	page_judge(copy->data, blkno, &proven, &verdict);
+	page_judge(copy, blkno, &proven, &verdict);
 	return rules->checksums && verdict.status == PAGE_OK ?
 		BLOCK_COPY_PROVEN : BLOCK_COPY_SANE;
 }

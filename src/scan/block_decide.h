@@ -23,9 +23,16 @@ typedef struct BlockDecision
 	PageVerdict verdict;		/* of the disk image */
 	BlockBufferState buffer_state;
 	BlockCopy	copy;
+	bool		write_to_come;	/* a dirty buffer holds a page, not zeros */
 	int			retries;		/* reads made here */
 	PGAlignedBlock image;		/* as read from disk */
+	PGAlignedBlock cached;		/* what a valid buffer held: if clean, dirty */
 } BlockDecision;
+
+/* Did a valid buffer hold the block? */
+#define BLOCK_IS_CACHED(decision) \
+	((decision)->buffer_state == BLOCK_BUFFER_CLEAN || \
+	 (decision)->buffer_state == BLOCK_BUFFER_DIRTY)
 
 /*
  * Reads a block of the reader's open segment again while nobody can be writing

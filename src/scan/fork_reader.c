@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "miscadmin.h"
@@ -130,6 +131,44 @@ read_file(ForkReader *reader, BlockNumber blkno, uint32 nblocks, char *dst)
 		}
 	}
 	return done / BLCKSZ;
+}
+
+/*
+ * Part of a block may mean that the page cache has no more of it, or that the
+ * file ends there: an ordinary read tells.
+ */
+#ifdef RWF_NOWAIT
+static bool
+read_file_cached(ForkReader *reader, BlockNumber blkno, char *dst,
+				 uint32 *nread)
+{
+	struct iovec iov = {dst, BLCKSZ};
+	off_t		offset = (off_t) (blkno % RELSEG_SIZE) * BLCKSZ;
+	ssize_t		n = preadv2(reader->fd, &iov, 1, offset, RWF_NOWAIT);
+
+	*nread = n == BLCKSZ;
+	if (n >= 0)
+		return n == BLCKSZ || n == 0;
+	if (errno != EIO)			/* EAGAIN, EINTR, EOPNOTSUPP and the like */
+		return false;
+	reader->error = errno;
+	snprintf(reader->message, sizeof(reader->message),
+			 "could not read the block: %s", strerror(errno));
+	return true;
+}
+#else
+#define read_file_cached(reader, blkno, dst, nread) false
+#endif
+
+bool
+fork_reader_read_cached(ForkReader *reader, BlockNumber blkno, char *dst,
+						uint32 *nread)
+{
+	reader->error = 0;
+	if (reader->fork->md)
+		return read_file_cached(reader, blkno, dst, nread);
+	*nread = read_smgr(reader, blkno, 1, dst);
+	return true;
 }
 
 /*

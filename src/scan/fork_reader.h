@@ -44,6 +44,15 @@ extern bool fork_reader_open(ForkReader *reader, BlockNumber blkno);
 extern uint32 fork_reader_read(ForkReader *reader, BlockNumber blkno,
 							   uint32 nblocks, char *dst);
 
+/*
+ * Reads a block of the open segment into dst if that takes no waiting for
+ * storage, and sets *nread as fork_reader_read() returns it.  False: it would
+ * have to wait, or the system cannot tell.  Other storage managers are never
+ * asked: they just read.
+ */
+extern bool fork_reader_read_cached(ForkReader *reader, BlockNumber blkno,
+									char *dst, uint32 *nread);
+
 /* Blocks that the open segment holds now; of all forks of other managers. */
 extern BlockNumber fork_reader_segment_end(ForkReader *reader);
 

@@ -9,7 +9,9 @@
  *	fault_arm(call text, fault text, nth integer, for_good boolean, pattern text)
  *	fault_fired() -> integer	how many calls failed since, then disarms
  *
- * call		open | read | write | fstat | lseek | stat
+ * call		open | read | coldread | write | fstat | lseek | stat
+ *			(coldread: as read, and nothing is in the page cache: a read that
+ *			must not wait fails with EAGAIN unless another came before it)
  * fault	eio | eintr | short (read only: half of the bytes) | emfile | enoent |
  *			pause (not failing: before the call, makes a file fault_paused in
  *			the data directory and waits for one called fault_go; a write has
@@ -43,7 +45,7 @@ PG_MODULE_MAGIC;
 typedef enum FaultCall
 {
 	CALL_NONE, CALL_open, CALL_read, CALL_write, CALL_fstat, CALL_lseek,
-	CALL_stat
+	CALL_stat, CALL_coldread
 } FaultCall;
 
 static FaultCall armed_call;
@@ -51,6 +53,8 @@ static char armed_fault[16];
 static char armed_pattern[256];
 static int	armed_nth;
 static bool armed_for_good;
+static bool refused;			/* a read that must not wait */
+static bool warm;				/* another came after it */
 static int	matched;
 static int	fired;
 
@@ -92,6 +96,12 @@ fails_fd(FaultCall call, int fd)
 	char		path[4096];
 	ssize_t		len;
 
+	if (armed_call == CALL_coldread && call == CALL_read)
+	{
+		call = CALL_coldread;
+		warm |= refused;
+		refused = false;
+	}
 	if (armed_call != call)
 		return false;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
@@ -265,6 +275,48 @@ ssize_t name(int fd, const struct iovec *iov, int len, off_t offset) \
 	READ_BODY(next(fd, iov, 1, offset), next(fd, iov, len, offset)); \
 }
 
+/*
+ * A read that must not wait (its only use); short: half of the piece.
+ */
+static bool
+is_cold(int fd)
+{
+	char		link[64];
+	char		path[4096];
+	ssize_t		len;
+	bool		was_warm = warm;
+
+	if (armed_call != CALL_coldread)
+		return false;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	len = readlink(link, path, sizeof(path) - 1);
+	if (len < 0)
+		return false;
+	path[len] = '\0';
+	if (strstr(path, armed_pattern) == NULL)
+		return false;
+	warm = false;
+	refused = !was_warm;
+	return refused;
+}
+
+#define DEFINE_PREADV2(name) \
+ssize_t name(int fd, const struct iovec *iov, int len, off_t offset, int flags); \
+ssize_t name(int fd, const struct iovec *iov, int len, off_t offset, int flags) \
+{ \
+	NEXT(ssize_t, name, (int, const struct iovec *, int, off_t, int)); \
+	struct iovec half = {iov->iov_base, iov->iov_len / 2}; \
+	if (armed_call == CALL_coldread) \
+	{ \
+		if (!is_cold(fd)) \
+			return next(fd, iov, len, offset, flags); \
+		errno = EAGAIN; \
+		return -1; \
+	} \
+	READ_BODY(next(fd, &half, 1, offset, flags), \
+			  next(fd, iov, len, offset, flags)); \
+}
+
 /* Torn: half of it is there, and after the pause all of it. */
 #define DEFINE_PWRITE(name) \
 ssize_t name(int fd, const void *buf, size_t len, off_t offset); \
@@ -317,6 +369,8 @@ int name(const char *path, struct type *st) \
 #undef pread64
 #undef preadv
 #undef preadv64
+#undef preadv2
+#undef preadv64v2
 #undef pwrite
 #undef pwrite64
 #undef fstat
@@ -337,6 +391,8 @@ DEFINE_PREAD_CHK(__pread_chk)
 DEFINE_PREAD_CHK(__pread64_chk)
 DEFINE_PREADV(preadv)
 DEFINE_PREADV(preadv64)
+DEFINE_PREADV2(preadv2)
+DEFINE_PREADV2(preadv64v2)
 DEFINE_PWRITE(pwrite)
 DEFINE_PWRITE(pwrite64)
 DEFINE_FSTAT(fstat, stat)
@@ -356,10 +412,12 @@ fault_arm(PG_FUNCTION_ARGS)
 	armed_nth = PG_GETARG_INT32(2);
 	armed_for_good = PG_GETARG_BOOL(3);
 	strlcpy(armed_pattern, PG_GETARG_CSTRING(4), sizeof(armed_pattern));
+	warm = refused = false;
 	matched = 0;
 	fired = 0;
 	armed_call = strcmp(call, "open") == 0 ? CALL_open :
 		strcmp(call, "read") == 0 ? CALL_read :
+		strcmp(call, "coldread") == 0 ? CALL_coldread :
 		strcmp(call, "write") == 0 ? CALL_write :
 		strcmp(call, "fstat") == 0 ? CALL_fstat :
 		strcmp(call, "stat") == 0 ? CALL_stat : CALL_lseek;

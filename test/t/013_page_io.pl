@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 use Accel;
+use AccelWal;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -46,6 +47,29 @@ foreach my $case (
 }
 is($node->safe_psql('postgres', "SELECT count(*) FROM verify_relation_checksums('t')"),
 	'0', 'all is well again');
+
+# A slow read holds up nobody else.  Nothing of the table is in the page cache,
+# and the read that fetches the damaged block stops: meanwhile another session
+# loads blocks of all partitions of the buffer mapping.
+$node->safe_psql('postgres', <<'SQL');
+CREATE TABLE other AS SELECT g, repeat('o', 1000) AS b FROM generate_series(1, 20000) g;
+CREATE TABLE slow AS SELECT g, repeat('s', 500) AS b FROM generate_series(1, 600) g;
+CHECKPOINT;
+SQL
+my $slow = $node->safe_psql('postgres', "SELECT pg_relation_filepath('slow')");
+$node->stop;
+AccelWal::poke($node->data_dir . "/$slow", 20 * 8192 + 3000, 'damage');
+Accel::start_under($shim, $node);
+my ($others, $others_error);
+my ($out, $err) = Accel::stopped_at($node, 'coldread', 3, $slow,
+	"SELECT blkno, status, buffer_state, retries FROM verify_relation_checksums('slow', 'main')", sub {
+	$node->psql('postgres', "SET statement_timeout = '20s'; SELECT count(*) FROM other",
+		stdout => \$others, stderr => \$others_error);
+});
+is("$others$others_error", '20000', 'a read that waits for the disk: others load their blocks meanwhile');
+is("$out$err", '20|checksum_mismatch|uncached|3', '... and the block is decided afterwards');
+
+$node->safe_psql('postgres', 'DROP TABLE slow');
 
 # A disk that is gone: a finding a block, and no more memory than for a few.
 # The files are holes.
