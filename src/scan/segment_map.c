@@ -3,7 +3,7 @@
  *	  Which files a fork consists of, and what is wrong with their sizes.
  *
  * A fork is a row of files of RELSEG_SIZE blocks each, all full but the last.
- * Empty files behind the last are what truncation leaves: normal.  The server
+ * Empty files after the last are what truncation leaves: normal.  The server
  * stops at the first file that is short or missing: what follows is hidden
  * from it, silently.
  *
@@ -28,8 +28,8 @@
 
 #define SEGMENT_BYTES	((int64) RELSEG_SIZE * BLCKSZ)
 
-/* Segments that are looked for behind the end before a directory is read. */
-#define PROBE_SEGMENTS	4
+/* Segments that are looked for after the end before a directory is read. */
+#define PROBE_SEGMENTS	8
 
 /* Samples of a size that looks wrong, and the time between two of them. */
 #define SUSPICION_SAMPLES	4
@@ -235,7 +235,7 @@ segment_size(const Fork *fork, BlockNumber segment)
 /*
  * One past the highest segment that exists, 1 at least.  A directory may hold a
  * hundred thousand files: it is read only when there is reason to, that is for
- * forks of more than a segment and where a segment is found behind a gap.
+ * forks of more than a segment and where a segment is found after a gap.
  */
 static BlockNumber
 segments_end(const Fork *fork, const SegmentMap *map)
@@ -275,7 +275,7 @@ segments_end_in_directory(const Fork *fork)
 			number[1] < '0' || number[1] > '9')
 			continue;
 		segment = strtoul(number + 1, &rest, 10);
-		if (*rest == '\0')		/* else a stranger's: 16384.1.bak */
+		if (*rest == '\0')		/* else an unrelated file: 16384.1.bak */
 			end = Max(end, (BlockNumber) segment + 1);
 	}
 	if (dir != NULL)
@@ -296,10 +296,10 @@ suspicious(const SegmentMap *map)
 }
 
 /*
- * Files that are in order may grow all the time.  So may one that is too short
- * for what stands behind it, since the server takes it for the last: that this
- * is what it stays is enough.  A partial block that moves on is one that is
- * being written.
+ * Files that are in order may grow all the time.  A short segment that is
+ * followed by others may keep growing, because the server believes that it is
+ * the last one; it is enough that it stays short.  A partial block whose size
+ * changes is being written.
  */
 static bool
 same_suspicions(const SegmentMap *a, const SegmentMap *b)
