@@ -133,6 +133,9 @@ explain_verdict(PageFinding *finding, const PageVerdict *verdict,
 
 	switch (verdict->status)
 	{
+		case PAGE_NEW:
+			finding_append(finding, "page is all zeros, but the visibility map says that it was initialized: the page or the map is damaged");
+			break;
 		case PAGE_CHECKSUM_MISMATCH:
 			finding_append(finding, "checksum is %u, but should be %u",
 				   verdict->stored, verdict->computed);
@@ -160,7 +163,8 @@ page_finding_describe(PageFinding *finding, const PageVerdict *verdict,
 					  const PageRules *rules, BlockCopy copy)
 {
 	finding->stored = verdict->stored;
-	finding->computed = rules->checksums ? verdict->computed : -1;
+	finding->computed = rules->checksums && verdict->status != PAGE_NEW ?
+		verdict->computed : -1;
 	finding->has_lsn = true;
 	finding->lsn = verdict->lsn;
 	explain_verdict(finding, verdict, rules);

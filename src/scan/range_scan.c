@@ -12,6 +12,7 @@
 
 #include "scan/block_decide.h"
 #include "scan/fork_reader.h"
+#include "scan/map_witness.h"
 #include "scan/range_scan.h"
 #include "verify/page.h"
 
@@ -25,6 +26,7 @@ typedef struct RangeScan
 	ScanSink   *sink;
 	ForkSummary *summary;
 	ForkReader	reader;
+	MapWitness	witness;
 	PageRules	rules;
 	BlockDecision *decision;	/* 8 kB and more: not on the stack */
 	int			short_reads;	/* in a row, at the same block */
@@ -38,7 +40,12 @@ static BlockNumber read_failed(RangeScan *scan, BlockNumber blkno,
 static void judge_piece(RangeScan *scan, BlockNumber blkno, uint32 nblocks);
 static void count_healthy(RangeScan *scan, BlockNumber blkno,
 						  const char *page, PageStatus status);
-static void recheck_block(RangeScan *scan, BlockNumber blkno);
+static bool ask_map(RangeScan *scan, BlockNumber blkno);
+static void judge_zeros(RangeScan *scan, BlockNumber blkno, const char *page);
+static void recheck_block(RangeScan *scan, BlockNumber blkno,
+						  bool initialized);
+static PageStatus decided_status(const BlockDecision *decision,
+								 bool initialized);
 static void report_block(RangeScan *scan, BlockNumber blkno,
 						 PageStatus status);
 
@@ -59,11 +66,13 @@ range_scan(const Fork *fork, BlockNumber first, BlockNumber end,
 	scan.rules.horizon = fork->test_lsn ? block_horizon() :
 		InvalidXLogRecPtr;
 	fork_reader_init(&scan.reader, fork);
+	map_witness_init(&scan.witness, fork);
 	while (blkno < end)
 	{
 		CHECK_FOR_INTERRUPTS();
 		blkno = scan_piece(&scan, blkno, end);
 	}
+	map_witness_close(&scan.witness);
 	fork_reader_close(&scan.reader);
 	pfree(scan.decision);
 }
@@ -151,15 +160,18 @@ judge_piece(RangeScan *scan, BlockNumber blkno, uint32 nblocks)
 
 	page_judge_batch(scan->reader.buffer, nblocks, blkno, &scan->rules,
 					 verdicts);
+	map_witness_forget(&scan->witness);
 	for (uint32 i = 0; i < nblocks; i++)
 	{
 		const char *page = scan->reader.buffer + (size_t) i * BLCKSZ;
 
 		block_judge_lsn(page, blkno + i, &scan->rules, &verdicts[i]);
-		if (verdicts[i].status == PAGE_OK || verdicts[i].status == PAGE_NEW)
-			count_healthy(scan, blkno + i, page, verdicts[i].status);
+		if (verdicts[i].status == PAGE_OK)
+			count_healthy(scan, blkno + i, page, PAGE_OK);
+		else if (verdicts[i].status == PAGE_NEW)
+			judge_zeros(scan, blkno + i, page);
 		else
-			recheck_block(scan, blkno + i);
+			recheck_block(scan, blkno + i, false);
 	}
 }
 
@@ -177,29 +189,68 @@ count_healthy(RangeScan *scan, BlockNumber blkno, const char *page,
 		scan->sink->page(scan->sink, blkno, page);
 }
 
-/* A page that looked broken: is it? */
+/* Was the page initialized, as far as the visibility map knows? */
+static bool
+ask_map(RangeScan *scan, BlockNumber blkno)
+{
+	if (map_witness_must_read(&scan->witness, blkno))
+		wait_turn(scan, 1);
+	return map_witness_initialized(&scan->witness, blkno);
+}
+
+/* Zeros are new, unless the visibility map knows better. */
 static void
-recheck_block(RangeScan *scan, BlockNumber blkno)
+judge_zeros(RangeScan *scan, BlockNumber blkno, const char *page)
+{
+	if (ask_map(scan, blkno))
+		recheck_block(scan, blkno, true);
+	else
+		count_healthy(scan, blkno, page, PAGE_NEW);
+}
+
+/*
+ * A page that looked broken: is it?  initialized: the map said so before.  If
+ * only this read finds zeros, the map is asked and the block read once more:
+ * the map must come first, see map_witness.c.
+ */
+static void
+recheck_block(RangeScan *scan, BlockNumber blkno, bool initialized)
 {
 	BlockDecision *decision = scan->decision;
 	PageStatus	status;
 
 	wait_turn(scan, 1);
-	scan->summary->retried++;
 	block_decide(&scan->reader, blkno, &scan->rules, decision);
-	if (decision->fate == BLOCK_GONE)
-		return;
-	if (decision->fate == BLOCK_UNREADABLE)
+	if (!initialized && decision->fate == BLOCK_JUDGED &&
+		decision->verdict.status == PAGE_NEW && ask_map(scan, blkno))
 	{
-		report_block(scan, blkno, PAGE_IO_ERROR);
+		recheck_block(scan, blkno, true);
 		return;
 	}
-	status = decision->verdict.status;
+	scan->summary->retried++;
+	if (decision->fate == BLOCK_GONE)
+		return;
+	status = decided_status(decision, initialized);
 	if (status == PAGE_OK || status == PAGE_NEW)
 		count_healthy(scan, blkno, decision->image.data, status);
 	else
-		report_block(scan, blkno, decision->copy == BLOCK_COPY_NONE ? status :
-					 PAGE_BAD_ON_DISK_CACHED_OK);
+		report_block(scan, blkno, status);
+}
+
+/* initialized: the visibility map said so before the decision. */
+static PageStatus
+decided_status(const BlockDecision *decision, bool initialized)
+{
+	PageStatus	status = decision->verdict.status;
+
+	if (decision->fate == BLOCK_UNREADABLE)
+		return PAGE_IO_ERROR;
+	if (status == PAGE_OK ||
+		(status == PAGE_NEW && (!initialized || decision->write_to_come)))
+		return status;
+	if (decision->copy != BLOCK_COPY_NONE)
+		return PAGE_BAD_ON_DISK_CACHED_OK;
+	return status == PAGE_NEW ? PAGE_ZEROED : status;
 }
 
 static void

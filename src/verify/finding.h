@@ -16,6 +16,7 @@
 	PAGE_STATUS(PAGE_CHECKSUM_MISMATCH, "checksum_mismatch") \
 	PAGE_STATUS(PAGE_BAD_HEADER, "bad_header") \
 	PAGE_STATUS(PAGE_ZERO_HEADER, "zero_header") \
+	PAGE_STATUS(PAGE_ZEROED, "zeroed_page") \
 	PAGE_STATUS(PAGE_LSN_IN_FUTURE, "lsn_in_future") \
 	PAGE_STATUS(PAGE_PARTIAL_BLOCK, "partial_block") \
 	PAGE_STATUS(PAGE_MISSING_SEGMENT, "missing_segment") \

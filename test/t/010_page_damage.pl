@@ -29,10 +29,10 @@ CREATE UNLOGGED TABLE u (g) AS SELECT generate_series(1, 5000);
 CREATE INDEX u_idx ON u (g);
 CREATE INDEX u_two ON u (g);
 DELETE FROM t WHERE g % 50 = 0;
-VACUUM t, other;
+VACUUM t, other, mv;
 -- one for each kind of damage to sizes and segments
 SELECT format('CREATE TABLE size%s AS SELECT g FROM generate_series(1, 2000) g', g)
-FROM generate_series(1, 14) g \gexec
+FROM generate_series(1, 16) g \gexec
 CHECKPOINT;
 SQL
 
@@ -80,7 +80,7 @@ my @pages = (
 		resealed(sub { substr($_[0], 16, 2) = pack('v', 8191); $_[0] }), 'bad_header' ],
 	[ 'right checksum, LSN of the future', 't', 'main', undef,
 		resealed(sub { substr($_[0], 0, 8) = pack('VV', 0x7000, 0); $_[0] }), 'lsn_in_future' ],
-	[ 'zero page', 't', 'main', undef, sub { "\0" x BLCKSZ }, undef ],
+	[ 'zero page', 'mv', 'main', 7, sub { "\0" x BLCKSZ }, 'zeroed_page' ],
 	[ 'first block', 't', 'main', 0, flip(6000, 1), 'checksum_mismatch' ],
 	[ 'last block', 't_idx', 'main', -1, flip(8000, 1), 'checksum_mismatch' ],
 	[ 'free space map', 't', 'fsm', 1, flip(300, 2), 'checksum_mismatch' ],
@@ -108,15 +108,20 @@ my $second_segment;
 my @sizes = (
 	[ 'a partial block at the end', sub { truncate $_[0], $end - 5000 },
 		[ [ $size_blocks - 1, 0, $end - BLCKSZ, 'partial_block' ] ] ],
-	[ 'a zero block behind the end', sub { truncate $_[0], $end + BLCKSZ }, [] ],
+	[ 'a zero block after the end', sub { truncate $_[0], $end + BLCKSZ }, [] ],
 	[ 'an empty trailing segment', sub { make("$_[0].1", 0) }, [] ],
-	[ 'a short segment with one behind it', sub { make("$_[0].1", BLCKSZ) },
+	[ 'a short segment with one after it', sub { make("$_[0].1", BLCKSZ) },
 		[ [ $size_blocks, 0, $end, 'short_segment' ] ] ],
-	[ 'segments missing before one far behind', sub { make("$_[0].3", BLCKSZ) },
+	[ 'segments missing before one far after', sub { make("$_[0].3", BLCKSZ) },
 		[ [ $size_blocks, 0, $end, 'short_segment' ], [ SEGMENT, 1, '', 'missing_segment' ],
 			[ 2 * SEGMENT, 2, '', 'missing_segment' ] ] ],
+	[ 'segments missing before one further away', sub { make("$_[0].7", BLCKSZ) },
+		[ [ $size_blocks, 0, $end, 'short_segment' ],
+			map { [ $_ * SEGMENT, $_, '', 'missing_segment' ] } 1 .. 6 ] ],
+	[ 'a full last segment, and one far away', sub { make($_[0], SEGMENT * BLCKSZ); make("$_[0].40", BLCKSZ) },
+		[ map { [ $_ * SEGMENT, $_, '', 'missing_segment' ] } 1 .. 39 ], SEGMENT - 100 ],
 	[ 'a full last segment', sub { make($_[0], SEGMENT * BLCKSZ) }, [], SEGMENT - 100 ],
-	[ 'a missing middle segment, and a broken block behind it',
+	[ 'a missing middle segment, and a broken block after it',
 		sub { make($_[0], SEGMENT * BLCKSZ); make("$_[0].2", 2 * BLCKSZ);
 			put("$_[0].2", BLCKSZ, donor('other')) },
 		[ [ SEGMENT, 1, '', 'missing_segment' ],
@@ -328,7 +333,7 @@ sub repair_sizes
 	my ($node, $i) = @_;
 	my $path = $node->data_dir . '/' . $size_paths[$i];
 	rmdir $path if -d $path;
-	unlink grep { -e } map { "$path.$_" } 1 .. 3;
+	unlink grep { -e } map { "$path.$_" } 1 .. 40;
 	copy($node->basedir . "/saved$i", $path) or die $!;
 	return;
 }

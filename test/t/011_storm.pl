@@ -70,6 +70,10 @@ BEGIN
 END \$\$;
 SQL
 
+my $dir = PostgreSQL::Test::Utils::tempdir();
+append_to_file("$dir/rows", join '', map { "$_\t" . 'c' x 300 . "\n" } 1 .. 4000);
+chmod 0755, $dir;
+
 my %script = (
 	update => <<'SQL',
 \set id random(1, 40000)
@@ -85,7 +89,11 @@ SQL
 UPDATE tiny SET n = n + 1;
 CHECKPOINT;
 SQL
-	admin => <<'SQL',
+	admin => <<"SQL",
+BEGIN;
+CREATE TABLE frozen (n int, filler text);
+COPY frozen FROM '$dir/rows' (FREEZE);
+COMMIT;
 VACUUM hot;
 CHECKPOINT;
 DELETE FROM grows WHERE id > (SELECT max(id) / 4 FROM grows);
@@ -105,12 +113,16 @@ ALTER TABLE rewritten SET TABLESPACE elsewhere;
 CLUSTER rewritten USING rewritten_g;
 DROP TABLE short_lived;
 ALTER TABLE rewritten SET TABLESPACE pg_default;
+DELETE FROM frozen WHERE n > 1000;
+VACUUM (FREEZE) frozen;
+INSERT INTO frozen SELECT g, repeat('i', 300) FROM generate_series(1, 4000) g;
+VACUUM frozen;
+DROP TABLE frozen;
 SQL
 );
 
-my $dir = PostgreSQL::Test::Utils::tempdir();
 my @storm;
-my %clients = (update => 3, grow => 1, duel => 1, admin => 1);
+my %clients = (update => 3, grow => 2, duel => 1, admin => 1);
 foreach my $name (sort keys %script)
 {
 	append_to_file("$dir/$name.sql", $script{$name});

@@ -1,0 +1,135 @@
+/*
+ * map_witness.c
+ *	  What the visibility map knows about pages of a table.
+ *
+ * An all-zero page carries no checksum: it may be new, which is legal (bulk
+ * extension, a crash), or lost.  The visibility map can tell.  Claim: a block
+ * whose map bit was set at t0, and that is all zeros at a later t1 with no
+ * valid buffer that holds anything else, is damage, of the page or of the map.
+ *
+ * (1) A bit is set only for a page that is initialized.  VACUUM passes over new
+ *	   pages and initializes an empty one before it sets the bit; COPY FREEZE
+ *	   fills the page first; replay does both in the same order, because the
+ *	   record of the page precedes the record of its bit.  A crash changes
+ *	   nothing: both are in the WAL before the map reaches the disk, and where
+ *	   WAL is skipped (wal_level minimal) both files are synced at commit.
+ *	   Unlogged tables lose page and map together.
+ *
+ * (2) An initialized page becomes new only by truncation, which takes
+ *	   AccessExclusiveLock (its replay on a standby, too) and clears the bits of
+ *	   the blocks cut off, in the WAL before the file.  We hold AccessShareLock
+ *	   from before t0 until after t1.
+ *
+ * (3) What was the bit at t0?  The map is read as any block is: what a valid
+ *	   buffer holds, else what is on disk while none can hold it, see
+ *	   block_decide.c.  An older map could name blocks that have been cut off
+ *	   since.  A map page that is damaged on disk is no witness.
+ *
+ * (4) What was the page at t1?  block_decide() again, after t0.  No valid buffer
+ *	   and zeros on disk: lost.  A valid buffer with zeros: lost in memory, too.
+ *	   A dirty buffer with a page: its write is to come, no finding.  A clean
+ *	   buffer with a page: its content was once on disk, so the disk lost it.
+ *
+ * Only pages of the heap access method have this map, so only they are judged.
+ * Zero pages of indexes are legal after a crash: nothing is said about them.
+ * Proof by experiment: test/t/011_storm.pl, test/t/023_zeroed_pages.pl.
+ */
+#include "compat.h"
+
+#include "access/visibilitymapdefs.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "storage/bufpage.h"
+#include "utils/rel.h"
+
+#include "scan/map_witness.h"
+
+/* As in visibilitymap.c of the server, which keeps them to itself. */
+#define MAP_BYTES		(BLCKSZ - MAXALIGN(SizeOfPageHeaderData))
+#define BLOCKS_PER_BYTE (BITS_PER_BYTE / BITS_PER_HEAPBLOCK)
+#define BLOCKS_PER_PAGE (MAP_BYTES * BLOCKS_PER_BYTE)
+
+static void load(MapWitness *witness, BlockNumber block);
+
+void
+map_witness_init(MapWitness *witness, const Fork *fork)
+{
+	char		kind = fork->rel->rd_rel->relkind;
+
+	memset(witness, 0, sizeof(*witness));
+	witness->possible = fork->fork == MAIN_FORKNUM &&
+		fork->rel->rd_rel->relam == HEAP_TABLE_AM_OID &&
+		(kind == RELKIND_RELATION || kind == RELKIND_TOASTVALUE ||
+		 kind == RELKIND_MATVIEW);
+	witness->block = InvalidBlockNumber;
+	witness->fork.rel = fork->rel;
+}
+
+void
+map_witness_close(MapWitness *witness)
+{
+	if (!witness->opened)
+		return;
+	fork_reader_close(&witness->reader);
+	pfree(witness->page);
+	witness->opened = false;
+}
+
+void
+map_witness_forget(MapWitness *witness)
+{
+	witness->block = InvalidBlockNumber;
+}
+
+bool
+map_witness_must_read(const MapWitness *witness, BlockNumber blkno)
+{
+	return witness->possible && witness->block != blkno / BLOCKS_PER_PAGE;
+}
+
+bool
+map_witness_initialized(MapWitness *witness, BlockNumber blkno)
+{
+	BlockNumber within = blkno % BLOCKS_PER_PAGE;
+	const BlockDecision *page;
+	const uint8 *bits;
+
+	if (map_witness_must_read(witness, blkno))
+		load(witness, blkno / BLOCKS_PER_PAGE);
+	if (!witness->usable)
+		return false;
+	page = witness->page;
+	bits = (const uint8 *) (BLOCK_IS_CACHED(page) ? page->cached.data :
+							page->image.data);
+	bits += MAXALIGN(SizeOfPageHeaderData);
+	return ((bits[within / BLOCKS_PER_BYTE] >>
+			 within % BLOCKS_PER_BYTE * BITS_PER_HEAPBLOCK) &
+			VISIBILITYMAP_VALID_BITS) != 0;
+}
+
+static void
+load(MapWitness *witness, BlockNumber block)
+{
+	BlockDecision *page = witness->page;
+	PageRules	rules;
+
+	if (!witness->opened)
+	{
+		fork_describe(&witness->fork, witness->fork.rel,
+					  VISIBILITYMAP_FORKNUM);
+		fork_reader_init(&witness->reader, &witness->fork);
+		page = witness->page = palloc(sizeof(BlockDecision));
+		witness->opened = true;
+	}
+	witness->block = block;
+	witness->usable = false;
+	rules.checksums = witness->fork.checksums;
+	rules.horizon = InvalidXLogRecPtr;
+	if (!fork_reader_open(&witness->reader, block))
+		return;					/* no map, or none that can be read */
+	block_decide(&witness->reader, block, &rules, page);
+	if (page->fate == BLOCK_JUDGED)
+		witness->usable = BLOCK_IS_CACHED(page) ?
+			page_header_sane(page->cached.data) :
+			page->verdict.status == PAGE_OK;
+}

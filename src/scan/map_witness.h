@@ -1,0 +1,41 @@
+/*
+ * map_witness.h
+ *	  What the visibility map knows about pages of a table.
+ */
+#ifndef ACCEL_MAP_WITNESS_H
+#define ACCEL_MAP_WITNESS_H
+
+#include "scan/block_decide.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef struct MapWitness
+{
+	bool		possible;		/* a table whose map we understand */
+	bool		opened;			/* fork, reader and page are there */
+	bool		usable;			/* page holds the bits */
+	BlockNumber block;			/* of the map, held in page; Invalid: none */
+	Fork		fork;
+	ForkReader	reader;
+	BlockDecision *page;
+} MapWitness;
+
+extern void map_witness_init(MapWitness *witness, const Fork *fork);
+extern void map_witness_close(MapWitness *witness);
+
+/* What the map said so far may be out of date: ask it again. */
+extern void map_witness_forget(MapWitness *witness);
+
+/* Does the question below take a read of the map? */
+extern bool map_witness_must_read(const MapWitness *witness,
+								  BlockNumber blkno);
+
+/*
+ * Does the map say that the page was initialized?  Whatever happens to the map,
+ * this raises no error.
+ */
+extern bool map_witness_initialized(MapWitness *witness, BlockNumber blkno);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_MAP_WITNESS_H */

@@ -1,0 +1,143 @@
+# Zeros in place of a page that the visibility map knows are a finding; zeros
+# that are legal are none.
+use strict;
+use warnings;
+use Accel;
+use AccelWal;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = Accel::new_node('main', allows_streaming => 1, conf => <<'CONF');
+autovacuum = off
+jit = off
+bgwriter_lru_maxpages = 0
+checkpoint_timeout = 1h
+shared_buffers = 64MB
+shared_preload_libraries = ''
+CONF
+$node->start;
+my $q = sub { return $node->safe_psql('postgres', $_[0]) };
+
+# A statement for each situation, so that each table has its own file.
+$q->($_) foreach split /\n/, <<'SQL';
+CREATE EXTENSION crc32c_accel
+CREATE TABLE z AS SELECT g, repeat('z', 100) AS b FROM generate_series(1, 60000) g
+CREATE INDEX z_g ON z (g)
+CREATE TABLE visible AS SELECT g, repeat('v', 100) AS b FROM generate_series(1, 5000) g
+CREATE MATERIALIZED VIEW mv AS SELECT * FROM z LIMIT 20000
+CREATE TABLE toasted (t text)
+ALTER TABLE toasted ALTER t SET STORAGE EXTERNAL
+INSERT INTO toasted SELECT repeat('t', 100000) FROM generate_series(1, 10)
+CREATE TABLE unvacuumed AS SELECT g, repeat('u', 100) AS b FROM generate_series(1, 5000) g
+CREATE TABLE tail AS SELECT g, repeat('e', 100) AS b FROM generate_series(1, 5000) g
+CREATE TABLE torn AS SELECT g, repeat('m', 100) AS b FROM generate_series(1, 5000) g
+CREATE UNLOGGED TABLE unlogged AS SELECT g, repeat('n', 100) AS b FROM generate_series(1, 5000) g
+CREATE TABLE cached AS SELECT g, repeat('c', 100) AS b FROM generate_series(1, 5000) g
+VACUUM FREEZE z
+VACUUM FREEZE mv
+VACUUM FREEZE toasted
+VACUUM visible
+VACUUM FREEZE tail
+VACUUM FREEZE torn
+VACUUM FREEZE unlogged
+VACUUM FREEZE cached
+CHECKPOINT
+SQL
+my %path = map { $_ => $q->("SELECT pg_relation_filepath('$_')") }
+  qw(z z_g visible mv unvacuumed tail torn unlogged cached);
+$path{toast} = $q->("SELECT pg_relation_filepath(reltoastrelid) FROM pg_class WHERE relname = 'toasted'");
+
+sub zero	# overwrites blocks with zeros
+{
+	my ($data, $file, @blocks) = @_;
+	AccelWal::poke("$data/$file", $_ * 8192, "\0" x 8192) foreach @blocks;
+	return;
+}
+
+sub findings
+{
+	my ($table, $arguments) = @_;
+	return "SELECT coalesce(string_agg(concat_ws(' ', blkno, status, buffer_state), ', ' ORDER BY fork, blkno), 'none')
+		FROM verify_relation_checksums('$table'" . ($arguments // '') . ')';
+}
+is($q->(findings($_)), 'none', "intact: $_") foreach qw(z mv toasted visible tail unlogged);
+
+# (bulk extension leaves new pages, some versions more than others)
+my $new = "SELECT new || ' ' || bad FROM verify_relation_summary('%s', 'main')";
+my %new = map { $_ => (split / /, $q->(sprintf $new, $_))[0] } qw(z_g unvacuumed tail);
+
+my $backup = 'standby';
+$node->backup($backup);
+
+$node->stop;
+my $data = $node->data_dir;
+zero($data, $path{z}, 0, 10, 11, 12, 500);
+zero($data, $path{z_g}, 5);
+zero($data, $path{mv}, 7);
+zero($data, $path{visible}, 3);
+zero($data, $path{toast}, 30);
+zero($data, $path{unlogged}, 2);
+zero($data, $path{unvacuumed}, 4);
+zero($data, $path{torn}, 6);
+AccelWal::poke("$data/$path{torn}_vm", 100, 'damage');
+my $end = -s "$data/$path{tail}";
+truncate "$data/$path{tail}", $end + 40 * 8192 or die $!;
+$node->start;
+
+my $u = 'zeroed_page uncached';
+is($q->(findings('z')), "0 $u, 10 $u, 11 $u, 12 $u, 500 $u", 'a frozen table: each zeroed block');
+is($q->("SELECT bad, verified + new + bad = blocks, status, message ~ 'visibility map' FROM verify_relation_summary('z', 'main')"),
+	'5|t|zeroed_page|t', '... the summary says so');
+is($q->(findings('z', ", 'main', 11, 20")), "11 $u, 12 $u", '... a range of blocks');
+is($q->("SELECT file_offset = 500 * 8192 AND stored_checksum = 0 AND computed_checksum IS NULL
+	FROM verify_relation_checksums('z') WHERE blkno = 500"), 't', '... the place');
+is($q->(findings('visible')), "3 $u", 'all-visible, not frozen');
+is($q->(findings('mv')), "7 $u", 'a materialized view');
+is($q->(findings('toasted', ", include_toast => true")), "30 $u", 'a TOAST table');
+is($q->(findings('unlogged')), "2 $u", 'an unlogged table');
+is($q->(sprintf $new, 'z_g'), $new{z_g} + 1 . ' 0', 'an index: may be new');
+is($q->(sprintf $new, 'unvacuumed'), $new{unvacuumed} + 1 . ' 0', 'no bit in the map: may be new');
+is($q->(sprintf $new, 'tail'), $new{tail} + 40 . ' 0', 'blocks of zeros after the end: new');
+is($q->(findings('torn')), '0 checksum_mismatch uncached', 'a damaged map is no witness');
+is($q->("SELECT count(*) FROM relation_page_crcs('z') WHERE crc32c IS NULL"), '5', 'no digest of a lost page');
+
+# in shared buffers
+$q->('SELECT count(b) FROM z');
+is($q->(findings('z', ", 'main', 10, 10")), '10 zeroed_page clean', 'zeros in shared buffers, too');
+$q->('SELECT count(*) FROM cached');
+zero($data, $path{cached}, 8);
+is($q->(findings('cached')), '8 bad_on_disk_cached_ok clean', 'a good page in shared buffers');
+$q->("CREATE TABLE fresh AS SELECT g, repeat('f', 100) AS b FROM generate_series(1, 5000) g");
+$q->('VACUUM FREEZE fresh');
+my $fresh = $q->("SELECT pg_relation_filepath('fresh')");
+zero($data, $fresh, 0 .. 20);
+is($q->(findings('fresh')), 'none', 'dirty pages in shared buffers: their writes are to come');
+is($q->("SELECT new >= 21, bad FROM verify_relation_summary('fresh', 'main')"), 't|0', '... they count as new');
+$q->('CHECKPOINT');
+is($q->("SELECT new < 21, bad FROM verify_relation_summary('fresh', 'main')"), 't|0', '... until they are written');
+
+# after truncation and a crash
+$q->('DELETE FROM fresh WHERE g > 1000');
+$q->('VACUUM FREEZE fresh');
+$q->("INSERT INTO fresh SELECT g, repeat('g', 100) FROM generate_series(1, 5000) g");
+$node->stop('immediate');
+$node->start;
+is($q->(findings('fresh')), 'none', 'truncated, extended, crashed');
+
+# a whole database
+my $stderr;
+$node->psql('postgres', 'CALL verify_database_checksums(include_catalogs => false)', stderr => \$stderr);
+is($q->("SELECT count(*) FROM checksum_findings WHERE status = 'zeroed_page'"), '9', 'a whole database records them');
+
+# a standby that lost a page, which its primary has
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($node, $backup, has_streaming => 1);
+Accel::configure($standby);
+zero($standby->data_dir, $path{visible}, 9);
+$standby->start;
+$node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
+is($standby->safe_psql('postgres', findings('visible')), "9 $u", 'a standby: the page that it lost');
+is($standby->safe_psql('postgres', findings($_)), 'none', "a standby: $_ is sound there") foreach qw(z tail mv fresh);
+$standby->stop;
+$node->stop;
+done_testing();
