@@ -18,6 +18,7 @@
 #include "catalog/pg_type.h"
 #include "common/relpath.h"
 #include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
@@ -153,6 +154,7 @@ add_rows(DatabaseRun *run, int64 *room)
 		Oid			number = DatumGetObjectId(column(row, desc, LIST_FILENODE));
 		bool		shared = DatumGetBool(column(row, desc, LIST_SHARED));
 
+		CHECK_FOR_INTERRUPTS();
 		if (!row_selected(run, row, desc))
 			continue;
 		if (run->nitems == *room)
@@ -202,24 +204,52 @@ run_file_bytes(Oid tablespace, Oid database, Oid number)
 	}
 }
 
-/* * stands for any characters, ? for one, as in psql. */
+static const char *
+next_character(const char *string)
+{
+	int			length = pg_encoding_mblen(GetDatabaseEncoding(), string);
+
+	for (; length > 0 && *string != '\0'; length--)
+		string++;
+	return string;
+}
+
+/*
+ * * stands for any characters, ? for one, as in psql.  Only the last * is ever
+ * tried again, with one character more: what precedes it has matched.
+ */
 static bool
 pattern_matches(const char *pattern, const char *string)
 {
-	for (; *pattern != '\0'; pattern++)
+	const char *after_star = NULL;
+	const char *taken = NULL;	/* the end of what the star stands for */
+
+	while (*string != '\0')
 	{
 		if (*pattern == '*')
 		{
-			while (!pattern_matches(pattern + 1, string))
-				if (*string++ == '\0')
-					return false;
-			return true;
+			after_star = ++pattern;
+			taken = string;
 		}
-		if (*string == '\0' || (*pattern != '?' && *pattern != *string))
+		else if (*pattern == '?')
+		{
+			pattern++;
+			string = next_character(string);
+		}
+		else if (*pattern == *string)
+		{
+			pattern++;
+			string++;
+		}
+		else if (after_star == NULL)
 			return false;
-		string++;
+		else
+		{
+			pattern = after_star;
+			string = taken = next_character(taken);
+		}
 	}
-	return *string == '\0';
+	return pattern[strspn(pattern, "*")] == '\0';
 }
 
 /* A pattern with a dot is for schema.relation, others are for the relation. */
