@@ -16,6 +16,7 @@
 
 #include "access/htup_details.h"
 #include "access/xlog.h"
+#include "catalog/pg_namespace_d.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
@@ -24,6 +25,7 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/plancache.h"
 #include "utils/queryenvironment.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
@@ -66,6 +68,9 @@ static void prune(DatabaseRun *run);
 static void execute(DatabaseRun *run, const char *table, int expected,
 					const char *statement, int nargs, Oid *types,
 					Datum *values, const char *nulls);
+static void execute_kept(DatabaseRun *run, const char *table, int expected,
+						 SPIPlanPtr *kept, const char *statement, int nargs,
+						 Oid *types, Datum *values, const char *nulls);
 
 /* ---------------------------------------------------------------- *
  *		Writing
@@ -343,20 +348,12 @@ write_relation(DatabaseRun *run)
 	values[10] = text_or_null(relation->owner, &nulls[10]);
 	values[11] = ObjectIdGetDatum(relation->file.tablespace);
 	values[12] = ObjectIdGetDatum(relation->file.number);
-	if (run->insert_relation == NULL)
-	{
-		run->insert_relation =
-			SPI_prepare(psprintf("INSERT INTO %s.checksum_relations"
-								 " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,"
-								 " $10, $11, $12, $13)", run->schema),
-						lengthof(types), types);
-		if (run->insert_relation == NULL)
-			elog(ERROR, "could not prepare a statement: %s",
-				 SPI_result_code_string(SPI_result));
-		SPI_keepplan(run->insert_relation);
-	}
-	execute(run, "checksum_relations", SPI_OK_INSERT, NULL, 0, NULL, values,
-			nulls);
+	execute_kept(run, "checksum_relations", SPI_OK_INSERT,
+				 &run->insert_relation,
+				 psprintf("INSERT INTO %s.checksum_relations"
+						  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,"
+						  " $10, $11, $12, $13)", run->schema),
+				 lengthof(types), types, values, nulls);
 	if (relation->position)
 		execute(run, "checksum_positions", SPI_OK_DELETE,
 				psprintf("DELETE FROM %s.checksum_positions WHERE run OPERATOR(pg_catalog.=) $1",
@@ -549,13 +546,19 @@ record_position(DatabaseRun *run, Oid relid, RunFile file)
  *		Statements
  * ---------------------------------------------------------------- */
 
+/* Locks the table, too: see check_tables(). */
 static Oid
 owner_of(DatabaseRun *run, const char *table)
 {
 	Oid			relid = get_relname_relid(table, run->namespace);
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	HeapTuple	tuple = NULL;
 	Oid			owner;
 
+	if (OidIsValid(relid))
+	{
+		LockRelationOid(relid, RowExclusiveLock);
+		tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	}
 	if (!HeapTupleIsValid(tuple))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
@@ -567,28 +570,96 @@ owner_of(DatabaseRun *run, const char *table)
 }
 
 /*
- * With the rights of the owner of the table, as the server's own triggers for
- * foreign keys do it; statement NULL: the plan of the relations.  A failure
- * leaves the rights to the rollback.
+ * Names may have changed hands: whoever owns the schema can rename it and make
+ * another one of that name, with tables and triggers of his.  So what the names
+ * of a statement stand for is looked at before it is executed.  Nothing changes
+ * that afterwards: the table is locked already, thus no invalidation is heeded
+ * before the plan is made.
  */
+static void
+check_tables(DatabaseRun *run, SPIPlanPtr plan)
+{
+	ListCell   *source;
+	ListCell   *relid;
+
+	foreach(source, SPI_plan_get_plan_sources(plan))
+	{
+		CachedPlanSource *statement = lfirst(source);
+
+		foreach(relid, statement->relationOids)
+		{
+			Oid			schema = get_rel_namespace(lfirst_oid(relid));
+
+			if (schema != run->namespace && schema != PG_CATALOG_NAMESPACE)
+				ereport(ERROR,
+						(errcode(ERRCODE_UNDEFINED_TABLE),
+						 errmsg("schema %s is no longer that of the extension",
+								run->schema)));
+		}
+	}
+}
+
+/* The kept plan, unless something has changed since it was made. */
+static SPIPlanPtr
+prepare(DatabaseRun *run, SPIPlanPtr *kept, const char *statement, int nargs,
+		Oid *types)
+{
+	SPIPlanPtr	plan;
+
+	if (kept != NULL && *kept != NULL)
+	{
+		if (SPI_plan_is_valid(*kept))
+			return *kept;
+		SPI_freeplan(*kept);
+		*kept = NULL;
+	}
+	plan = SPI_prepare(statement, nargs, types);
+	if (plan == NULL)
+		elog(ERROR, "could not prepare a statement: %s",
+			 SPI_result_code_string(SPI_result));
+	check_tables(run, plan);
+	if (kept != NULL)
+	{
+		SPI_keepplan(plan);
+		*kept = plan;
+	}
+	return plan;
+}
+
 static void
 execute(DatabaseRun *run, const char *table, int expected,
 		const char *statement, int nargs, Oid *types, Datum *values,
 		const char *nulls)
 {
+	execute_kept(run, table, expected, NULL, statement, nargs, types, values,
+				 nulls);
+}
+
+/*
+ * With the rights of the owner of the table, as the server's own triggers for
+ * foreign keys do it.  An owner who is less than the caller can put nothing off
+ * to the commit, when the caller's rights are back.  A failure leaves the rights
+ * to the rollback.
+ */
+static void
+execute_kept(DatabaseRun *run, const char *table, int expected,
+			 SPIPlanPtr *kept, const char *statement, int nargs, Oid *types,
+			 Datum *values, const char *nulls)
+{
 	Oid			owner = owner_of(run, table);
 	Oid			user;
 	int			security;
+	SPIPlanPtr	plan;
 	int			result;
 
 	GetUserIdAndSecContext(&user, &security);
 	SetUserIdAndSecContext(owner, security | SECURITY_LOCAL_USERID_CHANGE |
-						   SECURITY_NOFORCE_RLS);
-	if (statement == NULL)
-		result = SPI_execute_plan(run->insert_relation, values, nulls, false, 0);
-	else
-		result = SPI_execute_with_args(statement, nargs, types, values, nulls,
-									   false, 0);
+						   SECURITY_NOFORCE_RLS |
+						   SECURITY_RESTRICTED_OPERATION);
+	plan = prepare(run, kept, statement, nargs, types);
+	result = SPI_execute_plan(plan, values, nulls, false, 0);
+	if (kept == NULL)
+		SPI_freeplan(plan);
 	SetUserIdAndSecContext(user, security);
 	if (result != expected)
 		elog(ERROR, "unexpected result of a statement: %s",
