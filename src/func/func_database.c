@@ -34,6 +34,9 @@
 /* Relations after which the caches are emptied: the server never does. */
 #define CACHED_RELATIONS	500
 
+/* Attempts at the list of relations, which replay may cancel on a standby. */
+#define LIST_TRIES	3
+
 static void run_init(DatabaseRun *run, FunctionCallInfo fcinfo);
 static void init_sink(DatabaseRun *run);
 static void read_options(RunOptions *options, FunctionCallInfo fcinfo);
@@ -41,6 +44,7 @@ static void check_options(DatabaseRun *run);
 static void begin_transaction(void);
 static void run_all(DatabaseRun *run);
 static void list_relations(DatabaseRun *run);
+static ErrorData *try_list(DatabaseRun *run);
 static void verify_listed(DatabaseRun *run);
 static void verify_deferred(DatabaseRun *run);
 static void verify_one(DatabaseRun *run, RunRelation *relation, bool last_try);
@@ -370,26 +374,16 @@ run_all(DatabaseRun *run)
 static void
 list_relations(DatabaseRun *run)
 {
-	MemoryContext context = CurrentMemoryContext;
-	ErrorData  *error = NULL;
+	ErrorData  *error = try_list(run);
 
-	PG_TRY();
-	{
-		if (run->options.resume)
-			record_load_positions(run);
-		run_list_relations(run);
-		run_commit(run);
-	}
-	PG_CATCH();
-	{
-		if (!run->options.resume && run->options.order != RUN_ORDER_STALEST)
-			PG_RE_THROW();
-		MemoryContextSwitchTo(context);
-		error = run_rollback(run);
-	}
-	PG_END_TRY();
+	for (int tries = 1; tries < LIST_TRIES && error != NULL &&
+		 ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_TRANSACTION_ROLLBACK;
+		 tries++)
+		error = try_list(run);
 	if (error != NULL)
 	{
+		if (!run->options.resume && run->options.order != RUN_ORDER_STALEST)
+			ReThrowError(error);
 		ereport(WARNING,
 				(errcode(error->sqlerrcode),
 				 errmsg("could not read the history: %s", error->message),
@@ -401,6 +395,30 @@ list_relations(DatabaseRun *run)
 		run_commit(run);
 	}
 	progress_database(&run->progress);
+}
+
+static ErrorData *
+try_list(DatabaseRun *run)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ErrorData  *volatile error = NULL;
+
+	run->positions = NIL;
+	run->nitems = run->progress.bytes_total = 0;
+	PG_TRY();
+	{
+		if (run->options.resume)
+			record_load_positions(run);
+		run_list_relations(run);
+		run_commit(run);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		error = run_rollback(run);
+	}
+	PG_END_TRY();
+	return error;
 }
 
 static void
@@ -469,7 +487,8 @@ verify_one(DatabaseRun *run, RunRelation *relation, bool last_try)
 {
 	ErrorData  *error;
 
-	run->at.relid = relation->next.relid = relation->item.relid;
+	relation->next.relid = relation->item.relid;
+	run->at = relation->next;
 	if (!run_relation(run, relation, &error))
 	{
 		if (run->stopped)

@@ -74,7 +74,6 @@ run_relation(DatabaseRun *run, RunRelation *relation, ErrorData **error)
 	{
 		volatile BatchResult result = BATCH_GONE;
 
-		CHECK_FOR_INTERRUPTS();
 		if (run->deadline != 0 && GetCurrentTimestamp() >= run->deadline)
 		{
 			run->stopped = true;
@@ -121,6 +120,7 @@ scan_batch(DatabaseRun *run, RunRelation *relation)
 	Relation	rel;
 	TimestampTz start;
 
+	CHECK_FOR_INTERRUPTS();		/* a conflict costs this batch, not the run */
 	if (relation->name == NULL)
 	{
 		relation->name = get_rel_name(relation->item.relid);
@@ -131,11 +131,11 @@ scan_batch(DatabaseRun *run, RunRelation *relation)
 		return BATCH_GONE;
 	describe_relation(relation, rel);
 	set_file(run, relation, rel);
+	run->at = relation->next;
 	relation_close(rel, NoLock);	/* the lock stays up to the commit */
 	result = next_batch(run, relation, &options, &after);
 	start = GetCurrentTimestamp();
 	scan_run_relation(&run->scan, relation->item.relid, &options);
-	report_line(run);
 	adapt_batch(run, result == BATCH_MORE ? GetCurrentTimestamp() - start : 0);
 	if (run->batch.unverifiable > 0)
 		return BATCH_LAST;		/* each of its batches would say so again */
@@ -239,20 +239,21 @@ set_file(DatabaseRun *run, RunRelation *relation, Relation rel)
 {
 	RunFile		file = {LOCATOR_TABLESPACE(rel->rd_locator), LOCATOR_NUMBER(rel->rd_locator)};
 	RunRelation fresh = {0};
-	const RunRelation *position;
+	const RunRelation *position = NULL;
+	bool		first = relation->began == 0;
 
-	if (relation->began != 0 && relation->file.number == file.number &&
+	if (!first && relation->file.number == file.number &&
 		relation->file.tablespace == file.tablespace)
 		return;
-	position = relation->began == 0 ?
-		record_position(run, relation->item.relid, file) : NULL;
+	if (first)
+		position = record_position(run, relation->item.relid, file);
 	if (position == NULL)
 		position = &fresh;
 	relation->file = file;
 	relation->began = position->began != 0 ? position->began : GetCurrentTimestamp();
 	relation->next = position->next;
 	relation->next.relid = relation->item.relid;
-	if (run->options.start && position == &fresh &&
+	if (run->options.start && first && position == &fresh &&
 		run->options.start_at.relid == relation->item.relid)
 		relation->next = run->options.start_at;
 	relation->blocks = position->blocks;
@@ -322,13 +323,14 @@ adapt_batch(DatabaseRun *run, int64 elapsed)
 		run->batch_blocks = Min(run->batch_blocks * 2, BATCH_BLOCKS_MAX);
 }
 
-/* Counts what was scanned and records it. */
+/* Counts what was scanned, reports and records it. */
 static void
 end_batch(DatabaseRun *run, bool complete)
 {
 	RunRelation *relation = run->relation;
 	RunTotals  *totals = &run->totals;
 	const RunRelation *batch = &run->batch;
+	MemoryContext context = CurrentMemoryContext;
 
 	relation->blocks += batch->blocks;
 	relation->bytes += batch->bytes;
@@ -342,9 +344,22 @@ end_batch(DatabaseRun *run, bool complete)
 	totals->findings += batch->findings;
 	totals->unverifiable += batch->unverifiable;
 	report_failures(run);
-	if (complete)
-		report_relation(run);
-	record_batch(run, complete);
+	PG_TRY();
+	{
+		report_line(run);
+		if (complete)
+			report_relation(run);
+		record_batch(run, complete);
+	}
+	PG_CATCH();
+	{
+		/* on a standby replay may cancel what is already verified */
+		if (run->recording)
+			PG_RE_THROW();
+		MemoryContextSwitchTo(context);
+		(void) run_rollback(run);
+	}
+	PG_END_TRY();
 }
 
 /* The server's own counters; those of shared relations stand apart there. */
@@ -371,6 +386,5 @@ run_relation_unverifiable(DatabaseRun *run, RunRelation *relation,
 	page_finding_not_verifiable(&finding, relation->item.relid,
 								InvalidForkNumber, why);
 	scan_run_finding(&run->scan, &finding);
-	report_line(run);
 	end_batch(run, true);
 }

@@ -78,8 +78,8 @@ set_param(int param, int64 value)
 void
 progress_fork(const ForkSummary *summary)
 {
-	set_param(PARAM_RELID, summary->relid);
 	set_param(PARAM_FORK, summary->fork + 1);
+	set_param(PARAM_RELID, summary->relid);
 	progress_fork_blocks(summary->blocks, 0);
 }
 
@@ -136,8 +136,9 @@ progress_read(int backend, ProgressRow *row)
 	params = status->st_progress_param;
 	row->pid = status->st_procpid;
 	row->datid = status->st_databaseid;
-	row->relid = (Oid) params[PARAM_RELID];
 	row->fork = (ForkNumber) (params[PARAM_FORK] - 1);
+	row->relid = row->fork >= MAIN_FORKNUM && row->fork <= MAX_FORKNUM ?
+		(Oid) params[PARAM_RELID] : InvalidOid;
 	row->blocks_total = params[PARAM_BLOCKS_TOTAL];
 	row->blocks_done = params[PARAM_BLOCKS_DONE];
 	row->findings = params[PARAM_FINDINGS];

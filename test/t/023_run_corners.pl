@@ -1,0 +1,135 @@
+# verify_database_checksums: patterns that are hard to match, the rights of the
+# history's owner when schemas are renamed under a run, and where a run on a
+# standby goes on.
+use strict;
+use warnings;
+use Accel;
+use IPC::Run ();
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+my $node = Accel::new_node('main', allows_streaming => 1, conf => "autovacuum = off\n");
+$node->start;
+my $run = 'CALL verify_database_checksums(include_catalogs => false, verbose => true';
+
+sub call
+{
+	my ($where, $statement) = @_;
+	my $status = $where->psql('postgres', $statement, stdout => \my $out, stderr => \my $err);
+	return ($status, $err);
+}
+
+# Starts a statement of a user; returns its handle and what it says on stderr.
+sub begin
+{
+	my ($where, $database, $statement, $user) = @_;
+	my $err = '';
+	my $handle = IPC::Run::start([ 'psql', '-XAtq', '-d', $where->connstr($database), '-c',
+		($user ? "SET SESSION AUTHORIZATION $user" : 'SET client_min_messages = info'), '-c', $statement ],
+		'>', \my $out, '2>', \$err);
+	return ($handle, \$err);
+}
+
+sub at_work
+{
+	my ($where, $name) = @_;
+	$where->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM checksum_progress p, pg_stat_activity a
+		WHERE a.pid = p.pid AND $name)") or fail("never saw $name");
+	return;
+}
+
+$node->safe_psql('postgres', <<'SQL');
+CREATE EXTENSION crc32c_accel;
+CREATE TABLE "tä" AS SELECT 1 AS i;
+CREATE TABLE big AS SELECT i FROM generate_series(1, 210000) i;	-- no TOAST table: next comes next
+CREATE TABLE next AS SELECT 1 AS i;
+SQL
+
+# patterns
+my ($status, $err) = call($node, "$run, include => ARRAY[repeat('*', 3000000)])");
+is($status, 0, 'a pattern of three million stars');
+like($err, qr/INFO:  verified public\.big: /, 'matches');
+($status, $err) = call($node, "SET statement_timeout = '60s'; $run, include => ARRAY[repeat('*_', 25) || '!'], exclude => ARRAY['t?', repeat('?*', 30) || '!'])");
+like($err, qr/INFO:  completed: 0 relations/, 'patterns with many ways to fail');
+($status, $err) = call($node, "$run, include => ARRAY['t?'])");
+like($err, qr/INFO:  verified public\."tä": /, 'a question mark is a character, not a byte');
+
+# whoever owns the schema puts other tables in the place of the history's
+$node->safe_psql('postgres', 'CREATE ROLE attacker LOGIN IN ROLE pg_stat_scan_tables; CREATE DATABASE attacked');
+$node->safe_psql('attacked', <<'SQL');
+GRANT CREATE ON DATABASE attacked TO attacker;
+CREATE SCHEMA acc AUTHORIZATION attacker;
+CREATE EXTENSION crc32c_accel SCHEMA acc;
+CREATE TABLE slow AS SELECT i, repeat('x', 500) t FROM generate_series(1, 15000) i;
+CREATE TABLE slow2 AS SELECT 1 AS i;
+CHECKPOINT;
+SQL
+my ($session, $said) = begin($node, 'attacked', 'CALL acc.verify_database_checksums(include_catalogs => false, max_rate => 4000)', 'attacker');
+at_work($node, "a.datname = 'attacked' AND p.blocks_done > 0 AND p.blocks_total > 500");
+$node->safe_psql('attacked', <<'SQL');
+SET SESSION AUTHORIZATION attacker;
+BEGIN;
+ALTER SCHEMA acc RENAME TO former;
+CREATE SCHEMA acc;
+CREATE TABLE acc.log (who text);
+GRANT ALL ON acc.log TO PUBLIC;
+CREATE FUNCTION acc.trap() RETURNS trigger LANGUAGE plpgsql AS
+	'BEGIN INSERT INTO acc.log VALUES (current_user); RETURN NULL; END';
+CREATE TABLE acc.checksum_runs (LIKE former.checksum_runs);
+CREATE TABLE acc.checksum_relations (LIKE former.checksum_relations);
+CREATE TABLE acc.checksum_findings (LIKE former.checksum_findings);
+CREATE TRIGGER trap AFTER INSERT OR UPDATE ON acc.checksum_runs EXECUTE FUNCTION acc.trap();
+CREATE TRIGGER trap AFTER INSERT OR UPDATE ON acc.checksum_relations EXECUTE FUNCTION acc.trap();
+COMMIT;
+SQL
+$session->finish;
+is($node->safe_psql('attacked', "SELECT DISTINCT who FROM acc.log WHERE who <> 'attacker'"), '', 'nothing of his runs with the rights of another');
+like($$said, qr/INFO:  completed: /, 'the run ends well');
+
+# a standby: cancelled while it waits for the relation after a large one
+$node->backup('b', backup_options => ['--no-verify-checksums']);
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($node, 'b', has_streaming => 1);
+$standby->append_conf('postgresql.conf', "max_standby_streaming_delay = 0\n");
+$standby->start;
+my $locker = $node->background_psql('postgres');
+$locker->query_safe('BEGIN; LOCK TABLE next; SELECT pg_current_xact_id()');
+$node->safe_psql('postgres', 'SELECT pg_logical_emit_message(true, $$a$$, $$b$$)');
+$node->wait_for_catchup($standby);
+($session, $said) = begin($standby, 'postgres', "$run, max_rate => 8000)");
+$standby->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'next'::regclass)")
+  or fail('never saw it wait');
+$standby->safe_psql('postgres', "SELECT pg_cancel_backend(pid) FROM pg_locks WHERE NOT granted AND relation = 'next'::regclass");
+$session->finish;
+$locker->quit;
+my $next = $node->safe_psql('postgres', "SELECT 'next'::regclass::oid");
+like($$said, qr{INFO:  cancelled: .*\nHINT:  To go on, pass start_at => '$next/main/0'}, 'goes on at the start of the relation');
+
+# a relation that is rewritten behind the place where the run began in it
+my $big = $node->safe_psql('postgres', "SELECT 'big'::regclass::oid");
+my $blocks = $node->safe_psql('postgres', "SELECT pg_relation_size('big') / 8192");
+($session, $said) = begin($standby, 'postgres', "$run, max_rate => 1000, include => ARRAY['big'], start_at => '$big/main/500')");
+at_work($standby, "p.relid = $big AND p.blocks_done > 500");
+$node->safe_psql('postgres', 'VACUUM FULL big');
+$session->finish;
+my ($verified) = $$said =~ /INFO:  verified public\.big: (\d+) blocks/;
+cmp_ok($verified // 0, '>=', $blocks, 'a new file is verified from its start') or diag($$said);
+
+# DDL without pause
+my $done = 0;
+my $storm = IPC::Run::start([ 'sh', '-c', 'while [ ! -e "$1" ]; do echo "TRUNCATE next, \"tä\"; INSERT INTO next VALUES (1);"; done |
+	psql -XAtq -d "$2" >/dev/null', 'sh', $node->data_dir . '/enough', $node->connstr('postgres') ]);
+my @errors;
+for (1 .. $ENV{LONG} ? 400 : 100)
+{
+	($status, $err) = call($standby, "$run, include => ARRAY['next', 'tä'])");
+	push @errors, $err if $status != 0;
+}
+append_to_file($node->data_dir . '/enough', '');
+$storm->finish;
+is(scalar(@errors), 0, 'conflicts with recovery end no run') or diag($errors[0]);
+
+$standby->stop;
+$node->stop;
+done_testing();
