@@ -89,7 +89,10 @@ SQL
 UPDATE tiny SET n = n + 1;
 CHECKPOINT;
 SQL
+	# pgbench skips the rest of a script after a deadlock
 	admin => <<"SQL",
+DROP TABLE IF EXISTS frozen, short_lived;
+DROP INDEX IF EXISTS hot_new;
 BEGIN;
 CREATE TABLE frozen (n int, filler text);
 COPY frozen FROM '$dir/rows' (FREEZE);

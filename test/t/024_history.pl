@@ -97,7 +97,7 @@ like(run(", max_rate => 2000, report_interval => '50 ms'"),
 
 # docs/examples
 my $examples = -d 'docs/examples' ? 'docs/examples' : "$ENV{ACCEL_TOP}/docs/examples";
-my %program = map { my $name = $_; $name => (grep { -x } map { "$_/$name" } split /:/, $ENV{PATH})[0] }
+my %program = map { my $name = $_; $name => scalar((grep { -x } map { "$_/$name" } split /:/, $ENV{PATH})[0]) }
   qw(check_postgres prometheus-postgres-exporter systemd-analyze curl);
 my $yaml = slurp_file("$examples/postgres_exporter.yaml");
 my ($sql) = $yaml =~ /query: \|\n(.*?)\n  metrics:/s;
