@@ -35,7 +35,7 @@
 #define CACHED_RELATIONS	500
 
 /* Attempts at the list of relations, which replay may cancel on a standby. */
-#define LIST_TRIES	3
+#define LIST_TRIES	20
 
 static void run_init(DatabaseRun *run, FunctionCallInfo fcinfo);
 static void init_sink(DatabaseRun *run);
@@ -184,23 +184,26 @@ integer_argument(FunctionCallInfo fcinfo, int argno, int64 otherwise)
 	return PG_ARGISNULL(argno) ? otherwise : PG_GETARG_INT64(argno);
 }
 
+/* Some 30,000 years: a time so far away can still be computed. */
+#define INTERVAL_LONGEST	1e18
+
 /* In microseconds; 0 for NULL. */
 static int64
 interval_argument(FunctionCallInfo fcinfo, int argno, const char *name)
 {
 	Interval   *interval;
-	int64		result;
+	double		result;
 
 	if (PG_ARGISNULL(argno))
 		return 0;
 	interval = PG_GETARG_INTERVAL_P(argno);
 	result = interval->time +
-		((int64) interval->month * DAYS_PER_MONTH + interval->day) * USECS_PER_DAY;
+		((double) interval->month * DAYS_PER_MONTH + interval->day) * USECS_PER_DAY;
 	if (result <= 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("%s must be greater than zero", name)));
-	return result;
+	return (int64) Min(result, INTERVAL_LONGEST);
 }
 
 static RunOrder

@@ -253,7 +253,8 @@ set_file(DatabaseRun *run, RunRelation *relation, Relation rel)
 	relation->began = position->began != 0 ? position->began : GetCurrentTimestamp();
 	relation->next = position->next;
 	relation->next.relid = relation->item.relid;
-	if (run->options.start && first && position == &fresh &&
+	/* what is recorded as verified was verified whole */
+	if (run->options.start && first && !run->recording &&
 		run->options.start_at.relid == relation->item.relid)
 		relation->next = run->options.start_at;
 	relation->blocks = position->blocks;

@@ -229,7 +229,9 @@ report_end(DatabaseRun *run, const char *state)
 
 	if (run->stopped && run->recording)
 		next = psprintf("To go on, pass skip_verified_since => '%s'.",
-						timestamptz_to_str(run->started));
+						timestamptz_to_str(run->options.resume ?
+										   run->options.verified_since :
+										   run->started));
 	else if (OidIsValid(run->start_at.relid))
 		next = psprintf("To go on, pass start_at => '%u/%s/%u'.",
 						run->start_at.relid, forkNames[run->start_at.fork],

@@ -9,7 +9,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(usleep);
 
-my $node = Accel::new_node('main', allows_streaming => 1, conf => "autovacuum = off\n");
+my $node = Accel::new_node('main', allows_streaming => 1, conf => "autovacuum = off\n",
+	extra => [ '--encoding=UTF8', '--locale=C' ]);
 $node->start;
 my $run = 'CALL verify_database_checksums(include_catalogs => false, verbose => true';
 
@@ -54,6 +55,16 @@ like($err, qr/INFO:  verified public\.big: /, 'matches');
 like($err, qr/INFO:  completed: 0 relations/, 'patterns with many ways to fail');
 ($status, $err) = call($node, "$run, include => ARRAY['t?'])");
 like($err, qr/INFO:  verified public\."tä": /, 'a question mark is a character, not a byte');
+
+# what may be skipped later, and from when on
+my $place = $node->safe_psql('postgres', "SELECT 'big'::regclass::oid") . '/main/500';
+($status, $err) = call($node, "$run, include => ARRAY['big'], start_at => '$place')");
+like($err, qr/INFO:  verified public\.big: 930 blocks/, 'what is recorded was verified whole, whatever start_at says');
+$node->safe_psql('postgres', 'TRUNCATE next');	# else nothing is left to do
+($status, $err) = call($node, "SET timezone = 'UTC'; $run, max_duration => '1 us', skip_verified_since => '2020-02-02')");
+like($err, qr/HINT:  To go on, pass skip_verified_since => '2020-02-02 00:00:00\+00'/, 'a continued run goes on from where the first began');
+($status, $err) = call($node, "$run, max_duration => '200000000 days')");
+like($err, qr/INFO:  completed/, 'as much time as it takes');
 
 # whoever owns the schema puts other tables in the place of the history's
 $node->safe_psql('postgres', 'CREATE ROLE attacker LOGIN IN ROLE pg_stat_scan_tables; CREATE DATABASE attacked');
