@@ -305,7 +305,8 @@ walk_on(WalBorders *ctx, WalWalker *walker, FileScan *file, bool note)
 
 /*
  * Has an earlier segment of this run completed the same record?  Its own next
- * pass does it anew.
+ * pass does it anew.  A last page that disagrees on the record's length is not
+ * judged yet: the next page does that.
  */
 static bool
 is_carried(const WalBorders *ctx, const WalWalker *walker)
@@ -314,6 +315,7 @@ is_carried(const WalBorders *ctx, const WalWalker *walker)
 
 	return carry->has_end && carry->segno < ctx->segno &&
 		carry->timeline == ctx->timeline &&
+		walker->pending.mismatch.reason == WAL_REASON_NONE &&
 		carry->pending.lsn == walker->pending.lsn &&
 		carry->pending.len == walker->pending.len &&
 		carry->pending.got >= walker->pending.got &&

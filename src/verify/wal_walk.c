@@ -935,11 +935,14 @@ confirm_stop(WalWalker *ctx)
 	ctx->stop.other_bytes = 0;
 }
 
+/* A record of a later segment is wanted only where it can confirm a stop. */
 bool
 wal_walk_wants_more(const WalWalker *ctx)
 {
 	return ctx->pending.kind == WAL_PENDING_WHOLE &&
-		ctx->phase == WAL_WALK_RECORDS;
+		ctx->phase == WAL_WALK_RECORDS &&
+		(ctx->pending.lsn < ctx->segment_end ||
+		 ctx->stop.verdict.reason != WAL_REASON_NONE);
 }
 
 /* The segment ends within a record that could not be completed. */

@@ -173,7 +173,7 @@ extern bool wal_walk_hands_over(const WalWalker *ctx);
  */
 extern void wal_walk_page(WalWalker *ctx, const uint8_t *page);
 
-/* After the segment: is there still a record to complete? */
+/* After the segment: is there still a record of it to complete? */
 extern bool wal_walk_wants_more(const WalWalker *ctx);
 
 /*

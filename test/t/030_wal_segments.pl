@@ -132,6 +132,31 @@ is(long_record('damaged, workers', $damaged, 12, 2), $row, 'damaged: by workers,
 is(sql("SELECT count(*) FROM (SELECT * FROM verify_wal_directory('$long') OFFSET 29 LIMIT 3) a, verify_wal_segment(a.segment, '$long') s WHERE a::text <> s::text"),
 	0, 'damaged: one by one, the same rows');
 
+# What follows such a record goes over page ends too: it is no part of it.
+my $chain = PostgreSQL::Test::Utils::tempdir();
+$before_long = sql('SELECT pg_walfile_name(pg_current_wal_insert_lsn())');
+sql(q{SELECT pg_logical_emit_message(false, 'long', repeat('l', 20000000));
+	SELECT count(pg_logical_emit_message(false, 'next', repeat('n', 5000 + g))) FROM generate_series(1, 300) g; SELECT pg_switch_wal()});
+$after_long = sql('SELECT pg_walfile_name(pg_current_wal_insert_lsn())');
+foreach my $file (glob($node->data_dir . '/pg_wal/0*'))
+{
+	my ($name) = $file =~ m{/([0-9A-F]{24})$} or next;
+	copy($file, $chain) if $name ge $before_long && $name lt $after_long;
+}
+my ($from, $of_chain, $to) = split /\n/, sql("$read; SELECT count(*) > 18, sum(errors) FROM verify_wal_directory('$chain'); $read");
+is($of_chain, 't|0', 'a long record, others after it');
+cmp_ok($to - $from, '<', 5 * 20000000, 'others after it: not read over and over');
+
+# the last page of a segment within the record tells another length
+($middle) = (sort glob("$chain/0*"))[9];
+AccelWal::poke($middle, $MB - 8192 + 16, pack('L', unpack('L', AccelWal::peek($middle, $MB - 8192 + 16, 4)) ^ 0x1000));
+foreach my $workers (0, 2)
+{
+	is(sql("SELECT string_agg(d.status || ' ' || d.errors || ' ' || s.message, ', ') FROM verify_wal_directory('$chain', workers => $workers) d, verify_wal_segment(d.segment, '$chain') s
+		WHERE d.errors > 0 OR d::text <> s::text") =~ s/length \d+ \(expected \d+\).*//r,
+		'corrupt 1 invalid contrecord ', "the length in a segment's last page is wrong: reported, $workers workers");
+}
+
 # segments of zeros: one pass is enough
 my $zeros = PostgreSQL::Test::Utils::tempdir();
 AccelWal::put(sprintf('%s/00000001%016X', $zeros, $_), "\0" x $MB) foreach 1 .. 20;
