@@ -36,6 +36,7 @@ typedef struct RunPosition
 	Oid			relid;
 	ForkNumber	fork;
 	BlockNumber block;
+	Oid			number;			/* of the file; 0: not opened or not named */
 } RunPosition;
 
 /* The arguments of the procedure. */
@@ -92,6 +93,7 @@ typedef struct RunRelation
 	int64		findings;
 	int64		unverifiable;	/* findings that say so */
 	int			tries;			/* failed ones */
+	int64		shown;			/* findings of failed tries at this batch */
 	bool		position;		/* this run has recorded where it stands */
 } RunRelation;
 

@@ -49,6 +49,7 @@ static void verify_listed(DatabaseRun *run);
 static void verify_deferred(DatabaseRun *run);
 static void verify_one(DatabaseRun *run, RunRelation *relation, bool last_try);
 static void note_stop(DatabaseRun *run, const RunPosition *position);
+static void stop_in(DatabaseRun *run, const RunRelation *relation);
 static void raise_findings(DatabaseRun *run);
 static void run_fail(DatabaseRun *run, MemoryContext context);
 static void finish_nested_spi(MemoryContext caller);
@@ -228,22 +229,60 @@ order_argument(FunctionCallInfo fcinfo, int argno)
 			 errhint("Valid values are \"oid\", \"largest\" and \"stalest\".")));
 }
 
-/* As the closing line gives it: OID/fork/block */
+/* Digits alone, up to most; false: not so.  *string is what follows them. */
+static bool
+take_number(const char **string, uint32 most, uint32 *number)
+{
+	uint64		value = 0;
+	const char *digit = *string;
+
+	for (; *digit >= '0' && *digit <= '9' && value <= most; digit++)
+		value = value * 10 + (*digit - '0');
+	if (digit == *string || value > most)
+		return false;
+	*string = digit;
+	*number = (uint32) value;
+	return true;
+}
+
+/* False: not OID/fork/block or OID/fork/block/file. */
+static bool
+parse_position(const char *string, RunPosition *position)
+{
+	char		fork[16];
+	int			length = 0;
+
+	position->number = InvalidOid;
+	if (!take_number(&string, OID_MAX, &position->relid) ||
+		sscanf(string, "/%15[a-z]/%n", fork, &length) != 1 || length == 0)
+		return false;
+	string += length;
+	if (!take_number(&string, MaxBlockNumber, &position->block))
+		return false;
+	if (*string == '/')
+	{
+		string++;
+		if (!take_number(&string, OID_MAX, &position->number))
+			return false;
+	}
+	if (*string != '\0')
+		return false;
+	position->fork = forkname_to_number(fork);
+	return true;
+}
+
+/* As the closing line gives it. */
 static RunPosition
 position_argument(FunctionCallInfo fcinfo, int argno)
 {
 	char	   *string = text_to_cstring(PG_GETARG_TEXT_PP(argno));
-	char		fork[16];
 	RunPosition position;
-	int			length = 0;
 
-	if (sscanf(string, "%u/%15[a-z]/%u%n", &position.relid, fork,
-			   &position.block, &length) != 3 || string[length] != '\0')
+	if (!parse_position(string, &position))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("invalid start_at \"%s\"", string),
-				 errdetail("Expected an OID, a fork and a block, as in \"16384/main/0\".")));
-	position.fork = forkname_to_number(fork);
+				 errdetail("Expected an OID, a fork, a block and the number of a file, as in \"16384/main/0/16384\".")));
 	return position;
 }
 
@@ -456,7 +495,7 @@ verify_deferred(DatabaseRun *run)
 		RunRelation *relation = lfirst(cell);
 
 		if (run->stopped)
-			note_stop(run, &relation->next);
+			stop_in(run, relation);
 		else
 			verify_one(run, relation, true);
 	}
@@ -495,7 +534,7 @@ verify_one(DatabaseRun *run, RunRelation *relation, bool last_try)
 	if (!run_relation(run, relation, &error))
 	{
 		if (run->stopped)
-			note_stop(run, &relation->next);
+			stop_in(run, relation);
 		else if (!last_try && worth_another_try(error))
 		{
 			defer(run, relation);
@@ -519,6 +558,14 @@ note_stop(DatabaseRun *run, const RunPosition *position)
 	if (run->options.order == RUN_ORDER_OID &&
 		(!OidIsValid(run->start_at.relid) || position->relid < run->start_at.relid))
 		run->start_at = *position;
+}
+
+/* What was shown of it and not counted yet counts. */
+static void
+stop_in(DatabaseRun *run, const RunRelation *relation)
+{
+	note_stop(run, &relation->next);
+	run->totals.findings += relation->shown;
 }
 
 static void

@@ -108,6 +108,15 @@ record_end(DatabaseRun *run, const char *state)
 	run->number = 0;
 }
 
+/* A damaged table, or a full disk. */
+static bool
+hints_at_damage(const ErrorData *error)
+{
+	return error->sqlerrcode == ERRCODE_DISK_FULL ||
+		ERRCODE_TO_CATEGORY(error->sqlerrcode) ==
+		ERRCODE_TO_CATEGORY(ERRCODE_DATA_CORRUPTED);
+}
+
 /*
  * Writes and commits.  After a failure the transaction is rolled back, and
  * nothing is recorded any more.
@@ -142,6 +151,7 @@ guarded(DatabaseRun *run, void (*write) (void *), void *arg)
 				 errmsg("could not record this run any further: %s",
 						error->message),
 				 errdetail("The run goes on; from here on its findings are in its messages alone."),
+				 !hints_at_damage(error) ? 0 :
 				 errhint("See docs/corruption.md if a table of the extension is damaged; TRUNCATE empties it.")));
 	run->record_lost = true;
 	run->recording = false;

@@ -94,6 +94,9 @@ run_relation(DatabaseRun *run, RunRelation *relation, ErrorData **error)
 		if (*error != NULL)
 		{
 			relation->tries++;
+			report_line(run);
+			relation->shown = Max(relation->shown, run->batch.findings -
+								  run->batch.unverifiable);
 			run->batch_blocks = Max(run->batch_blocks / 4, BATCH_BLOCKS_MIN);
 			if (ERRCODE_TO_CATEGORY((*error)->sqlerrcode) != ERRCODE_TRANSACTION_ROLLBACK ||
 				relation->tries % CONFLICT_TRIES == 0)
@@ -105,6 +108,7 @@ run_relation(DatabaseRun *run, RunRelation *relation, ErrorData **error)
 			run_commit(run);
 			return true;
 		}
+		relation->shown = 0;
 		end_batch(run, result == BATCH_LAST);
 		if (result == BATCH_LAST)
 			return true;
@@ -253,9 +257,11 @@ set_file(DatabaseRun *run, RunRelation *relation, Relation rel)
 	relation->began = position->began != 0 ? position->began : GetCurrentTimestamp();
 	relation->next = position->next;
 	relation->next.relid = relation->item.relid;
+	relation->next.number = file.number;
 	/* what is recorded as verified was verified whole */
 	if (run->options.start && first && !run->recording &&
-		run->options.start_at.relid == relation->item.relid)
+		run->options.start_at.relid == relation->item.relid &&
+		run->options.start_at.number == file.number)
 		relation->next = run->options.start_at;
 	relation->blocks = position->blocks;
 	relation->bytes = position->bytes;
@@ -375,7 +381,7 @@ report_failures(DatabaseRun *run)
 	pgstat_report_checksum_failures_in_db(database, run->failures);
 }
 
-/* What was scanned of it before counts no longer. */
+/* Of what was scanned in vain only the findings count: they were shown. */
 void
 run_relation_unverifiable(DatabaseRun *run, RunRelation *relation,
 						  const char *why)
@@ -384,6 +390,7 @@ run_relation_unverifiable(DatabaseRun *run, RunRelation *relation,
 
 	run->relation = relation;
 	begin_batch(run);
+	run->batch.findings = relation->shown;
 	page_finding_not_verifiable(&finding, relation->item.relid,
 								InvalidForkNumber, why);
 	scan_run_finding(&run->scan, &finding);

@@ -233,9 +233,11 @@ report_end(DatabaseRun *run, const char *state)
 										   run->options.verified_since :
 										   run->started));
 	else if (OidIsValid(run->start_at.relid))
-		next = psprintf("To go on, pass start_at => '%u/%s/%u'.",
+		next = psprintf("To go on, pass start_at => '%u/%s/%u%s'.",
 						run->start_at.relid, forkNames[run->start_at.fork],
-						run->start_at.block);
+						run->start_at.block,
+						OidIsValid(run->start_at.number) ?
+						psprintf("/%u", run->start_at.number) : "");
 	ereport(INFO,
 			(errmsg("%s: " INT64_FORMAT " relations, " INT64_FORMAT " blocks, %s in %.1f s (%s/s); " INT64_FORMAT " findings, " INT64_FORMAT " not verifiable",
 					state, totals->relations, totals->blocks,

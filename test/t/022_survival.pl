@@ -66,6 +66,7 @@ my ($status, $err) = call($run, 'damaged');
 is($status, 0, 'damage in the history: the run ends well');
 like($err, qr/invalid page in block 0 of relation public\.$_$/m, "damage in $_ is found") for 'checksum_findings', 'zdam';
 is(scalar(() = $err =~ /could not record/g), 1, 'what cannot be recorded is said once');
+like($err, qr/could not record.*\nDETAIL:  .*\nHINT:  See docs\/corruption\.md if a table/, 'with a hint at damage');
 like($err, qr/INFO:  completed: .*; 2 findings/, 'the verdict counts both');
 is(query("SELECT state, findings FROM checksum_runs", 'damaged'), 'not_recorded|2', 'the run tells that it was not recorded');
 query('TRUNCATE checksum_findings', 'damaged');
@@ -125,6 +126,27 @@ for my $timeout (qw(lock_timeout statement_timeout))
 }
 $locker->quit;
 
+# a part that fails after its findings were shown
+query("CREATE TABLE failing AS SELECT i, repeat('x', 5000) t FROM generate_series(1, 10) i;
+	ALTER TABLE failing ALTER t SET STORAGE PLAIN; INSERT INTO failing SELECT i, repeat('x', 5000) FROM generate_series(1, 2000) i");
+my $failing = $node->data_dir . '/' . query("SELECT pg_relation_filepath('failing')");
+query('CHECKPOINT');
+$node->stop;
+open my $pages, '+<:raw', $failing or die "$failing: $!";
+for my $block (1 .. 1999)
+{
+	seek $pages, $block * 8192 + 20, 0;
+	print $pages "\xff\xff";
+}
+close $pages or die $!;
+$node->start;
+($status, $err) = call("SET work_mem = '64kB'; SET temp_file_limit = 0;
+	CALL verify_database_checksums(include_catalogs => false, include => '{failing}', fail_on_findings => true)");
+like($err, qr/could not verify relation public\.failing\nDETAIL:  not_verifiable: temporary file size exceeds/, 'a part fails');
+like($err, qr/INFO:  completed: .*; [1-9]\d* findings, 1 not verifiable/, 'the findings that were shown count');
+isnt($status, 0, 'the run fails on them');
+query('DROP TABLE failing');
+
 # a time limit, which bounds the run and is continued
 ($status, $err) = call("CALL verify_database_checksums(include_catalogs => false, max_duration => '1 microsecond')");
 like($err, qr/INFO:  stopped: 0 relations.*\nHINT:  To go on, pass skip_verified_since => '/, 'max_duration');
@@ -142,6 +164,7 @@ query('DROP EXTENSION crc32c_accel', 'dropping');
 $session->finish;
 like($dropped, qr/WARNING:  could not record this run any further: relation "public\.checksum_\w+" does not exist/, 'DROP EXTENSION meanwhile');
 like($dropped, qr/INFO:  completed: .*; 0 findings/, 'does not end the run');
+unlike($dropped, qr/could not record.*\nDETAIL:  .*\nHINT:/, 'nor hints at damage');
 
 # history is believed about the very file alone
 my $resume = "CALL verify_database_checksums(skip_verified_since => '-infinity')";
@@ -202,14 +225,18 @@ unlike($conflict, qr/ERROR/, 'a conflict with recovery does not end the run');
 like($conflict, qr/INFO:  verified public\.(victim|later): /, 'what it was about is verified');
 like($conflict, qr/INFO:  completed: .*; 0 findings, 0 not verifiable/, 'and the rest');
 ($status, $err) = call("CALL verify_database_checksums(include_catalogs => false, max_duration => '500 ms', max_rate => 2000)", 'postgres', $standby);
-like($err, qr/INFO:  stopped: .*\nHINT:  To go on, pass start_at => '(\d+\/main\/\d+)'\./, 'a standby says where to go on');
+like($err, qr/INFO:  stopped: .*\nHINT:  To go on, pass start_at => '(\d+\/main\/\d+(\/\d+)?)'\./, 'a standby says where to go on');
 my ($start) = $err =~ /start_at => '([^']+)'/;
 my ($relid, $block) = split m{/main/}, $start;
 ($status, $err) = call("CALL verify_database_checksums(include_catalogs => false, verbose => true, start_at => '$start')", 'postgres', $standby);
 my $rest = $standby->safe_psql('postgres', "SELECT count(*) FROM pg_class WHERE relkind IN ('r', 'i', 'S', 't', 'm') AND oid >= $relid");
 like($err, qr/INFO:  completed: $rest relations/, 'and goes on there');
-($status, $err) = call("CALL verify_database_checksums(start_at => '16384')", 'postgres', $standby);
-like($err, qr/ERROR:  invalid start_at "16384"\nDETAIL:  Expected an OID, a fork and a block/, 'a place that is none');
+for my $place ('16384', '-1/main/-1', '1/main/-1', ' 1/main/0', '4294967296/main/0', '1/main/4294967295', '1/main/', '1/main/0/',
+	'1/main/0/4294967296', '1/main/0/1/', '99999999999999999999/main/0')
+{
+	($status, $err) = call("\\set VERBOSITY verbose\nCALL verify_database_checksums(include_catalogs => false, start_at => '$place')", 'postgres', $standby);
+	like($err, qr/ERROR:  22023: invalid start_at "\Q$place\E"\nDETAIL:  Expected an OID, a fork, a block/, "a place that is none: $place");
+}
 $standby->stop;
 
 $node->stop;

@@ -120,12 +120,27 @@ like($$said, qr{INFO:  cancelled: .*\nHINT:  To go on, pass start_at => '$next/m
 # a relation that is rewritten behind the place where the run began in it
 my $big = $node->safe_psql('postgres', "SELECT 'big'::regclass::oid");
 my $blocks = $node->safe_psql('postgres', "SELECT pg_relation_size('big') / 8192");
-($session, $said) = begin($standby, 'postgres', "$run, max_rate => 1000, include => ARRAY['big'], start_at => '$big/main/500')");
+my $file = $node->safe_psql('postgres', "SELECT pg_relation_filenode('big')");
+($session, $said) = begin($standby, 'postgres', "$run, max_rate => 1000, include => ARRAY['big'], start_at => '$big/main/500/$file')");
 at_work($standby, "p.relid = $big AND p.blocks_done > 500");
 $node->safe_psql('postgres', 'VACUUM FULL big');
 $session->finish;
 my ($verified) = $$said =~ /INFO:  verified public\.big: (\d+) blocks/;
 cmp_ok($verified // 0, '>=', $blocks, 'a new file is verified from its start') or diag($$said);
+
+# a file that is not the one where a run stopped, or that is not named
+$node->wait_for_catchup($standby);
+my $new = $standby->safe_psql('postgres', "SELECT pg_relation_filenode('big')");
+my $forks = $standby->safe_psql('postgres', "SELECT (pg_relation_size('big', 'fsm') + pg_relation_size('big', 'vm')) / 8192");
+for my $case ([ "500/$file", $blocks, 'another file is verified from its start' ], [ '500', $blocks, 'so is one that is not named' ],
+	[ "500/$new", $blocks - 500, 'the same file is not' ])
+{
+	($status, $err) = call($standby, "$run, include => ARRAY['big'], start_at => '$big/main/$case->[0]')");
+	($verified) = $err =~ /INFO:  verified public\.big: (\d+) blocks/;
+	is($verified, $case->[1] + $forks, $case->[2]);
+}
+($status, $err) = call($standby, "$run, include => ARRAY['big'], max_rate => 1000, max_duration => '100 ms')");
+like($err, qr{HINT:  To go on, pass start_at => '$big/main/\d+/$new'}, 'the place names the file');
 
 # DDL without pause
 my $done = 0;
