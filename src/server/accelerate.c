@@ -25,6 +25,7 @@
 #include "miscadmin.h"
 
 #include "server/accelerate.h"
+#include "server/server_compare.h"
 
 /*
  * What is better than a function of the server: a row of kernels.def (best

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/server_crc.h"
+#include "server/server_compare.h"
 
 #define PAGE			4096
 #define LINE			64

@@ -1,8 +1,8 @@
 /*
  * server_crc.h
- *	  The server's CRC-32C function pointer: finding it, comparing with it.
+ *	  The server's CRC-32C function pointer: finding it.
  *
- * Needs no PostgreSQL header, so that test/unit can link both files into
+ * Needs no PostgreSQL header, so that test/unit can link it into
  * programs that play servers of every kind.
  */
 #ifndef SERVER_CRC_H
@@ -26,21 +26,11 @@ typedef struct ServerCrc
 } ServerCrc;
 
 /*
- * server_crc.c: looks the pointer up in the main program and makes the server
+ * Looks the pointer up in the main program and makes the server
  * choose its function (one call), since before that the pointer holds a
  * chooser that would overwrite ours when called later.  Writes nothing else.
  */
 extern void server_crc_find(ServerCrc *server);
-
-/*
- * server_compare.c: a kernel beside the server's function: every length to
- * 1100 bytes at all or 16 of the 64 alignments within a cache line, across a
- * page border too, longer ones to 2 MB, all with an incoming CRC, in a few
- * milliseconds.  buffer holds SERVER_COMPARE_SIZE bytes and is overwritten.
- */
-#define SERVER_COMPARE_SIZE		(2 * 1024 * 1024 + 8192)
-extern void server_compare(ChecksumCrcFn ours, ChecksumCrcFn theirs,
-						   void *buffer, ChecksumSelfTest *result);
 
 #pragma GCC visibility pop
 

@@ -2,11 +2,12 @@
  * wal_format.h
  *	  WAL as it lies in files, for readers without a server.
  *
- * Facts of PostgreSQL's xlog_internal.h, xlogrecord.h and pg_control.h, valid
- * from 15 to 19 (record format: from 9.5); what differs by version is in the
- * table of wal_page.c.  The server's names are in the comments.  Everything is in the byte order of
- * the machine that wrote it.  Fields are read by offset, through the load
- * helpers: a page in memory has no alignment.
+ * Facts of PostgreSQL's xlog_internal.h, xlogrecord.h and pg_control.h,
+ * valid from 15 to 19 (record format: from 9.5); what differs by version is
+ * in the table of wal_version.c.  The server's names are in the comments.
+ * Everything is in the byte order of the machine that wrote it.  Fields are
+ * read by offset, through the load helpers: a page in memory has no
+ * alignment.
  */
 #ifndef WAL_FORMAT_H
 #define WAL_FORMAT_H

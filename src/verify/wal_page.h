@@ -1,6 +1,6 @@
 /*
  * wal_page.h
- *	  WAL pages: versions, and whether a page header is what it must be.
+ *	  Whether a WAL page header is what it must be.
  *
  * Pure: bytes and an expectation in, a verdict out.
  */
@@ -8,29 +8,9 @@
 #define WAL_PAGE_H
 
 #include "verify/wal_reason.h"
+#include "verify/wal_version.h"
 
 #pragma GCC visibility push(hidden)
-
-/* What differs from version to version. */
-typedef struct WalVersion
-{
-	uint16_t	magic;
-	bool		supported;
-	uint16_t	overwrite_flag; /* XLP_FIRST_IS_OVERWRITE_CONTRECORD */
-	uint16_t	all_flags;		/* XLP_ALL_FLAGS */
-	uint8_t		last_rmgr;		/* of the server's own resource managers */
-	const char *name;			/* "15" */
-} WalVersion;
-
-/* NULL: not known */
-extern const WalVersion *wal_version(uint16_t magic);
-
-/* The same, NULL if this library cannot judge it. */
-extern const WalVersion *wal_version_supported(uint16_t magic);
-extern const char *wal_version_name(uint16_t magic);
-
-/* The n-th version, newest first; NULL: there are no more. */
-extern const WalVersion *wal_version_at(size_t n);
 
 /* What the header of a page must say. */
 typedef struct WalPageExpectation

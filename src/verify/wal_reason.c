@@ -4,8 +4,8 @@
  */
 #include <stdio.h>
 
-#include "verify/wal_page.h"
 #include "verify/wal_reason.h"
+#include "verify/wal_version.h"
 
 /* for the formats of wal_reason.def */
 #define AT		(verdict->at)

@@ -6,9 +6,8 @@
 #	scan     no fmgr, no tuplestore, nothing of func/, server/
 #	server   beside scan/: nothing of func/
 #	func     everything below
-# Server versions (PG_VERSION_NUM) belong to compat.h.  Inside a folder, files of
-# one name (x.h and x.c) are a room: a header declares only functions that its
-# .c defines, and rooms include each other without a circle.
+# Server versions (PG_VERSION_NUM) belong to compat.h.  Rooms of a folder: see
+# rooms.awk.
 set -u
 src=${1:?usage: layers.sh SRC}
 failed=0
@@ -45,6 +44,10 @@ forbid "the readers of WAL raise no error and reach the server by wal_host.h alo
 forbid "server/ may not include func/" '^#include +"func/' $(sources server)
 forbid "server versions are tested in compat.h only" 'PG_VERSION_NUM' \
 	$(find "$src" -name '*.[ch]' ! -name compat.h)
+awk -f "$(dirname "$0")/rooms.awk" $(sources .) >&2 || {
+	echo "check-layers: headers are kept by their own .c, rooms stand in no circle" >&2
+	failed=1
+}
 }
 [ "$failed" = 0 ] && echo "check-layers: ok"
 exit "$failed"
