@@ -21,6 +21,8 @@
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
+#include "pgstat.h"
+#include "storage/latch.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -34,8 +36,12 @@
 /* Relations after which the caches are emptied: the server never does. */
 #define CACHED_RELATIONS	500
 
-/* Attempts at the list of relations, which replay may cancel on a standby. */
-#define LIST_TRIES	20
+/*
+ * Replay may cancel the list of relations on a standby.  A pause lets it catch
+ * up, and with that get max_standby_streaming_delay anew: milliseconds.
+ */
+#define LIST_PAUSE	100
+#define LIST_TRIES	300
 
 static void run_init(DatabaseRun *run, FunctionCallInfo fcinfo);
 static void init_sink(DatabaseRun *run);
@@ -44,7 +50,7 @@ static void check_options(DatabaseRun *run);
 static void begin_transaction(void);
 static void run_all(DatabaseRun *run);
 static void list_relations(DatabaseRun *run);
-static ErrorData *try_list(DatabaseRun *run);
+static ErrorData *try_list(DatabaseRun *run, long pause);
 static void verify_listed(DatabaseRun *run);
 static void verify_deferred(DatabaseRun *run);
 static void verify_one(DatabaseRun *run, RunRelation *relation, bool last_try);
@@ -416,12 +422,13 @@ run_all(DatabaseRun *run)
 static void
 list_relations(DatabaseRun *run)
 {
-	ErrorData  *error = try_list(run);
+	ErrorData  *error = try_list(run, 0);
 
 	for (int tries = 1; tries < LIST_TRIES && error != NULL &&
-		 ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_TRANSACTION_ROLLBACK;
+		 ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_TRANSACTION_ROLLBACK &&
+		 (run->deadline == 0 || GetCurrentTimestamp() < run->deadline);
 		 tries++)
-		error = try_list(run);
+		error = try_list(run, LIST_PAUSE);
 	if (error != NULL)
 	{
 		if (!run->options.resume && run->options.order != RUN_ORDER_STALEST)
@@ -439,8 +446,9 @@ list_relations(DatabaseRun *run)
 	progress_database(&run->progress);
 }
 
+/* The pause is in here: it may end in a conflict, too. */
 static ErrorData *
-try_list(DatabaseRun *run)
+try_list(DatabaseRun *run, long pause)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ErrorData  *volatile error = NULL;
@@ -449,6 +457,14 @@ try_list(DatabaseRun *run)
 	run->nitems = run->progress.bytes_total = 0;
 	PG_TRY();
 	{
+		if (pause > 0)
+		{
+			(void) WaitLatch(MyLatch,
+							 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+							 pause, PG_WAIT_EXTENSION);
+			ResetLatch(MyLatch);
+			CHECK_FOR_INTERRUPTS();
+		}
 		if (run->options.resume)
 			record_load_positions(run);
 		run_list_relations(run);
