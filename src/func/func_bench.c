@@ -308,7 +308,7 @@ crc_of_pages(const BenchRun *ctx, ChecksumPageFn page)
 static uint32
 crc_of(const BenchRun *ctx, ChecksumCrcFn crc, ChecksumPageFn page)
 {
-	if (ctx->npages > 0)
+	if (ctx->algorithm == CHECKSUM_page)
 		return crc_of_pages(ctx, page);
 	if (ctx->trace.nrecords > 0)
 		return trace_calls(crc, ctx, 1);
