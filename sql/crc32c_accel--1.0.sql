@@ -444,30 +444,30 @@ GRANT EXECUTE ON FUNCTION accel_checksum_origin() TO pg_stat_scan_tables;
 
 CREATE VIEW checksum_bad_blocks AS
 	WITH own AS MATERIALIZED (
-		SELECT array_agg(r.run) AS runs FROM checksum_runs r, accel_checksum_origin() o
-		WHERE r.system_identifier = o.system_identifier
-			AND r.timeline = coalesce(o.timeline, r.timeline)
-			AND r.directory = coalesce(o.directory, r.directory)
-			AND r.database = (SELECT d.oid FROM pg_catalog.pg_database d
-				WHERE d.datname = pg_catalog.current_database())),
+		SELECT pg_catalog.array_agg(r.run) AS runs FROM checksum_runs r, accel_checksum_origin() o
+		WHERE r.system_identifier OPERATOR(pg_catalog.=) o.system_identifier
+			AND r.timeline OPERATOR(pg_catalog.=) coalesce(o.timeline, r.timeline)
+			AND r.directory OPERATOR(pg_catalog.=) coalesce(o.directory, r.directory)
+			AND r.database OPERATOR(pg_catalog.=) (SELECT d.oid FROM pg_catalog.pg_database d
+				WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database())),
 	block AS (
 		SELECT f.relation, f.fork, f.blkno, f.path, f.tablespace, f.filenode,
-			(array_agg(f.status ORDER BY f.found_at DESC))[1] AS status,
-			min(f.found_at) AS first_seen, max(f.found_at) AS last_seen,
-			count(*) AS times_seen
+			(pg_catalog.array_agg(f.status ORDER BY f.found_at DESC))[1] AS status,
+			pg_catalog.min(f.found_at) AS first_seen, pg_catalog.max(f.found_at) AS last_seen,
+			pg_catalog.count(*) AS times_seen
 		FROM checksum_findings f
-		WHERE f.run = ANY ((SELECT own.runs FROM own)::bigint[]) AND f.relation IS NOT NULL AND f.status <> 'not_verifiable'
+		WHERE f.run OPERATOR(pg_catalog.=) ANY ((SELECT own.runs FROM own)::bigint[]) AND f.relation IS NOT NULL AND f.status OPERATOR(pg_catalog.<>) 'not_verifiable'
 		GROUP BY f.relation, f.fork, f.blkno, f.path, f.tablespace, f.filenode)
-	SELECT b.relation::regclass AS relation, b.fork, b.blkno, b.path, b.status,
+	SELECT b.relation::pg_catalog.regclass AS relation, b.fork, b.blkno, b.path, b.status,
 		b.first_seen, b.last_seen, b.times_seen,
 		coalesce(
-			(SELECT min(v.verified_at) FROM checksum_relations v
-				WHERE v.relid = b.relation AND v.verified_at > b.last_seen
-					AND v.run + 0 = ANY ((SELECT own.runs FROM own)::bigint[])
-					AND v.began_at > b.last_seen),
+			(SELECT pg_catalog.min(v.verified_at) FROM checksum_relations v
+				WHERE v.relid OPERATOR(pg_catalog.=) b.relation AND v.verified_at OPERATOR(pg_catalog.>) b.last_seen
+					AND v.run OPERATOR(pg_catalog.+) 0 OPERATOR(pg_catalog.=) ANY ((SELECT own.runs FROM own)::bigint[])
+					AND v.began_at OPERATOR(pg_catalog.>) b.last_seen),
 			CASE WHEN NOT EXISTS (SELECT FROM pg_catalog.pg_class c
-				WHERE c.oid = b.relation
-					AND pg_catalog.pg_relation_filenode(c.oid) = b.filenode)
+				WHERE c.oid OPERATOR(pg_catalog.=) b.relation
+					AND pg_catalog.pg_relation_filenode(c.oid) OPERATOR(pg_catalog.=) b.filenode)
 			THEN pg_catalog.now() END) AS healed_at
 	FROM block b;
 COMMENT ON VIEW checksum_bad_blocks IS
@@ -484,28 +484,28 @@ COMMENT ON COLUMN checksum_bad_blocks.healed_at IS 'when a later run verified th
 
 CREATE VIEW checksum_last_good AS
 	WITH own AS MATERIALIZED (
-		SELECT array_agg(r.run) AS runs FROM checksum_runs r, accel_checksum_origin() o
-		WHERE r.system_identifier = o.system_identifier
-			AND r.timeline = coalesce(o.timeline, r.timeline)
-			AND r.directory = coalesce(o.directory, r.directory)
-			AND r.database = (SELECT d.oid FROM pg_catalog.pg_database d
-				WHERE d.datname = pg_catalog.current_database()))
-	SELECT c.oid AS relid, c.oid::regclass AS relation,
+		SELECT pg_catalog.array_agg(r.run) AS runs FROM checksum_runs r, accel_checksum_origin() o
+		WHERE r.system_identifier OPERATOR(pg_catalog.=) o.system_identifier
+			AND r.timeline OPERATOR(pg_catalog.=) coalesce(o.timeline, r.timeline)
+			AND r.directory OPERATOR(pg_catalog.=) coalesce(o.directory, r.directory)
+			AND r.database OPERATOR(pg_catalog.=) (SELECT d.oid FROM pg_catalog.pg_database d
+				WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()))
+	SELECT c.oid AS relid, c.oid::pg_catalog.regclass AS relation,
 		v.verified_at AS last_verified,
-		CASE WHEN v.findings < 1 THEN v.verified_at
-			ELSE (SELECT CASE WHEN n.filenode = v.filenode THEN n.verified_at END
+		CASE WHEN v.findings OPERATOR(pg_catalog.<) 1 THEN v.verified_at
+			ELSE (SELECT CASE WHEN n.filenode OPERATOR(pg_catalog.=) v.filenode THEN n.verified_at END
 				FROM checksum_relations n
-				WHERE n.relid = v.relid AND n.findings < 1
+				WHERE n.relid OPERATOR(pg_catalog.=) v.relid AND n.findings OPERATOR(pg_catalog.<) 1
 				ORDER BY n.verified_at DESC LIMIT 1)
 		END AS last_good,
 		v.blocks
 	FROM pg_catalog.pg_class c
 	LEFT JOIN LATERAL (SELECT n.* FROM checksum_relations n
-		WHERE n.relid = c.oid
+		WHERE n.relid OPERATOR(pg_catalog.=) c.oid
 		ORDER BY n.verified_at DESC LIMIT 1) v
-		ON v.filenode = pg_catalog.pg_relation_filenode(c.oid)
-			AND v.run = ANY ((SELECT own.runs FROM own)::bigint[])
-	WHERE c.relkind IN ('r', 'i', 'S', 't', 'm') AND c.relpersistence <> 't';
+		ON v.filenode OPERATOR(pg_catalog.=) pg_catalog.pg_relation_filenode(c.oid)
+			AND v.run OPERATOR(pg_catalog.=) ANY ((SELECT own.runs FROM own)::bigint[])
+	WHERE c.relkind OPERATOR(pg_catalog.=) ANY ('{r,i,S,t,m}'::pg_catalog."char"[]) AND c.relpersistence OPERATOR(pg_catalog.<>) 't';
 COMMENT ON VIEW checksum_last_good IS
 'when the present file of each relation with storage was last verified';
 COMMENT ON COLUMN checksum_last_good.relid IS 'OID of the relation';
@@ -517,17 +517,17 @@ COMMENT ON COLUMN checksum_last_good.blocks IS 'blocks of all its forks at that 
 CREATE VIEW checksum_metrics AS
 	SELECT b.bad_blocks, b.healed_blocks, g.relations, g.never_verified,
 		g.oldest_good_seconds, r.last_run_seconds, r.last_run_state,
-		(SELECT count(*) FROM checksum_runs n WHERE n.state = 'running') AS running
-	FROM (SELECT count(*) FILTER (WHERE x.healed_at IS NULL) AS bad_blocks,
-			count(x.healed_at) AS healed_blocks
+		(SELECT pg_catalog.count(*) FROM checksum_runs n WHERE n.state OPERATOR(pg_catalog.=) 'running') AS running
+	FROM (SELECT pg_catalog.count(*) FILTER (WHERE x.healed_at IS NULL) AS bad_blocks,
+			pg_catalog.count(x.healed_at) AS healed_blocks
 		FROM checksum_bad_blocks x) b,
-		(SELECT count(*) AS relations,
-			count(*) FILTER (WHERE x.last_verified IS NULL) AS never_verified,
-			extract(epoch FROM pg_catalog.now() - min(x.last_good))::bigint AS oldest_good_seconds
+		(SELECT pg_catalog.count(*) AS relations,
+			pg_catalog.count(*) FILTER (WHERE x.last_verified IS NULL) AS never_verified,
+			extract(epoch FROM pg_catalog.now() OPERATOR(pg_catalog.-) pg_catalog.min(x.last_good))::bigint AS oldest_good_seconds
 		FROM checksum_last_good x) g
 	LEFT JOIN LATERAL (SELECT x.state AS last_run_state,
-			extract(epoch FROM coalesce(x.finished, pg_catalog.now()) - x.started)::bigint AS last_run_seconds
-		FROM checksum_runs x WHERE x.state <> 'running'
+			extract(epoch FROM coalesce(x.finished, pg_catalog.now()) OPERATOR(pg_catalog.-) x.started)::bigint AS last_run_seconds
+		FROM checksum_runs x WHERE x.state OPERATOR(pg_catalog.<>) 'running'
 		ORDER BY x.started DESC LIMIT 1) r ON true;
 COMMENT ON VIEW checksum_metrics IS 'the state of this database in one row, for monitoring';
 COMMENT ON COLUMN checksum_metrics.bad_blocks IS 'open rows of checksum_bad_blocks';
