@@ -143,9 +143,9 @@ foreach my $file (glob($node->data_dir . '/pg_wal/0*'))
 	my ($name) = $file =~ m{/([0-9A-F]{24})$} or next;
 	copy($file, $chain) if $name ge $before_long && $name lt $after_long;
 }
-my ($from, $of_chain, $to) = split /\n/, sql("$read; SELECT count(*) > 18, sum(errors) FROM verify_wal_directory('$chain'); $read");
+my ($read_before, $of_chain, $read_after) = split /\n/, sql("$read; SELECT count(*) > 18, sum(errors) FROM verify_wal_directory('$chain'); $read");
 is($of_chain, 't|0', 'a long record, others after it');
-cmp_ok($to - $from, '<', 5 * 20000000, 'others after it: not read over and over');
+cmp_ok($read_after - $read_before, '<', 5 * 20000000, 'others after it: not read over and over');
 
 # the last page of a segment within the record tells another length
 ($middle) = (sort glob("$chain/0*"))[9];
