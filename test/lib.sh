@@ -350,7 +350,7 @@ make_chroot()	# root, release, mirror, packages [, major from experimental or ""
 		as_root rm -rf "$1.new"
 		as_root mmdebstrap --quiet --mode=root --variant=minbase --aptopt="$chroot_conf" \
 			--setup-hook="mkdir -p \"\$1/etc/apt/preferences.d\"; cp $chroot_pin \"\$1/etc/apt/preferences.d/pin\"" \
-			--include="$4" --customize-hook="${6:-:}" "$2" "$1.new" "$sources" >"$chroot_log" 2>&1 || {
+			--include="$4" --customize-hook="${6:-true}" "$2" "$1.new" "$sources" >"$chroot_log" 2>&1 || {
 			tail -20 "$chroot_log" >&2
 			exit 1
 		}
