@@ -68,11 +68,24 @@ typedef uint64_t WalLsn;
 #define WAL_BLOCK_MAX_ID	32
 #define WAL_BLOCK_SECOND	(WAL_REC_HEADER + 4 + 16)	/* what follows one
 														 * without an image */
+#define WAL_BLOCK_FORK_MASK	0x0F
 #define WAL_BLOCK_HAS_IMAGE 0x10
 #define WAL_BLOCK_HAS_DATA	0x20
+#define WAL_BLOCK_WILL_INIT 0x40
 #define WAL_BLOCK_SAME_REL	0x80
 #define WAL_IMAGE_HAS_HOLE	0x01
+#define WAL_IMAGE_APPLY		0x02
+#define WAL_IMAGE_PGLZ		0x04
+#define WAL_IMAGE_LZ4		0x08
+#define WAL_IMAGE_ZSTD		0x10
 #define WAL_IMAGE_COMPRESSED	0x1C	/* pglz, lz4, zstd */
+#define WAL_FORK_MAX		3	/* INIT_FORKNUM */
+
+/* the other headers within a record: an id, then */
+#define WAL_ID_DATA_SHORT	255 /* 8 bits, length of the main data */
+#define WAL_ID_DATA_LONG	254 /* 32 bits, the same */
+#define WAL_ID_ORIGIN		253 /* 16 bits, replication origin */
+#define WAL_ID_TOP_XID		252 /* 32 bits, top-level transaction */
 
 #define WAL_PAGE_MIN		1024
 #define WAL_PAGE_MAX		65536
