@@ -198,6 +198,8 @@ debian_releases="bookworm trixie forky"	# for which packages are built
 # shellcheck disable=SC2034	# used by those who source this
 needed_majors="15 17 18"
 optional_majors="16 19"
+# shellcheck disable=SC2034
+newest_release=${needed_majors##* }
 is_optional()	# major
 {
 	case " $optional_majors " in

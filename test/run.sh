@@ -1,7 +1,7 @@
 #!/bin/sh
 # run.sh [PART...] [--long]: runs the tests of this project.
 #
-#	parts: unit regress pgtap tap matrix fuzz gates states packages (default:
+#	parts: gates unit regress pgtap tap matrix fuzz packages states (default:
 #	these), coverage, mutants
 #	--long: the form for a release, hours: README.md; by default coverage and mutants too
 #
@@ -12,6 +12,7 @@
 #
 #	JOBS=n		how many at a time (default: 2, or 1 on a single core)
 #	KEEP=1		leave the logs
+#	MINUTES=n	after n minutes no job begins, and 15 minutes later none runs
 #	PREPARED=1	install nothing
 #	UPGRADE=1	permit apt to upgrade installed packages
 #	ACCEL_CACHE	where the chroots are (default /var/cache/crc32c_accel)
@@ -21,7 +22,8 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=test/lib.sh
 . "$top/test/lib.sh"
 
-default_parts="unit regress pgtap tap matrix fuzz gates states packages"
+# in the order in which they run: what breaks most often first
+default_parts="gates unit regress pgtap tap matrix fuzz packages states"
 all_parts="$default_parts coverage mutants"
 parts=
 LONG=
@@ -35,6 +37,7 @@ for argument in "$@"; do
 done
 [ -n "$parts" ] || parts=$default_parts${LONG:+ coverage mutants}
 export LONG
+case ${MINUTES:=} in *[!0-9]*) die "MINUTES=$MINUTES: not a number" ;; esac
 
 started=$(date +%s)
 # shellcheck disable=SC2086
@@ -109,6 +112,21 @@ end_group()
 }
 
 native=$(native_major)
+# Runs the jobs of the command; past the time given it ends what still runs.
+in_time()	# command...
+{
+	timer=
+	if [ -n "$MINUTES" ]; then
+		trap ': >"$scratch/late"; end_group' ALRM
+		# shellcheck disable=SC2016	# perl's variables
+		perl -e 'my $left = $ARGV[0] - time; sleep $left if $left > 0; kill "ALRM", $ARGV[1]' \
+			$((started + MINUTES * 60 + 900)) $$ &
+		timer=$!
+	fi
+	in_group "$@" || true
+	[ -z "$timer" ] || kill "$timer" 2>/dev/null || true
+}
+
 needed='' others='' missing=''
 for version in $needed_majors $optional_majors; do
 	if [ "$version" = "$native" ]; then
@@ -186,6 +204,24 @@ regress_jobs()
 	done
 }
 
+# Every script runs on the native server and on the newest release.  The other
+# versions share them out, each script to one; --long: every script everywhere.
+tap_scripts()	# version
+{
+	sharing=
+	for version in $others; do
+		[ "$version" = "$newest_release" ] || sharing="$sharing $version"
+	done
+	case $LONG:$sharing in
+		:*" $1" | :*" $1 "*) ;;
+		*) set -- all ;;
+	esac
+	# shellcheck disable=SC2012	# names of our own
+	(cd "$top" && ls test/t/*.pl) | awk -v version="$1" -v sharing="$sharing" '
+		BEGIN {n = split(sharing, of)}
+		version == "all" || of[NR % n + 1] == version' | tr '\n' ' '
+}
+
 script_job()	# part, where, what, script, argument...
 {
 	part=$1 where=$2 what=$3 script=$4
@@ -210,7 +246,8 @@ for part in $parts; do
 			;;
 		tap)
 			for version in $native $others; do
-				server_job tap "$version" "clusters" "PROVE_FLAGS=-v LONG=$LONG" tap
+				server_job tap "$version" "clusters" "PROVE_FLAGS=-v LONG=$LONG" \
+					"tap $(tap_scripts "$version")"
 			done
 			;;
 		fuzz) script_job fuzz host "fuzz targets" test/fuzz/run.sh $long ;;
@@ -258,8 +295,14 @@ done
 cat >"$scratch/one" <<'END'
 dir=$1
 top=$TOP
-. "$top/test/lib.sh"
 started=$(date +%s)
+if [ -n "$LAST_BEGIN" ] && [ "$started" -gt "$LAST_BEGIN" ]; then
+	echo 'not begun' >"$dir/status"
+	echo 'not run: the time given had ended' >"$dir/log"
+	echo 0 >"$dir/seconds"
+	exit
+fi
+. "$top/test/lib.sh"
 ( cd "$TOP" && eval "$(cat "$dir/command")" ) >"$dir/log" 2>&1 </dev/null
 status=$?
 echo $status >"$dir/status"
@@ -275,14 +318,15 @@ count=$(find "$scratch/jobs" -mindepth 1 -maxdepth 1 | wc -l)
 cores=$(nproc)
 : "${JOBS:=$([ "$cores" -gt 1 ] && echo 2 || echo 1)}"
 say "$count jobs, $JOBS at a time; PostgreSQL $native,$others; log: $scratch/jobs"
-TOP=$top ACCEL_CACHE=$ACCEL_CACHE export TOP ACCEL_CACHE
+TOP=$top LAST_BEGIN=${MINUTES:+$((started + MINUTES * 60))}
+export TOP ACCEL_CACHE LAST_BEGIN
 export TMPDIR="$scratch/tmp"
 cat >"$scratch/all" <<'END'
 # a password that sudo has asked for is good for some minutes only
 [ "$(id -u)" = 0 ] || while sleep 60; do sudo -n -v; done >/dev/null 2>&1 &
 find "$1/jobs" -mindepth 1 -maxdepth 1 | sort | xargs -r -P "$2" -n 1 sh "$1/one"
 END
-in_group sh "$scratch/all" "$scratch" "$JOBS" || true
+in_time sh "$scratch/all" "$scratch" "$JOBS"
 
 #
 # The report
@@ -294,13 +338,14 @@ column()	# dir, name
 
 say
 say "What ran where:"
-passed=0 failed=0
+[ ! -f "$scratch/late" ] || say "ended: $((MINUTES + 15)) minutes are over; what still ran is \"?\""
+passed=0 failed=0 skipped=0
 for dir in "$scratch"/jobs/*; do
-	if [ "$(column "$dir" status)" = 0 ]; then
-		passed=$((passed + 1)) word=ok
-	else
-		failed=$((failed + 1)) word=FAILED
-	fi
+	case $(column "$dir" status) in
+		0) passed=$((passed + 1)) word=ok ;;
+		'not begun') skipped=$((skipped + 1)) word=skip ;;
+		*) failed=$((failed + 1)) word=FAILED ;;
+	esac
 	printf '  %-6s  %-8s %-5s %-44s %4s s\n' "$word" "$(column "$dir" part)" \
 		"$(column "$dir" where)" "$(column "$dir" what)" "$(column "$dir" seconds)"
 	grep -E '[0-9]+ passed, [0-9]+ failed|^all  ' "$dir/log" | sed 's/^ */            /' || true
@@ -351,10 +396,10 @@ say
 if [ "$failed" != 0 ]; then
 	keep_logs=1
 	for dir in "$scratch"/jobs/*; do
-		[ "$(column "$dir" status)" = 0 ] ||
-			say "failed: $(column "$dir" part) $(column "$dir" where) $(column "$dir" what): $dir/log"
+		case $(column "$dir" status) in 0 | 'not begun') continue ;; esac
+		say "failed: $(column "$dir" part) $(column "$dir" where) $(column "$dir" what): $dir/log"
 	done
 fi
 say "$(($(date +%s) - started)) s in all"
-say "$passed passed, $failed failed"
+say "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]
