@@ -4,6 +4,8 @@ TB = 1e12
 
 def duration(gb_per_s):
     seconds = TB / (gb_per_s * 1e9)
+    if seconds < 20 * 60:
+        return f"{seconds / 60:.1f} minutes"
     return f"{seconds / 60:.0f} minutes" if seconds < 2 * 3600 else f"{seconds / 3600:.1f} hours"
 
 
@@ -22,7 +24,7 @@ def backup_rate(results, variant):
 def lines(parts):
     """(what, GB/s or None, remark) in the order of a DBA's questions."""
     pages, wal, server = parts["pages"], parts["wal"], parts["server"]
-    yield "reading 1 TB from this disk (dd, page cache dropped)", rate(pages, "cold", "dd bs=128k"), "what no verification can beat; a virtual disk's host may have cached it"
+    yield "reading 1 TB from this disk (dd, page cache dropped)", rate(pages, "cold", "dd bs=128k"), "one stream, the bound of one that verifies; a virtual disk's rate varies, see the range of its runs below"
     yield "verifying 1 TB of tables from this disk, server in use", rate(pages, "cold", "verify_relation_summary"), "verify_relation_summary, one core"
     yield "verifying 1 TB of tables, if the disk were no limit", rate(pages, "warm", "verify_relation_summary"), "from the page cache, one core"
     yield "the same with 2 workers", rate(pages, "warm", "verify_relation_summary 2 workers"), ""
