@@ -9,6 +9,7 @@
  * segment hands over to that of the next one, which would have found the same;
  * and what completed a record for one segment completes it for the next:
  * only the last of its pages is walked again, by that segment's own rules.
+ * Where no beginning can be found, the next segment looks back to this one only.
  */
 #include "scan/wal_neighbour.h"
 #include "scan/wal_source.h"
@@ -155,6 +156,53 @@ last_record_page(const WalBorders *ctx, WalSource *source, uint64_t segno)
 }
 
 /*
+ * Has an earlier segment of this run looked back from here in vain?  Its own
+ * next pass does it anew.
+ */
+static bool
+is_lost(const WalBorders *ctx, uint64_t segno)
+{
+	const WalCarry *carry = ctx->carry;
+
+	return carry->has_lost && segno < ctx->segno &&
+		segno >= carry->lost_first && segno <= carry->lost_last &&
+		carry->lost_timeline == ctx->timeline &&
+		ctx->id->has_system && carry->lost_system == ctx->id->system;
+}
+
+/* Notes for the segments after this one that looking back is in vain. */
+static void
+note_lost(WalBorders *ctx, bool carried)
+{
+	WalCarry   *carry = ctx->carry;
+
+	if (!carried)
+		carry->lost_first = ctx->segno;
+	carry->has_lost = ctx->id->has_system;
+	carry->lost_last = ctx->segno;
+	carry->lost_timeline = ctx->timeline;
+	carry->lost_system = ctx->id->system;
+	carry->lost_before = ctx->before;
+}
+
+/* The last page of segment segno in which a record starts, as above. */
+static int64_t
+look_into(WalBorders *ctx, uint64_t segno)
+{
+	FileScan	file;
+	WalSource	source;
+	int64_t		page;
+
+	ctx->before = open_previous(ctx, segno, &file);
+	if (ctx->before != WAL_NEIGHBOUR_OK)
+		return -1;
+	source = wal_source_file(&file, ctx->buffer);
+	page = last_record_page(ctx, &source, segno);
+	file_scan_close(&file);
+	return page;
+}
+
+/*
  * Where does the record begin that crosses the start of the segment?  Sets the
  * segment and returns the offset of a page there from which a walk can start;
  * -1: that cannot be found.
@@ -164,22 +212,22 @@ find_start(WalBorders *ctx, uint64_t *segno)
 {
 	uint32_t	size = ctx->id->segment_size;
 	int64_t		page = size;
-	FileScan	file;
+	bool		lost = false;
 
 	*segno = ctx->segno;
-	while (*segno > 0 && page == size &&
+	while (*segno > 0 && page == size && !lost &&
 		   (ctx->segno - *segno) * size < WAL_REC_MAX)
 	{
-		WalSource	source;
-
-		ctx->before = open_previous(ctx, *segno - 1, &file);
-		if (ctx->before != WAL_NEIGHBOUR_OK)
-			return -1;
-		source = wal_source_file(&file, ctx->buffer);
-		page = last_record_page(ctx, &source, --*segno);
-		file_scan_close(&file);
+		lost = is_lost(ctx, *segno);
+		if (!lost)
+			page = look_into(ctx, --*segno);
 	}
-	return page == size ? -1 : page;
+	if (lost)
+		ctx->before = ctx->carry->lost_before;
+	if (page >= 0 && page < size)
+		return page;
+	note_lost(ctx, lost);
+	return -1;
 }
 
 /* Walks the pages of a segment from an offset on. */

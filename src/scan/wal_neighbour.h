@@ -34,6 +34,14 @@ typedef struct WalCarry
 	WalPath		path;			/* of the pages */
 	WalPending	pending;		/* as it was before this page: */
 	WalLsn		page;
+
+	/* these segments are within a record whose beginning cannot be found */
+	bool		has_lost;
+	uint64_t	lost_first;
+	uint64_t	lost_last;
+	uint32_t	lost_timeline;
+	uint64_t	lost_system;
+	WalNeighbour lost_before;
 } WalCarry;
 
 /* A segment between its neighbours. */

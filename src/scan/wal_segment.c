@@ -620,7 +620,7 @@ wal_segment_judge(WalSession *session, const WalName *name,
 			findings->count = 0;
 		result->status = WAL_REMOVED_DURING_SCAN;
 		result->message = verdict_of(WAL_REASON_FILE_REPLACED, 0, 0, 0);
-		session->carry->has_start = session->carry->has_end = false;
+		memset(session->carry, 0, sizeof(WalCarry));
 	}
 	explain(seg);
 	file_scan_close(&file);

@@ -132,6 +132,29 @@ is(long_record('damaged, workers', $damaged, 12, 2), $row, 'damaged: by workers,
 is(sql("SELECT count(*) FROM (SELECT * FROM verify_wal_directory('$long') OFFSET 29 LIMIT 3) a, verify_wal_segment(a.segment, '$long') s WHERE a::text <> s::text"),
 	0, 'damaged: one by one, the same rows');
 
+# Where its beginning cannot be found, looking for it must not grow either.
+sub lost_beginning
+{
+	my ($title, $messages) = @_;
+	my $rows = q{string_agg(DISTINCT regexp_replace(message, ' at [0-9A-F/]+', ''), '; ')};
+	is(long_record($title, $rows, 6, 0), $messages, "$title: what its segments say");
+	is(sql("SELECT count(*) FROM (SELECT * FROM verify_wal_directory('$long') OFFSET 11 LIMIT 3) a, verify_wal_segment(a.segment, '$long') s WHERE a::text <> s::text"),
+		0, "$title: one by one, the same rows");
+	return;
+}
+AccelWal::poke($middle, 500000, 'l' x 6);
+my $tenth = (sort glob("$long/0*"))[10];
+AccelWal::poke($tenth, 400 * 1024, "\0" x 8192);
+lost_beginning('a zero page within a long record',
+	'the record over the end is not checked: the segment after is damaged; '
+	  . 'the record over the start is not checked: the segment before is damaged; '
+	  . 'there is no contrecord flag, the page is all zero');
+unlink $tenth;
+lost_beginning('a segment missing within a long record',
+	'the record over the end is not checked: the segment after is not there; '
+	  . 'the record over the start is not checked: the segment before is not there; '
+	  . 'the segment is not there');
+
 # What follows such a record goes over page ends too: it is no part of it.
 my $chain = PostgreSQL::Test::Utils::tempdir();
 $before_long = sql('SELECT pg_walfile_name(pg_current_wal_insert_lsn())');
