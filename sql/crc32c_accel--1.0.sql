@@ -753,6 +753,67 @@ REVOKE ALL ON FUNCTION wal_findings(text, text, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION wal_findings(text, text, integer) TO pg_read_server_files;
 
 --
+-- Base backups.  A status is that of a file (missing, extra, size_mismatch,
+-- checksum_mismatch, io_error, bad_format, foreign), of the manifest
+-- (manifest_corrupt, manifest_unsupported), of a page (corrupt, healed_by_wal,
+-- lsn_in_future, zero_header, bad_header, partial_block, undecided) or of a WAL
+-- segment, as above.
+--
+
+CREATE FUNCTION verify_backup(
+	directory text,
+	wal_directory text DEFAULT NULL,
+	check_pages boolean DEFAULT true,
+	workers integer DEFAULT 0,
+	max_rate integer DEFAULT 0,
+	verbose boolean DEFAULT false,
+	OUT path text,
+	OUT blkno bigint,
+	OUT status text,
+	OUT expected text,
+	OUT actual text,
+	OUT lsn pg_lsn,
+	OUT message text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'accel_verify_backup'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+COMMENT ON FUNCTION verify_backup(text, text, boolean, integer, integer, boolean) IS
+'verifies a plain base backup: one row per finding in its manifest, files, pages and WAL; no row: none';
+REVOKE ALL ON FUNCTION verify_backup(text, text, boolean, integer, integer, boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_backup(text, text, boolean, integer, integer, boolean) TO pg_read_server_files;
+
+CREATE FUNCTION verify_backup_summary(
+	directory text,
+	wal_directory text DEFAULT NULL,
+	check_pages boolean DEFAULT true,
+	workers integer DEFAULT 0,
+	max_rate integer DEFAULT 0,
+	OUT label text,
+	OUT format text,
+	OUT system_identifier bigint,
+	OUT start_lsn pg_lsn,
+	OUT end_lsn pg_lsn,
+	OUT timelines text,
+	OUT files bigint,
+	OUT bytes bigint,
+	OUT pages bigint,
+	OUT bad_pages bigint,
+	OUT healed_pages bigint,
+	OUT wal_records bigint,
+	OUT findings bigint,
+	OUT elapsed interval,
+	OUT mb_per_s double precision,
+	OUT status text,
+	OUT message text)
+RETURNS record
+AS 'MODULE_PATHNAME', 'accel_verify_backup_summary'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+COMMENT ON FUNCTION verify_backup_summary(text, text, boolean, integer, integer) IS
+'verifies a plain base backup: one row with what it is and how much of it is in order';
+REVOKE ALL ON FUNCTION verify_backup_summary(text, text, boolean, integer, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_backup_summary(text, text, boolean, integer, integer) TO pg_read_server_files;
+
+--
 -- The server's own CRC
 --
 

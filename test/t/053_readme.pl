@@ -8,13 +8,16 @@ use Documents;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = Accel::new_node('main',
+my $node = Accel::new_node('main', allows_streaming => 1,
 	conf => "shared_preload_libraries = 'crc32c_accel'\nwal_keep_size = '256MB'\n");
 $node->start;
 
 # The server of the examples that connect to one
 $node->safe_psql('postgres', 'CREATE DATABASE shop');
 $node->safe_psql('shop', 'CREATE EXTENSION crc32c_accel; CALL verify_database_checksums()');
+
+my $backup = PostgreSQL::Test::Utils::tempdir() . '/backup';
+system_or_bail('pg_basebackup', '-D', $backup, '-h', $node->host, '-p', $node->port, '--checkpoint=fast', '--no-sync');
 
 my $examples = 0;
 for my $file ('README.md', 'CONTRIBUTING.md', sort grep { $_ ne 'docs/corruption.md' } glob 'docs/*.md')
@@ -24,7 +27,7 @@ for my $file ('README.md', 'CONTRIBUTING.md', sort grep { $_ ne 'docs/corruption
 	$node->safe_psql('postgres', 'CHECKPOINT; SELECT pg_switch_wal()');
 	system_or_bail('sh', '-c', 'cp "$(ls "$1"/pg_wal/0000* | head -1)" "$2"', 'sh', $node->data_dir, $archive);
 	$examples += run_document($node, $file,
-		paths => { '/archive' => $archive, 'shop1.example.org' => $node->host, '5432' => $node->port });
+		paths => { '/archive' => $archive, '/backup' => $backup, 'shop1.example.org' => $node->host, '5432' => $node->port });
 }
 cmp_ok($examples, '>', 10, "examples compared: $examples");
 $node->stop;

@@ -1,0 +1,35 @@
+/*
+ * backup_json.h
+ *	  Reads a backup's manifest: its own checksum, then what it says.
+ */
+#ifndef BACKUP_JSON_H
+#define BACKUP_JSON_H
+
+#include "scan/backup_list.h"
+#include "verify/backup_status.h"
+
+#pragma GCC visibility push(hidden)
+
+/* A range of WAL that the backup needs; more than these are no backup's. */
+#define BACKUP_RANGES_MAX	1024
+
+typedef struct BackupManifest
+{
+	BackupStatus status;		/* ok, or why nothing of it counts */
+	char	   *message;		/* if not ok */
+	bool		has_system;
+	uint64		system;			/* identifier */
+	BackupList	list;
+	int			nranges;
+	ManifestRange ranges[BACKUP_RANGES_MAX];
+} BackupManifest;
+
+/*
+ * Reads it from a file.  What is wrong with it is a status, never an error;
+ * memory is bounded by its size, 512 MB.
+ */
+extern void backup_manifest_read(BackupManifest *manifest, const char *path);
+
+#pragma GCC visibility pop
+
+#endif							/* BACKUP_JSON_H */

@@ -1,0 +1,45 @@
+/*
+ * backup_meta.h
+ *	  The small files that say what a backup is: control, label, map.
+ */
+#ifndef BACKUP_META_H
+#define BACKUP_META_H
+
+#include "scan/backup_sink.h"
+#include "verify/backup_label.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef struct BackupMeta
+{
+	bool		has_control;
+	BackupControl control;
+	bool		has_label;
+	BackupLabel label;
+	char		major[16];		/* of PG_VERSION; "": unknown */
+} BackupMeta;
+
+/* Reads them.  Those that are not there are only noted as such. */
+extern void backup_meta_read(BackupMeta *meta, const char *root,
+							 BackupSink *sink);
+
+/* What the manifest says, for comparison. */
+typedef struct BackupFrame
+{
+	bool		has_system;
+	uint64		system;
+	bool		has_range;
+	XLogRecPtr	start;			/* the lowest */
+	XLogRecPtr	end;			/* the highest */
+} BackupFrame;
+
+/* Do they agree with each other, and with the manifest? */
+extern void backup_meta_check(const BackupMeta *meta,
+							  const BackupFrame *frame, BackupSink *sink);
+
+/* Is every tablespace of tablespace_map there? */
+extern void backup_meta_check_map(const char *root, BackupSink *sink);
+
+#pragma GCC visibility pop
+
+#endif							/* BACKUP_META_H */

@@ -1,0 +1,400 @@
+/*
+ * backup_run.c
+ *	  Verifies a backup: files, pages, WAL, and whether they agree.
+ *
+ * The order is that of trust: the manifest by its own checksum, the files by
+ * the manifest, pages by their checksums, then the WAL.  Pages that are not in
+ * order wait for the WAL: it decides whether they matter.  Without a manifest
+ * that counts, the files that are there are read all the same, and what can be
+ * judged without it is.
+ */
+#include "compat.h"
+
+#include <sys/stat.h>
+
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+
+#include "scan/backup_files.h"
+#include "scan/backup_json.h"
+#include "scan/backup_meta.h"
+#include "scan/backup_run.h"
+#include "scan/backup_wal.h"
+#include "scan/backup_walk.h"
+#include "verify/wal_format.h"
+
+#define MANIFEST_FILE	"backup_manifest"
+#define PIECE_BYTES		(16 * BLCKSZ)
+
+typedef struct BackupRun
+{
+	const BackupOptions *options;
+	BackupSink *sink;
+	BackupSummary *summary;
+	BackupManifest *manifest;
+	BackupMeta	meta;
+	BackupList *list;			/* the manifest's, or what is there */
+	int			nranges;
+	ManifestRange *ranges;
+} BackupRun;
+
+/* ---- the manifest and what is there ---- */
+
+static void
+read_manifest(BackupRun *run)
+{
+	BackupManifest *manifest = palloc(sizeof(BackupManifest));
+	char	   *path = psprintf("%s/%s", run->options->root, MANIFEST_FILE);
+
+	backup_manifest_read(manifest, path);
+	pfree(path);
+	run->manifest = manifest;
+	run->list = &manifest->list;
+	run->ranges = manifest->ranges;
+	run->nranges = manifest->nranges;
+	if (manifest->status != BACKUP_OK)
+		backup_sink_file(run->sink, MANIFEST_FILE, manifest->status,
+						 "%s; files have nothing to be compared with, but pages and WAL are verified",
+						 manifest->message);
+}
+
+static void
+put_unwalked(BackupRun *run, const char *path, BackupWalkKind kind)
+{
+	int			error = errno;
+
+	if (path[0] == '\0')
+		path = ".";
+	if (kind == BACKUP_WALK_LINK)
+		backup_sink_file(run->sink, path, BACKUP_EXTRA,
+						 "symbolic link to a directory, which is not looked through");
+	else if (kind == BACKUP_WALK_OTHER)
+		backup_sink_file(run->sink, path, BACKUP_EXTRA,
+						 "neither a file nor a directory");
+	else if (error == ENOENT)
+		backup_sink_file(run->sink, path, BACKUP_MISSING,
+						 "symbolic link leads nowhere");
+	else
+		backup_sink_file(run->sink, path, BACKUP_IO_ERROR,
+						 "could not open: %s", strerror(error));
+}
+
+/* A file of the walk, held against the manifest. */
+static void
+compare_with_manifest(void *arg, const char *path, BackupWalkKind kind)
+{
+	BackupRun  *run = arg;
+
+	if (kind != BACKUP_WALK_FILE)
+		put_unwalked(run, path, kind);
+	else if (backup_list_find(run->list, path) < 0)
+		backup_sink_file(run->sink, path, BACKUP_EXTRA,
+						 "present on disk but not in the manifest");
+}
+
+/* A file of the walk where there is no manifest. */
+static void
+add_to_list(void *arg, const char *path, BackupWalkKind kind)
+{
+	BackupRun  *run = arg;
+
+	if (kind != BACKUP_WALK_FILE)
+		put_unwalked(run, path, kind);
+	else
+		backup_list_add(run->list, path, -1, MANIFEST_NONE, NULL);
+}
+
+static void
+walk(BackupRun *run)
+{
+	bool		listed = run->manifest->status == BACKUP_OK;
+
+	backup_walk(run->options->root,
+				listed ? compare_with_manifest : add_to_list, run);
+	if (!listed)
+		(void) backup_list_end(run->list);
+}
+
+/* ---- files and pages ---- */
+
+static void
+put_sizes(BackupFinding *finding, int64 expected, int64 actual)
+{
+	finding->expected = psprintf(INT64_FORMAT, expected);
+	finding->actual = psprintf(INT64_FORMAT, actual);
+	finding->message = psprintf("file has %s bytes, but the manifest says %s",
+								finding->actual, finding->expected);
+}
+
+static char *
+hexadecimal(const uint8 *digest, uint32 length)
+{
+	char	   *digits = palloc(2 * length + 1);
+
+	for (uint32 i = 0; i < length; i++)
+		sprintf(digits + 2 * i, "%02x", digest[i]);
+	digits[2 * length] = '\0';
+	return digits;
+}
+
+static void
+put_digests(BackupFinding *finding, const BackupEntry *entry,
+			const uint8 *digest)
+{
+	ManifestAlgorithm algorithm = entry->algorithm;
+	uint32		length = manifest_digest_length(algorithm);
+
+	finding->expected = hexadecimal(entry->digest, length);
+	finding->actual = hexadecimal(digest, length);
+	finding->message = psprintf("%s of the file is not that of the manifest",
+								manifest_algorithm_name(algorithm));
+}
+
+static char *
+words_of_error(const BackupFileFinding *found)
+{
+	if (found->offset < 0)
+		return found->error == 0 ? pstrdup("not a regular file") :
+			psprintf("could not open file: %s", strerror(found->error));
+	if (found->error == 0)
+		return psprintf("file was truncated while it was read, at offset " INT64_FORMAT,
+						found->offset);
+	return psprintf("could not read file at offset " INT64_FORMAT ": %s",
+					found->offset, strerror(found->error));
+}
+
+/* A file as a whole. */
+static void
+put_file(BackupRun *run, const BackupFileFinding *found)
+{
+	const BackupEntry *entry = &run->list->entries[found->entry];
+	BackupFinding finding = {backup_list_path(run->list, found->entry), -1,
+	backup_status_name(found->status)};
+
+	if (found->status == BACKUP_SIZE_MISMATCH)
+		put_sizes(&finding, entry->size, found->size);
+	else if (found->status == BACKUP_CHECKSUM_MISMATCH)
+		put_digests(&finding, entry, found->digest);
+	else if (found->status == BACKUP_MISSING)
+		finding.message = "present in the manifest but not on disk";
+	else if (found->status == BACKUP_NOT_VERIFIABLE)
+		finding.message = "could not compute the file's checksum";
+	else
+		finding.message = words_of_error(found);
+	backup_sink_put(run->sink, &finding);
+}
+
+static void
+describe_page(BackupFinding *finding, const BackupFileFinding *found)
+{
+	const PageVerdict *page = &found->page;
+
+	if (found->status == BACKUP_PARTIAL_BLOCK)
+	{
+		finding->message = psprintf("file ends with " INT64_FORMAT " bytes of a block",
+									found->size);
+		return;
+	}
+	finding->lsn = page->lsn;
+	if (page->status == PAGE_CHECKSUM_MISMATCH)
+	{
+		finding->expected = psprintf("%u", page->computed);
+		finding->actual = psprintf("%u", page->stored);
+	}
+	finding->message = page_status_name(page->status);
+}
+
+static void
+put_page(BackupRun *run, const BackupFileFinding *found)
+{
+	BackupFinding finding = {backup_list_path(run->list, found->entry),
+		found->blkno,
+	backup_status_name(BACKUP_UNDECIDED)};
+
+	run->summary->bad_pages++;
+	describe_page(&finding, found);
+	backup_sink_put(run->sink, &finding);
+}
+
+static void
+take_finding(void *arg, const BackupFileFinding *found)
+{
+	if (found->blkno < 0)
+		put_file(arg, found);
+	else
+		put_page(arg, found);
+}
+
+/* Why pages cannot be judged, NULL: they can. */
+static bool
+pages_can_be_judged(BackupRun *run)
+{
+	const BackupControl *control = &run->meta.control;
+
+	if (!run->options->check_pages || !run->meta.has_control)
+		return false;
+	if (control->block_size == BLCKSZ && control->segment_blocks > 0)
+		return true;
+	backup_sink_file(run->sink, "global/pg_control", BACKUP_NOT_VERIFIABLE,
+					 "pages are not verified: they have %u bytes, those of this server %d",
+					 control->block_size, BLCKSZ);
+	return false;
+}
+
+static void
+verify_files(BackupRun *run)
+{
+	BackupFileOptions files = {run->options->root};
+	BackupFileTotals totals;
+	Throttle	throttle;
+
+	throttle_init(&throttle, run->options->max_rate, BLCKSZ, PIECE_BYTES);
+	files.pages = pages_can_be_judged(run);
+	files.rules.checksums = run->meta.control.checksums;
+	files.rules.horizon = run->summary->end;
+	files.segment_blocks = run->meta.control.segment_blocks;
+	files.workers = run->options->workers;
+	files.throttle = &throttle;
+	backup_files_verify(run->list, &files, take_finding, run, &totals);
+	run->summary->files = totals.files;
+	run->summary->bytes = totals.bytes;
+	run->summary->pages = totals.pages;
+}
+
+/* ---- the WAL ---- */
+
+/* Without a manifest: from where recovery begins, as far as there is WAL. */
+static void
+guess_range(BackupRun *run)
+{
+	ManifestRange *range = &run->manifest->ranges[0];
+
+	if (run->meta.has_label)
+	{
+		range->timeline = run->meta.label.timeline;
+		range->start = run->meta.label.start;
+	}
+	else if (run->meta.has_control)
+	{
+		range->timeline = run->meta.control.timeline;
+		range->start = run->meta.control.redo;
+	}
+	else
+		return;
+	range->end = WAL_LSN_MAX;
+	run->nranges = 1;
+}
+
+static int
+compare_ranges(const void *a, const void *b)
+{
+	const ManifestRange *x = a;
+	const ManifestRange *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->timeline < y->timeline ? -1 : x->timeline > y->timeline;
+}
+
+/* The ranges in order, and what they say as a whole. */
+static void
+frame_ranges(BackupRun *run)
+{
+	StringInfoData timelines;
+
+	if (run->nranges == 0)
+		guess_range(run);
+	if (run->nranges == 0)
+		return;
+	qsort(run->ranges, (size_t) run->nranges, sizeof(ManifestRange),
+		  compare_ranges);
+	initStringInfo(&timelines);
+	for (int i = 0; i < run->nranges; i++)
+	{
+		appendStringInfo(&timelines, "%s%u", i == 0 ? "" : ",",
+						 run->ranges[i].timeline);
+		if (run->ranges[i].end != WAL_LSN_MAX)
+			run->summary->end = Max(run->summary->end, run->ranges[i].end);
+	}
+	run->summary->start = run->ranges[0].start;
+	run->summary->timelines = timelines.data;
+}
+
+static void
+verify_wal(BackupRun *run)
+{
+	BackupWal	wal = {0};
+
+	wal.path = run->options->wal != NULL ? run->options->wal :
+		psprintf("%s/pg_wal", run->options->root);
+	wal.shown = run->options->wal != NULL ? run->options->wal : "pg_wal";
+	wal.system = run->summary->system;
+	wal.version = run->meta.major;
+	wal.workers = run->options->workers;
+	wal.nranges = run->nranges;
+	wal.ranges = run->ranges;
+	backup_wal_verify(&wal, run->sink);
+	run->summary->wal_records = wal.records;
+}
+
+/* ---- the whole ---- */
+
+static void
+check_agreement(BackupRun *run)
+{
+	BackupFrame frame = {0};
+
+	frame.has_system = run->manifest->has_system;
+	frame.system = run->manifest->system;
+	frame.has_range = run->manifest->status == BACKUP_OK && run->nranges > 0;
+	frame.start = run->summary->start;
+	frame.end = run->summary->end;
+	backup_meta_check(&run->meta, &frame, run->sink);
+	backup_meta_check_map(run->options->root, run->sink);
+}
+
+static void
+summarize_identity(BackupRun *run)
+{
+	BackupSummary *summary = run->summary;
+
+	strlcpy(summary->label, run->meta.label.label, sizeof(summary->label));
+	summary->has_system = run->manifest->has_system || run->meta.has_control;
+	summary->system = run->manifest->has_system ? run->manifest->system :
+		run->meta.control.system;
+}
+
+static void
+need_directory(const char *path)
+{
+	struct stat status;
+
+	if (stat(path, &status) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not open directory \"%s\": %m", path)));
+	if (!S_ISDIR(status.st_mode))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not a directory", path)));
+}
+
+void
+backup_run(const BackupOptions *options, BackupSink *sink,
+		   BackupSummary *summary)
+{
+	BackupRun	run = {options, sink, summary};
+
+	memset(summary, 0, sizeof(*summary));
+	need_directory(options->root);
+	if (options->wal != NULL)
+		need_directory(options->wal);
+	read_manifest(&run);
+	backup_meta_read(&run.meta, options->root, sink);
+	summarize_identity(&run);
+	frame_ranges(&run);
+	check_agreement(&run);
+	walk(&run);
+	verify_files(&run);
+	verify_wal(&run);
+}

@@ -1,0 +1,45 @@
+/*
+ * backup_run.h
+ *	  Verifies a backup: files, pages, WAL, and whether they agree.
+ */
+#ifndef BACKUP_RUN_H
+#define BACKUP_RUN_H
+
+#include "scan/backup_sink.h"
+#include "verify/backup_label.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef struct BackupOptions
+{
+	const char *root;			/* the backup's directory */
+	const char *wal;			/* of its WAL; NULL: its own pg_wal */
+	bool		check_pages;
+	bool		verbose;		/* pages that WAL heals are told, too */
+	int			workers;
+	int32		max_rate;		/* kB/s, 0: no limit */
+} BackupOptions;
+
+typedef struct BackupSummary
+{
+	char		label[BACKUP_LABEL_MAX];
+	bool		has_system;
+	uint64		system;
+	XLogRecPtr	start;			/* InvalidXLogRecPtr: unknown */
+	XLogRecPtr	end;
+	char	   *timelines;		/* NULL: unknown */
+	int64		files;
+	int64		bytes;
+	int64		pages;
+	int64		bad_pages;
+	int64		healed_pages;
+	int64		wal_records;
+} BackupSummary;
+
+/* Findings go to the sink.  Raises an error only for bad arguments. */
+extern void backup_run(const BackupOptions *options, BackupSink *sink,
+					   BackupSummary *summary);
+
+#pragma GCC visibility pop
+
+#endif							/* BACKUP_RUN_H */

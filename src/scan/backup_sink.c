@@ -1,0 +1,43 @@
+/*
+ * backup_sink.c
+ *	  What is found in a backup, on its way out.
+ */
+#include "compat.h"
+
+#include <stdarg.h>
+
+#include "scan/backup_sink.h"
+
+#define MESSAGE_SIZE	1024
+
+static bool
+is_open(const char *status)
+{
+	return strcmp(status, backup_status_name(BACKUP_UNDECIDED)) == 0 ||
+		strcmp(status, backup_status_name(BACKUP_NOT_VERIFIABLE)) == 0;
+}
+
+void
+backup_sink_put(BackupSink *sink, const BackupFinding *finding)
+{
+	if (sink->findings++ == 0)
+		snprintf(sink->first, sizeof(sink->first), "%s: %s", finding->status,
+				 finding->message == NULL ? "" : finding->message);
+	sink->undecided += is_open(finding->status);
+	sink->finding(sink->arg, finding);
+}
+
+void
+backup_sink_file(BackupSink *sink, const char *path, BackupStatus status,
+				 const char *message,...)
+{
+	BackupFinding finding = {path, -1, backup_status_name(status)};
+	char		words[MESSAGE_SIZE];
+	va_list		args;
+
+	va_start(args, message);
+	vsnprintf(words, sizeof(words), message, args);
+	va_end(args);
+	finding.message = words;
+	backup_sink_put(sink, &finding);
+}

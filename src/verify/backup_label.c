@@ -1,0 +1,145 @@
+/*
+ * backup_label.c
+ *	  What backup_label, tablespace_map and pg_control say of a backup.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "verify/backup_label.h"
+
+/* ---- backup_label ---- */
+
+/* The value of a line that begins with this key; NULL: there is none. */
+static const char *
+line_of(const char *lines, const char *key)
+{
+	size_t		len = strlen(key);
+
+	while (lines != NULL && strncmp(lines, key, len) != 0)
+	{
+		lines = strchr(lines, '\n');
+		lines = lines == NULL ? NULL : lines + 1;
+	}
+	return lines == NULL ? NULL : lines + len;
+}
+
+static bool
+read_lsn(const char *value, uint64_t *lsn)
+{
+	unsigned int high;
+	unsigned int low;
+
+	if (value == NULL || sscanf(value, "%8X/%8X", &high, &low) != 2)
+		return false;
+	*lsn = (uint64_t) high << 32 | low;
+	return true;
+}
+
+bool
+backup_label_read(const char *lines, BackupLabel *label)
+{
+	const char *from = line_of(lines, "BACKUP FROM: ");
+	const char *name = line_of(lines, "LABEL: ");
+	const char *timeline = line_of(lines, "START TIMELINE: ");
+	size_t		len = name == NULL ? 0 : strcspn(name, "\n");
+
+	memset(label, 0, sizeof(*label));
+	if (!read_lsn(line_of(lines, "START WAL LOCATION: "), &label->start) ||
+		!read_lsn(line_of(lines, "CHECKPOINT LOCATION: "), &label->checkpoint))
+		return false;
+	label->from_standby = from != NULL && strncmp(from, "standby", 7) == 0;
+	if (len >= sizeof(label->label))
+		len = sizeof(label->label) - 1;
+	if (len > 0)
+		memcpy(label->label, name, len);
+	return timeline == NULL || sscanf(timeline, "%10u", &label->timeline) == 1;
+}
+
+/* ---- tablespace_map ---- */
+
+/*
+ * "OID path": a path may hold newlines, after a backslash each.
+ */
+bool
+backup_map_next(const char *lines, size_t *at, uint32_t *tablespace)
+{
+	uint64_t	oid = 0;
+	size_t		i = *at;
+	size_t		path;
+
+	for (; lines[i] >= '0' && lines[i] <= '9' && oid <= UINT32_MAX; i++)
+		oid = oid * 10 + (uint64_t) (lines[i] - '0');
+	if (i == *at || oid == 0 || oid > UINT32_MAX || lines[i] != ' ')
+		return false;
+	path = ++i;
+	while (lines[i] != '\0' && lines[i] != '\n')
+		i += lines[i] == '\\' && lines[i + 1] != '\0' ? 2 : 1;
+	if (i == path || lines[i] != '\n')
+		return false;
+	*tablespace = (uint32_t) oid;
+	*at = lines[i + 1] == '\0' ? 0 : i + 1;
+	return true;
+}
+
+/* ---- pg_control ---- */
+
+/* Where fields lie; what precedes them has been the same since 13. */
+typedef struct ControlLayout
+{
+	uint32_t	version;		/* PG_CONTROL_VERSION */
+	uint32_t	block_size;
+	uint32_t	checksums;		/* data_checksum_version */
+} ControlLayout;
+
+static const ControlLayout layouts[] = {
+	{1300, 216, 252},			/* 15, 16 */
+	{1700, 216, 252},
+	{1800, 216, 252},
+	{1905, 224, 268},
+};
+
+#define CONTROL_SYSTEM		0
+#define CONTROL_VERSION		8
+#define CONTROL_CHECKPOINT	32
+#define CONTROL_REDO		40
+#define CONTROL_TIMELINE	48
+
+static uint32_t
+load32(const uint8_t *bytes)
+{
+	uint32_t	value;
+
+	memcpy(&value, bytes, sizeof(value));
+	return value;
+}
+
+static uint64_t
+load64(const uint8_t *bytes)
+{
+	uint64_t	value;
+
+	memcpy(&value, bytes, sizeof(value));
+	return value;
+}
+
+bool
+backup_control_read(const uint8_t *bytes, size_t size, BackupControl *control)
+{
+	const ControlLayout *layout = layouts;
+
+	memset(control, 0, sizeof(*control));
+	if (size < BACKUP_CONTROL_BYTES)
+		return false;
+	control->version = load32(bytes + CONTROL_VERSION);
+	while (layout->version != control->version)
+		if (++layout == layouts + sizeof(layouts) / sizeof(layouts[0]))
+			return false;
+	control->system = load64(bytes + CONTROL_SYSTEM);
+	control->checkpoint = load64(bytes + CONTROL_CHECKPOINT);
+	control->redo = load64(bytes + CONTROL_REDO);
+	control->timeline = load32(bytes + CONTROL_TIMELINE);
+	control->block_size = load32(bytes + layout->block_size);
+	control->segment_blocks = load32(bytes + layout->block_size + 4);
+	control->checksums = load32(bytes + layout->checksums) != 0;
+	return true;
+}

@@ -1,0 +1,55 @@
+/*
+ * backup_names.h
+ *	  Paths within a backup: which are possible, which are files of relations.
+ *
+ * Pure.  Facts of PostgreSQL's relpath.h and md.c, valid from 15 to 19.
+ */
+#ifndef BACKUP_NAMES_H
+#define BACKUP_NAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+#define BACKUP_PATH_MAX	1024	/* with terminator */
+
+/* tablespaces with folders of their own: pg_default, pg_global */
+#define BACKUP_SPC_DEFAULT	1663
+#define BACKUP_SPC_GLOBAL	1664
+
+typedef enum BackupFork
+{
+	BACKUP_FORK_MAIN,
+	BACKUP_FORK_FSM,
+	BACKUP_FORK_VM,
+	BACKUP_FORK_INIT
+} BackupFork;
+
+typedef struct BackupRelationFile
+{
+	uint32_t	tablespace;
+	uint32_t	database;		/* 0: global */
+	uint32_t	number;
+	BackupFork	fork;
+	uint32_t	segment;		/* of the fork's files */
+} BackupRelationFile;
+
+/*
+ * May a file of a backup have this path?  It is relative, in canonical form,
+ * does not leave the backup by "..", and is shorter than BACKUP_PATH_MAX.
+ */
+extern bool backup_path_possible(const char *path);
+
+/* Is it a file with pages of a relation?  Sets *file. */
+extern bool backup_relation_file(const char *path, BackupRelationFile *file);
+
+/*
+ * Does the server change a file of this path without the manifest's knowledge,
+ * or does somebody else write it?  These are neither missing nor extra.
+ */
+extern bool backup_path_ignored(const char *path);
+
+#pragma GCC visibility pop
+
+#endif							/* BACKUP_NAMES_H */
