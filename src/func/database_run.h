@@ -133,6 +133,8 @@ typedef struct DatabaseRun
 	ProgressRow progress;
 	RunItem    *items;
 	int64		nitems;
+	int64		turn;			/* the item at work; -1: none, a deferred one */
+	Crew	   *crew;			/* workers; NULL: none */
 	List	   *deferred;		/* of RunRelation: to be tried again */
 	RunPosition start_at;		/* if the run stopped: where to go on */
 	bool		stopped;
@@ -180,6 +182,19 @@ extern bool run_relation(DatabaseRun *run, RunRelation *relation,
 extern void run_relation_unverifiable(DatabaseRun *run,
 									  RunRelation *relation,
 									  const char *why);
+
+extern int64 run_first_batch_blocks(const DatabaseRun *run);
+extern void run_describe_relation(RunRelation *relation, Relation rel);
+extern void run_begin_batch(DatabaseRun *run);
+extern void run_end_batch(DatabaseRun *run, bool complete);
+
+/*
+ * run_crew.c: workers for the whole run, if it pays.  run_crew_relation()
+ * verifies a relation with their help; false: run_relation() has to do it.
+ */
+extern void run_crew_start(DatabaseRun *run);
+extern void run_crew_stop(DatabaseRun *run, bool at_once);
+extern bool run_crew_relation(DatabaseRun *run, RunRelation *relation);
 
 /*
  * run_record.c.  The first three raise no error but a cancel: what cannot be

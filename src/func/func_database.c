@@ -411,8 +411,10 @@ run_all(DatabaseRun *run)
 	const char *state;
 
 	list_relations(run);
+	run_crew_start(run);
 	verify_listed(run);
 	verify_deferred(run);
+	run_crew_stop(run, false);
 	state = run->stopped ? "stopped" : "completed";
 	report_end(run, state);
 	record_end(run, state);
@@ -490,6 +492,7 @@ verify_listed(DatabaseRun *run)
 	{
 		RunRelation relation = {run->items[i]};
 
+		run->turn = i;
 		MemoryContextSwitchTo(item);
 		verify_one(run, &relation, false);
 		MemoryContextSwitchTo(run->context);
@@ -498,6 +501,7 @@ verify_listed(DatabaseRun *run)
 			InvalidateSystemCaches();
 	}
 	MemoryContextDelete(item);
+	run->turn = -1;
 }
 
 /* Those that were locked, or that replay kept from us, for a last time. */
@@ -547,7 +551,8 @@ verify_one(DatabaseRun *run, RunRelation *relation, bool last_try)
 
 	relation->next.relid = relation->item.relid;
 	run->at = relation->next;
-	if (!run_relation(run, relation, &error))
+	if (!run_crew_relation(run, relation) &&
+		!run_relation(run, relation, &error))
 	{
 		if (run->stopped)
 			stop_in(run, relation);
@@ -615,9 +620,11 @@ run_fail(DatabaseRun *run, MemoryContext context)
 	SPI_rollback();
 	MemoryContextSwitchTo(context);
 	begin_transaction();
+	run_crew_stop(run, true);
 	scan_run_end(&run->scan);
 	state = error->sqlerrcode == ERRCODE_QUERY_CANCELED ? "cancelled" : "failed";
 	run->stopped = true;
+	run->turn = -1;
 	if (OidIsValid(run->at.relid))
 		note_stop(run, &run->at);
 	verify_deferred(run);

@@ -50,15 +50,12 @@ typedef enum BatchResult
 	BATCH_GONE					/* the relation was dropped */
 } BatchResult;
 
-static void begin_batch(DatabaseRun *run);
 static BatchResult scan_batch(DatabaseRun *run, RunRelation *relation);
 static Relation open_relation(Oid relid);
-static void describe_relation(RunRelation *relation, Relation rel);
 static void set_file(DatabaseRun *run, RunRelation *relation, Relation rel);
 static BatchResult next_batch(DatabaseRun *run, const RunRelation *relation,
 							  RelationScanOptions *options, RunPosition *after);
 static void adapt_batch(DatabaseRun *run, int64 elapsed);
-static void end_batch(DatabaseRun *run, bool complete);
 static void report_failures(DatabaseRun *run);
 
 bool
@@ -79,7 +76,7 @@ run_relation(DatabaseRun *run, RunRelation *relation, ErrorData **error)
 			run->stopped = true;
 			return false;
 		}
-		begin_batch(run);
+		run_begin_batch(run);
 		*error = NULL;
 		PG_TRY();
 		{
@@ -109,7 +106,7 @@ run_relation(DatabaseRun *run, RunRelation *relation, ErrorData **error)
 			return true;
 		}
 		relation->shown = 0;
-		end_batch(run, result == BATCH_LAST);
+		run_end_batch(run, result == BATCH_LAST);
 		if (result == BATCH_LAST)
 			return true;
 	}
@@ -133,7 +130,7 @@ scan_batch(DatabaseRun *run, RunRelation *relation)
 	rel = open_relation(relation->item.relid);
 	if (rel == NULL)
 		return BATCH_GONE;
-	describe_relation(relation, rel);
+	run_describe_relation(relation, rel);
 	set_file(run, relation, rel);
 	run->at = relation->next;
 	relation_close(rel, NoLock);	/* the lock stays up to the commit */
@@ -147,8 +144,8 @@ scan_batch(DatabaseRun *run, RunRelation *relation)
 	return result;
 }
 
-static void
-begin_batch(DatabaseRun *run)
+void
+run_begin_batch(DatabaseRun *run)
 {
 	memset(&run->batch, 0, sizeof(run->batch));
 	memset(&run->line, 0, sizeof(run->line));
@@ -220,8 +217,8 @@ qualified_name(Oid relid)
 	return schema && name ? quote_qualified_identifier(schema, name) : NULL;
 }
 
-static void
-describe_relation(RunRelation *relation, Relation rel)
+void
+run_describe_relation(RunRelation *relation, Relation rel)
 {
 	Oid			owner = InvalidOid;
 	Oid			toast = RelationGetRelid(rel);
@@ -270,8 +267,8 @@ set_file(DatabaseRun *run, RunRelation *relation, Relation rel)
 	relation->unverifiable = 0;
 }
 
-static int64
-first_batch_blocks(const DatabaseRun *run)
+int64
+run_first_batch_blocks(const DatabaseRun *run)
 {
 	bool		standby = RecoveryInProgress();
 	int64		usual = standby ? BATCH_BLOCKS_STANDBY : BATCH_BLOCKS;
@@ -294,7 +291,7 @@ next_batch(DatabaseRun *run, const RunRelation *relation,
 										relation->file.number) / BLCKSZ;
 
 	if (run->batch_blocks == 0)
-		run->batch_blocks = first_batch_blocks(run);
+		run->batch_blocks = run_first_batch_blocks(run);
 	*after = *next;
 	run->fork_blocks = -1;
 	if (next->fork == MAIN_FORKNUM && next->block == 0 &&
@@ -331,8 +328,8 @@ adapt_batch(DatabaseRun *run, int64 elapsed)
 }
 
 /* Counts what was scanned, reports and records it. */
-static void
-end_batch(DatabaseRun *run, bool complete)
+void
+run_end_batch(DatabaseRun *run, bool complete)
 {
 	RunRelation *relation = run->relation;
 	RunTotals  *totals = &run->totals;
@@ -389,10 +386,10 @@ run_relation_unverifiable(DatabaseRun *run, RunRelation *relation,
 	PageFinding finding;
 
 	run->relation = relation;
-	begin_batch(run);
+	run_begin_batch(run);
 	run->batch.findings = relation->shown;
 	page_finding_not_verifiable(&finding, relation->item.relid,
 								InvalidForkNumber, why);
 	scan_run_finding(&run->scan, &finding);
-	end_batch(run, true);
+	run_end_batch(run, true);
 }

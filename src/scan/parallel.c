@@ -38,6 +38,7 @@
 #include "utils/snapmgr.h"
 
 #include "scan/parallel.h"
+#include "scan/task.h"
 
 #define QUEUE_BYTES		((Size) 64 * 1024)
 
@@ -55,37 +56,25 @@ typedef struct ParallelControl
 	pg_atomic_uint64 next;		/* the task to be taken next */
 } ParallelControl;
 
-/* A message, or, with done and no body, the end of a task. */
-typedef struct ParallelMessage
-{
-	uint64		task;
-	uint64		done;
-	char		body[FLEXIBLE_ARRAY_MEMBER];
-} ParallelMessage;
-
-#define HEADER_BYTES	offsetof(ParallelMessage, body)
-
-StaticAssertDecl(HEADER_BYTES == MAXALIGN(HEADER_BYTES),
-				 "bodies of messages are aligned");
-
 /* A message that the leader sent itself ahead of its turn. */
 typedef struct KeptMessage
 {
 	dlist_node	node;
 	Size		bytes;
-	ParallelMessage message;
+	TaskMessage message;
 } KeptMessage;
 
 /* The leader's end of a worker's queue. */
 typedef struct WorkerStream
 {
-	shm_mq_handle *queue;		/* NULL: the worker has detached */
-	const ParallelMessage *head;	/* NULL: none received */
+	shm_mq_handle *queue;		/* NULL: of a crew, or the worker has detached */
+	const TaskMessage *head;	/* NULL: none received */
 } WorkerStream;
 
 typedef struct ParallelState
 {
-	ParallelControl *control;	/* NULL: no workers */
+	pg_atomic_uint64 *next;		/* the task to be taken next; NULL: no workers */
+	uint64		job;			/* 0: of these workers the only one */
 	MemoryContext per_task;
 	uint64		task;			/* at work in this process */
 	shm_mq_handle *queue;		/* of a worker: to its leader */
@@ -101,16 +90,19 @@ typedef struct ParallelState
 } ParallelState;
 
 static ParallelContext *launch(ParallelTasks *tasks, int workers);
+static void open_job(ParallelTasks *tasks);
 static void create_queues(ParallelState *state, ParallelContext *context,
 						  int workers);
 static void do_all(ParallelTasks *tasks, ParallelContext *context);
 static bool deliver_streams(ParallelTasks *tasks);
 static bool deliver_kept(ParallelTasks *tasks);
-static void deliver(ParallelTasks *tasks, const ParallelMessage *message);
+static void deliver(ParallelTasks *tasks, const TaskMessage *message);
 static bool do_one(ParallelTasks *tasks);
 static void do_task(ParallelTasks *tasks, uint64 task);
-static void put(ParallelTasks *tasks, const void *body, Size bytes, bool done);
-static void keep(ParallelState *state, const ParallelMessage *header,
+static void work_all(ParallelTasks *tasks);
+static void put(ParallelTasks *tasks, const void *body, Size bytes,
+				TaskMessageKind kind);
+static void keep(ParallelState *state, const TaskMessage *header,
 				 const void *body, Size bytes);
 
 int
@@ -144,7 +136,9 @@ parallel_run(ParallelTasks *tasks, int workers)
 	dlist_init(&state.kept);
 	if (tasks->ntasks < 2 || IsInParallelMode())
 		workers = 0;
-	if (workers > 0)
+	if (workers > 0 && tasks->crew != NULL)
+		open_job(tasks);
+	else if (workers > 0)
 	{
 		snapshot = !ActiveSnapshotSet();
 		if (snapshot)			/* workers inherit one */
@@ -175,6 +169,7 @@ launch(ParallelTasks *tasks, int workers)
 	ParallelContext *context = CreateParallelContext(parallel_library(),
 													 tasks->worker_main,
 													 workers);
+	ParallelControl *control;
 	void	   *shared;
 
 	shm_toc_estimate_chunk(&context->estimator, sizeof(ParallelControl));
@@ -184,10 +179,11 @@ launch(ParallelTasks *tasks, int workers)
 	shm_toc_estimate_keys(&context->estimator, 3);
 	InitializeParallelDSM(context);
 
-	state->control = shm_toc_allocate(context->toc, sizeof(ParallelControl));
-	state->control->ntasks = tasks->ntasks;
-	pg_atomic_init_u64(&state->control->next, 0);
-	shm_toc_insert(context->toc, KEY_CONTROL, state->control);
+	control = shm_toc_allocate(context->toc, sizeof(ParallelControl));
+	control->ntasks = tasks->ntasks;
+	pg_atomic_init_u64(&control->next, 0);
+	shm_toc_insert(context->toc, KEY_CONTROL, control);
+	state->next = &control->next;
 	shared = shm_toc_allocate(context->toc, tasks->shared_bytes);
 	memset(shared, 0, tasks->shared_bytes);
 	tasks->share(tasks, shared);
@@ -199,6 +195,24 @@ launch(ParallelTasks *tasks, int workers)
 		shm_mq_set_handle(state->streams[i].queue,
 						  context->worker[i].bgwhandle);
 	return context;
+}
+
+static void
+open_job(ParallelTasks *tasks)
+{
+	ParallelState *state = tasks->state;
+	union
+	{
+		char		bytes[CREW_JOB_BYTES];
+		uint64		align;
+	}			shared = {{0}};
+
+	Assert(tasks->shared_bytes <= sizeof(shared));
+	tasks->share(tasks, &shared);
+	state->nstreams = crew_size(tasks->crew);
+	state->streams = palloc0(state->nstreams * sizeof(WorkerStream));
+	state->job = crew_open_job(tasks->crew, tasks->ntasks, &shared,
+							   tasks->shared_bytes, &state->next);
 }
 
 static void
@@ -245,7 +259,7 @@ do_all(ParallelTasks *tasks, ParallelContext *context)
 
 	while (state->turn < tasks->ntasks)
 	{
-		bool		attached = false;
+		bool		attached = tasks->crew != NULL; /* see crew_receive() */
 
 		CHECK_FOR_INTERRUPTS();
 		if (deliver_streams(tasks) || deliver_kept(tasks) || do_one(tasks))
@@ -266,13 +280,16 @@ do_all(ParallelTasks *tasks, ParallelContext *context)
 }
 
 /* The head of a stream; NULL when there is none yet or no more. */
-static const ParallelMessage *
-stream_head(WorkerStream *stream)
+static const TaskMessage *
+stream_head(ParallelTasks *tasks, int worker)
 {
+	WorkerStream *stream = &tasks->state->streams[worker];
 	Size		bytes;
 	void	   *data;
 	shm_mq_result received;
 
+	if (stream->head == NULL && tasks->crew != NULL)
+		stream->head = crew_receive(tasks->crew, worker);
 	if (stream->head != NULL || stream->queue == NULL)
 		return stream->head;
 	received = shm_mq_receive(stream->queue, &bytes, &data, true);
@@ -293,9 +310,9 @@ deliver_streams(ParallelTasks *tasks)
 	for (int i = 0; i < state->nstreams; i++)
 	{
 		WorkerStream *stream = &state->streams[i];
-		const ParallelMessage *head;
+		const TaskMessage *head;
 
-		while ((head = stream_head(stream)) != NULL &&
+		while ((head = stream_head(tasks, i)) != NULL &&
 			   head->task == state->turn)
 		{
 			CHECK_FOR_INTERRUPTS();
@@ -331,12 +348,12 @@ deliver_kept(ParallelTasks *tasks)
 }
 
 static void
-deliver(ParallelTasks *tasks, const ParallelMessage *message)
+deliver(ParallelTasks *tasks, const TaskMessage *message)
 {
 	ParallelState *state = tasks->state;
 	MemoryContext outer;
 
-	if (message->done)
+	if (message->kind == TASK_DONE)
 	{
 		state->turn++;
 		return;
@@ -356,9 +373,9 @@ do_one(ParallelTasks *tasks)
 
 	if (state->all_taken || state->kept_bytes >= KEPT_BYTES)
 		return false;
-	task = state->control == NULL ? state->turn :
-		pg_atomic_fetch_add_u64(&state->control->next, 1);
-	state->all_taken = task >= tasks->ntasks;
+	task = state->turn;
+	state->all_taken = state->next == NULL ? task >= tasks->ntasks :
+		!task_claim(state->next, state->job, tasks->ntasks, &task);
 	if (!state->all_taken)
 		do_task(tasks, task);
 	return !state->all_taken;
@@ -378,22 +395,26 @@ do_task(ParallelTasks *tasks, uint64 task)
 	tasks->work(tasks, task);
 	MemoryContextSwitchTo(outer);
 	MemoryContextReset(state->per_task);
-	put(tasks, NULL, 0, true);
+	put(tasks, NULL, 0, TASK_DONE);
 }
 
 void
 parallel_send(ParallelTasks *tasks, const void *message, Size bytes)
 {
-	put(tasks, message, bytes, false);
+	put(tasks, message, bytes, TASK_RESULT);
 }
 
-/* A leader that has gone is no error of ours: it has raised its own. */
+/*
+ * A leader that has gone is no error of ours: it has raised its own.  A crew
+ * outlives an error, which half a message must not precede: interrupts wait.
+ */
 static void
-put(ParallelTasks *tasks, const void *body, Size bytes, bool done)
+put(ParallelTasks *tasks, const void *body, Size bytes, TaskMessageKind kind)
 {
 	ParallelState *state = tasks->state;
-	ParallelMessage header = {state->task, done};
+	TaskMessage header = {state->job, state->task, kind};
 	shm_mq_iovec parts[2];
+	shm_mq_result sent;
 
 	if (state->queue == NULL)
 	{
@@ -401,24 +422,29 @@ put(ParallelTasks *tasks, const void *body, Size bytes, bool done)
 		return;
 	}
 	parts[0].data = (const char *) &header;
-	parts[0].len = HEADER_BYTES;
+	parts[0].len = TASK_HEADER_BYTES;
 	parts[1].data = body;
 	parts[1].len = bytes;
-	if (shm_mq_sendv(state->queue, parts, bytes > 0 ? 2 : 1, false, done) ==
-		SHM_MQ_DETACHED)
+	if (state->job != 0)
+		HOLD_INTERRUPTS();
+	sent = shm_mq_sendv(state->queue, parts, bytes > 0 ? 2 : 1, false,
+						kind == TASK_DONE);
+	if (state->job != 0)
+		RESUME_INTERRUPTS();
+	if (sent == SHM_MQ_DETACHED)
 		proc_exit(0);
 }
 
 /* A task's results are bounded, so what is kept is, too: see do_one(). */
 static void
-keep(ParallelState *state, const ParallelMessage *header, const void *body,
+keep(ParallelState *state, const TaskMessage *header, const void *body,
 	 Size bytes)
 {
-	Size		size = offsetof(KeptMessage, message) + HEADER_BYTES + bytes;
+	Size		size = offsetof(KeptMessage, message) + TASK_HEADER_BYTES + bytes;
 	KeptMessage *kept = MemoryContextAlloc(state->keeping, size);
 
 	kept->bytes = size;
-	memcpy(&kept->message, header, HEADER_BYTES);
+	memcpy(&kept->message, header, TASK_HEADER_BYTES);
 	if (bytes > 0)
 		memcpy(kept->message.body, body, bytes);
 	dlist_push_tail(&state->kept, &kept->node);
@@ -441,21 +467,40 @@ parallel_work(ParallelTasks *tasks, dsm_segment *segment, shm_toc *toc)
 	ParallelState state = {0};
 	char	   *queues = shm_toc_lookup(toc, KEY_QUEUES, false);
 	shm_mq	   *queue = (shm_mq *) (queues + ParallelWorkerNumber * QUEUE_BYTES);
-	uint64		task;
+	ParallelControl *control = shm_toc_lookup(toc, KEY_CONTROL, false);
 
-	state.control = shm_toc_lookup(toc, KEY_CONTROL, false);
-	state.per_task = task_context();
+	state.next = &control->next;
 	shm_mq_set_sender(queue, MyProc);
 	state.queue = shm_mq_attach(queue, segment, NULL);
 	tasks->state = &state;
-	tasks->ntasks = state.control->ntasks;
-	while ((task = pg_atomic_fetch_add_u64(&state.control->next, 1)) <
-		   tasks->ntasks)
+	tasks->ntasks = control->ntasks;
+	work_all(tasks);
+	shm_mq_detach(state.queue);
+	tasks->state = NULL;
+}
+
+void
+parallel_work_job(ParallelTasks *tasks, CrewMember *member)
+{
+	ParallelState state = {0};
+
+	state.job = crew_job(member, &tasks->ntasks, &state.next, &state.queue);
+	tasks->state = &state;
+	work_all(tasks);
+	tasks->state = NULL;
+}
+
+static void
+work_all(ParallelTasks *tasks)
+{
+	ParallelState *state = tasks->state;
+	uint64		task;
+
+	state->per_task = task_context();
+	while (task_claim(state->next, state->job, tasks->ntasks, &task))
 	{
 		CHECK_FOR_INTERRUPTS();
 		do_task(tasks, task);
 	}
-	shm_mq_detach(state.queue);
-	MemoryContextDelete(state.per_task);
-	tasks->state = NULL;
+	MemoryContextDelete(state->per_task);
 }

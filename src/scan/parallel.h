@@ -8,6 +8,8 @@
 #include "storage/dsm.h"
 #include "storage/shm_toc.h"
 
+#include "scan/crew.h"
+
 #pragma GCC visibility push(hidden)
 
 /* The most workers that one scan may ask for. */
@@ -43,6 +45,12 @@ struct ParallelTasks
 	Size		shared_bytes;
 	void		(*share) (ParallelTasks *tasks, void *shared);
 
+	/*
+	 * Leader only: workers that are there already, instead of new ones; what
+	 * share() fills (at most CREW_JOB_BYTES) describes the job to them.
+	 */
+	Crew	   *crew;
+
 	struct ParallelState *state;	/* of parallel.c */
 };
 
@@ -66,6 +74,9 @@ extern void parallel_send(ParallelTasks *tasks, const void *message,
 extern void *parallel_shared(shm_toc *toc);
 extern void parallel_work(ParallelTasks *tasks, dsm_segment *segment,
 						  shm_toc *toc);
+
+/* In a worker of a crew: those of the present job that fall to it. */
+extern void parallel_work_job(ParallelTasks *tasks, CrewMember *member);
 
 /*
  * The file that this code was loaded from, for workers to load: the name in

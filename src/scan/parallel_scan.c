@@ -72,6 +72,9 @@ typedef struct ChunkSink
 extern PGDLLEXPORT void accel_verify_worker_main(dsm_segment *segment,
 												 shm_toc *toc);
 
+static void scan_shared(const SharedRange *shared, Throttle *throttle,
+						dsm_segment *segment, shm_toc *toc,
+						CrewMember *member);
 static int	workers_that_pay(const RangeTasks *range);
 static void share_range(ParallelTasks *tasks, void *shared);
 static void scan_chunk(ParallelTasks *tasks, uint64 chunk);
@@ -109,14 +112,19 @@ parallel_scan(const Fork *fork, BlockNumber first, BlockNumber end,
 	range.tasks.worker_main = "accel_verify_worker_main";
 	range.tasks.shared_bytes = sizeof(SharedRange);
 	range.tasks.share = share_range;
+	range.tasks.crew = policy->crew;
 	parallel_run(&range.tasks, workers);
 }
 
-/* Below a bound on the rate, what it takes to start a worker is nothing. */
+/*
+ * Below a bound on the rate, what it takes to start a worker is nothing; those
+ * of a crew need not be started.
+ */
 static int
 workers_that_pay(const RangeTasks *range)
 {
-	BlockNumber share = range->throttle ? range->chunk_blocks : WORKER_BLOCKS;
+	BlockNumber share = range->throttle || range->policy.crew ?
+		range->chunk_blocks : WORKER_BLOCKS;
 
 	return IsInParallelMode() ? 0 :
 		(int) Min((BlockNumber) range->policy.workers,
@@ -135,7 +143,7 @@ share_range(ParallelTasks *tasks, void *shared_memory)
 	shared->end = range->end;
 	shared->chunk_blocks = range->chunk_blocks;
 	shared->piece_blocks = range->policy.piece_blocks;
-	if (range->throttle == NULL)
+	if (range->throttle == NULL || range->policy.crew != NULL)
 		return;
 	throttle_copy(&shared->throttle, range->throttle);
 	range->policy.throttle = &shared->throttle;
@@ -149,6 +157,25 @@ void
 accel_verify_worker_main(dsm_segment *segment, shm_toc *toc)
 {
 	SharedRange *shared = parallel_shared(toc);
+
+	scan_shared(shared, shared->throttle.rate > 0 ? &shared->throttle : NULL,
+				segment, toc, NULL);
+}
+
+void
+parallel_scan_job(CrewMember *member, const void *description)
+{
+	SharedRange shared;
+
+	memcpy(&shared, description, sizeof(shared));
+	scan_shared(&shared, crew_member_throttle(member), NULL, NULL, member);
+}
+
+/* member: of a crew, or NULL. */
+static void
+scan_shared(const SharedRange *shared, Throttle *throttle,
+			dsm_segment *segment, shm_toc *toc, CrewMember *member)
+{
 	RangeTasks	range = {{0}};
 	Relation	rel;
 	Fork		fork;
@@ -163,10 +190,12 @@ accel_verify_worker_main(dsm_segment *segment, shm_toc *toc)
 	range.end = shared->end;
 	range.chunk_blocks = shared->chunk_blocks;
 	range.policy.piece_blocks = shared->piece_blocks;
-	if (shared->throttle.rate > 0)
-		range.policy.throttle = &shared->throttle;
+	range.policy.throttle = throttle;
 	range.tasks.work = scan_chunk;
-	parallel_work(&range.tasks, segment, toc);
+	if (member == NULL)
+		parallel_work(&range.tasks, segment, toc);
+	else
+		parallel_work_job(&range.tasks, member);
 	relation_close(rel, AccessShareLock);
 }
 

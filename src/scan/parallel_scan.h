@@ -5,6 +5,7 @@
 #ifndef ACCEL_PARALLEL_SCAN_H
 #define ACCEL_PARALLEL_SCAN_H
 
+#include "scan/crew.h"
 #include "scan/fork.h"
 #include "scan/policy.h"
 #include "scan/sink.h"
@@ -18,6 +19,9 @@
 extern void parallel_scan(const Fork *fork, BlockNumber first, BlockNumber end,
 						  const ScanPolicy *policy, ScanSink *sink,
 						  ForkSummary *summary);
+
+/* In a worker of a crew (policy->crew): what falls to it of the same. */
+extern void parallel_scan_job(CrewMember *member, const void *description);
 
 #pragma GCC visibility pop
 

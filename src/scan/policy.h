@@ -16,8 +16,10 @@ typedef struct ScanPolicy
 	uint32		piece_blocks;	/* most to read at once, 1 to
 								 * SCAN_PIECE_BLOCKS */
 	Throttle   *throttle;		/* NULL: no bound */
+	struct Crew *crew;			/* workers that are there already; NULL: new
+								 * ones for each fork */
 } ScanPolicy;
 
-#define SCAN_POLICY_ALONE	{0, SCAN_PIECE_BLOCKS, NULL}
+#define SCAN_POLICY_ALONE	{0, SCAN_PIECE_BLOCKS, NULL, NULL}
 
 #endif							/* ACCEL_POLICY_H */

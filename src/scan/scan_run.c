@@ -52,6 +52,30 @@ scan_run_relation(ScanRun *run, Oid relid, const RelationScanOptions *options)
 }
 
 void
+scan_run_forks(ScanRun *run, const ForkSummary *forks, int count)
+{
+	for (int i = 0; i < count; i++)
+	{
+		run_fork_begin(&run->sink, &forks[i]);
+		run_progress(&run->sink, forks[i].blocks);
+		run_fork_end(&run->sink, &forks[i]);
+	}
+}
+
+/* All keep to one bound, and it is kept to afterwards. */
+void
+scan_run_set_crew(ScanRun *run, Crew *crew)
+{
+	if (run->policy.throttle)
+	{
+		if (crew == NULL)
+			throttle_copy(&run->throttle, run->policy.throttle);
+		run->policy.throttle = crew ? crew_throttle(crew) : &run->throttle;
+	}
+	run->policy.crew = crew;
+}
+
+void
 scan_run_finding(ScanRun *run, const PageFinding *finding)
 {
 	run_finding(&run->sink, finding);

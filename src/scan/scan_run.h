@@ -5,6 +5,7 @@
 #ifndef ACCEL_SCAN_RUN_H
 #define ACCEL_SCAN_RUN_H
 
+#include "scan/crew.h"
 #include "scan/policy.h"
 #include "scan/relation_scan.h"
 #include "scan/sink.h"
@@ -32,6 +33,12 @@ extern void scan_run_end(ScanRun *run);
 /* scan_relation() as a part of the run. */
 extern void scan_run_relation(ScanRun *run, Oid relid,
 							  const RelationScanOptions *options);
+
+/* What another process has scanned, without findings, as if it were here. */
+extern void scan_run_forks(ScanRun *run, const ForkSummary *forks, int count);
+
+/* From now on a crew helps, or helps no longer (NULL). */
+extern void scan_run_set_crew(ScanRun *run, Crew *crew);
 
 /* A finding of the caller's own: counted, and handed to output. */
 extern void scan_run_finding(ScanRun *run, const PageFinding *finding);

@@ -1,0 +1,161 @@
+# One set of workers for a whole run of a database: small relations whole, large
+# ones in chunks.  What is said and recorded is what it is without them, whatever
+# happens to them.
+use strict;
+use warnings;
+use Accel;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time);
+
+my $node = Accel::new_node('main', conf => <<'CONF');
+autovacuum = off
+max_worker_processes = 12
+max_parallel_workers = 4
+shared_buffers = 64MB
+max_locks_per_transaction = 256
+CONF
+$node->start;
+$node->safe_psql('postgres', <<'SQL');
+CREATE EXTENSION crc32c_accel;
+CREATE SCHEMA odd;
+CREATE TABLE "odd"."name "" of one" (t text PRIMARY KEY);
+DO $$ BEGIN FOR i IN 1..1500 LOOP EXECUTE format('CREATE TABLE t%s AS SELECT 1 a', i); END LOOP; END $$;
+CREATE TABLE large WITH (fillfactor = 10) AS SELECT i, repeat('x', 1000) t FROM generate_series(1, 5000) i;
+DO $$ BEGIN FOR i IN 1501..2500 LOOP EXECUTE format('CREATE TABLE t%s AS SELECT 1 a', i); END LOOP; END $$;
+CREATE UNLOGGED TABLE unlogged AS SELECT 1 a;
+CREATE TABLE emptied ();
+CREATE SEQUENCE s;
+CREATE TABLE last AS SELECT 1 a;
+CHECKPOINT;
+SQL
+
+sub query
+{
+	return $node->safe_psql('postgres', $_[0]);
+}
+
+# Runs; returns its messages, times and rates aside.
+sub run
+{
+	my ($arguments, %more) = @_;
+	my ($out, $err);
+	$node->psql('postgres', "$more{set}\\set VERBOSITY verbose\nCALL verify_database_checksums($arguments)",
+		stdout => \$out, stderr => \$err, timeout => 60);
+	$err =~ s/ in [\d.]+ s \(.*?\)//g;
+	$err =~ s/^LOCATION:.*\n//mg;
+	$err =~ s/'2\d\d\d-.*?'/TIME/g;
+	return $err;
+}
+
+# What the last run has recorded, order included, our own tables aside.
+sub recorded
+{
+	return query(q{SELECT count(*), md5(string_agg(format('%s %s %s %s %s %s %s %s %s %s', relid, blocks, findings, new,
+			schema_name, relation_name, kind, owner_table, tablespace, filenode), ',' ORDER BY ctid)),
+			bool_and(began_at <= verified_at)
+		FROM checksum_relations WHERE run = (SELECT max(run) FROM checksum_runs)})
+	  . query(q{SELECT string_agg(concat_ws(' ', relation, fork, blkno, status, path, message), ',' ORDER BY ctid)
+		FROM checksum_findings WHERE run = (SELECT max(run) FROM checksum_runs)})
+	  . query('SELECT state, findings, unverifiable FROM checksum_runs ORDER BY run DESC LIMIT 1');
+}
+
+# damage: in a small one, in several chunks of a large one, in the last
+my %path = map { $_ => $node->data_dir . '/' . query("SELECT pg_relation_filepath('$_')") } qw(t700 large last emptied);
+my $blocks = query("SELECT pg_relation_size('large') / 8192");
+cmp_ok($blocks, '>', 3 * 1024, 'a table of several chunks');
+$node->stop;
+for (['t700', 0], (map { ['large', $_] } 0, 1023, 1024, 2500, $blocks - 1), ['last', 0])
+{
+	my ($name, $block) = @$_;
+	open my $file, '+<:raw', $path{$name} or die $!;
+	seek $file, $block * 8192 + 8100, 0;
+	print $file 'damage';
+	close $file or die $!;
+}
+unlink $path{emptied} or die $!;
+$node->start;
+my $exclude = "exclude => '{checksum_*,pg_catalog.*}'";
+
+my $messages = run("workers => 0, verbose => true, $exclude");
+my $expected = recorded();
+like($messages, qr/WARNING.*t700.*WARNING.*blocks 1023 to 1024 of relation public.large.*WARNING.*public.last/s, 'without workers: the findings in order');
+for my $workers (1, 2, 4, 50)
+{
+	is(run("workers => $workers, verbose => true, $exclude"), $messages, "$workers workers: the same messages in the same order");
+	is(recorded(), $expected, "$workers workers: the same history");
+}
+is(run("workers => 2, verbose => true, $exclude, max_rate => 1000000"), $messages, 'with a bound on the rate: the same');
+
+# resuming, and stopping
+is(query('SELECT count(*) FROM checksum_positions'), '0', 'no position is left');
+my $stopped = run("workers => 3, max_duration => '0.5 s', max_rate => 10000, $exclude");
+like($stopped, qr/INFO: .*stopped: \d+ relations.*skip_verified_since/s, 'max_duration stops it');
+my $done = query('SELECT relations FROM checksum_runs ORDER BY run DESC LIMIT 1');
+is(query('SELECT count(*), count(*) = count(DISTINCT relid) FROM checksum_relations WHERE run = (SELECT max(run) FROM checksum_runs)'),
+	"$done|t", 'with what it has recorded');
+my $since = query('SELECT started FROM checksum_runs ORDER BY run DESC LIMIT 1');
+my $all = query('SELECT count(DISTINCT relid) FROM checksum_relations WHERE run = 1');
+run("workers => 3, skip_verified_since => '$since', $exclude");
+is(query("SELECT count(DISTINCT relid) FROM checksum_relations WHERE verified_at >= '$since'"), $all, 'and the next one does the rest');
+
+# the rate holds over all processes
+my $start = time;
+run("workers => 3, max_rate => 16384, include => '{large}'");
+cmp_ok(time - $start, '>=', $blocks / 2048 - 0.2, 'max_rate bounds leader and workers together');
+
+# watched: who is there, what they hold, what ends them
+my $there = "FROM pg_stat_activity WHERE backend_type = 'crc32c_accel worker'";
+my $leader = "FROM pg_stat_activity WHERE query LIKE 'CALL%' AND backend_type = 'client backend'";
+
+sub watch
+{
+	my ($arguments, $until, $meanwhile) = @_;
+	my ($out, $err) = ('', '');
+	my $run = IPC::Run::start([ 'psql', '-XAtq', '-v', 'VERBOSITY=verbose', '-d', $node->connstr('postgres'),
+		'-c', "CALL verify_database_checksums($arguments)" ], '>', \$out, '2>', \$err);
+	local $PostgreSQL::Test::Utils::timeout_default = 30;
+	$node->poll_query_until('postgres', $until) or fail("never: $until");
+	$meanwhile->();
+	eval { $run->finish };
+	return $err;
+}
+my $slow = "workers => 3, max_rate => 20000, include => '{large}'";
+my $working = "SELECT count(*) = 3 FROM pg_locks WHERE relation = 'large'::regclass AND granted AND mode = 'AccessShareLock'
+	AND pid IN (SELECT pid $there)";
+my $error = watch($slow, $working, sub { query("SELECT pg_cancel_backend(pid) $leader") });
+like($error, qr/INFO: .*cancelled:.*ERROR:  57014/s, 'a cancel ends the run');
+$node->poll_query_until('postgres', "SELECT count(*) = 0 $there");
+is(query("SELECT count(*) $there"), '0', 'and its workers');
+$error = watch($slow, $working, sub { query("SELECT pg_terminate_backend(pid) $leader") });
+$node->poll_query_until('postgres', "SELECT count(*) = 0 $there");
+is(query("SELECT count(*) $there"), '0', 'so does the end of its session');
+$error = watch($slow, $working, sub { query("SELECT pg_terminate_backend(pid) $there LIMIT 2") });
+like($error, qr/completed: \d+ relations, 50\d\d blocks.*; 5 findings/, 'workers that are terminated: the batch is done again, and whole');
+$error = watch($slow, $working, sub {
+	my $locker = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'),
+		'-c', "SET lock_timeout = '20s'; LOCK TABLE large IN ACCESS EXCLUSIVE MODE" ], '>', \my $o, '2>', \my $e);
+	$locker->finish;
+	is($e, '', 'who waits for the table gets it after the run');
+});
+like($error, qr/completed: \d+ relations, 50\d\d blocks.*; 5 findings/, 'and the run does not wait for who waits for it');
+
+# a relation that is locked is the run's: as without workers
+my $locker = $node->background_psql('postgres', on_error_stop => 1);
+$locker->query_safe('BEGIN; LOCK TABLE t800; SELECT 1');
+$error = run("workers => 3, $exclude", set => "SET lock_timeout = '100ms';\n");
+like($error, qr/WARNING.*could not verify relation public.t800/s, 'a lock that is not to be had in time: not verifiable');
+is(scalar(() = $error =~ /could not verify/g), 1, 'that one alone');
+$locker->query_safe('COMMIT; SELECT 1');
+$locker->quit;
+
+# no room for workers
+$node->append_conf('postgresql.conf', 'max_parallel_workers = 1');
+$node->reload;
+is(run("workers => 3, verbose => true, $exclude"), $messages, 'one worker for three');
+$node->append_conf('postgresql.conf', 'max_parallel_workers = 0');
+$node->reload;
+is(run("workers => 3, verbose => true, $exclude"), $messages, 'no worker at all');
+
+$node->stop;
+done_testing();
