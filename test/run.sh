@@ -162,6 +162,7 @@ job()
 	printf '%s\n' "$2" >"$dir/where"
 	printf '%s\n' "$3" >"$dir/what"
 	printf '%s\n' "$4" >"$dir/command"
+	: >"$dir/log"
 }
 
 # server_job PART VERSION WHAT ENVIRONMENT ARGUMENTS: one run of server.sh
@@ -349,6 +350,7 @@ for dir in "$scratch"/jobs/*; do
 	printf '  %-6s  %-8s %-5s %-44s %4s s\n' "$word" "$(column "$dir" part)" \
 		"$(column "$dir" where)" "$(column "$dir" what)" "$(column "$dir" seconds)"
 	grep -E '[0-9]+ passed, [0-9]+ failed|^all  ' "$dir/log" | sed 's/^ */            /' || true
+	[ -f "$dir/status" ] || tail -25 "$dir/log" | sed 's/^/        | /'	# ended before its end
 done
 
 say
