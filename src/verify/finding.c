@@ -27,3 +27,27 @@ wal_status_name(WalStatus status)
 
 	return names[status];
 }
+
+const char *
+cluster_kind_name(ClusterKind kind)
+{
+	static const char *const names[] = {
+#define CLUSTER_KIND(id, words) words,
+		CLUSTER_KIND_LIST
+#undef CLUSTER_KIND
+	};
+
+	return names[kind];
+}
+
+const char *
+cluster_status_name(ClusterStatus status)
+{
+	static const char *const names[] = {
+#define CLUSTER_STATUS(id, words) words,
+		CLUSTER_STATUS_LIST
+#undef CLUSTER_STATUS
+	};
+
+	return names[status];
+}

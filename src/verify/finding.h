@@ -40,6 +40,27 @@
 	WAL_STATUS(WAL_REMOVED_DURING_SCAN, "removed_during_scan") \
 	WAL_STATUS(WAL_NOT_VERIFIABLE, "not_verifiable")
 
+/* Files of a cluster that carry a CRC-32C of their own, and what they are. */
+#define CLUSTER_KIND_LIST \
+	CLUSTER_KIND(CLUSTER_CONTROL, "control") \
+	CLUSTER_KIND(CLUSTER_RELATION_MAP, "relation_map") \
+	CLUSTER_KIND(CLUSTER_TWO_PHASE, "two_phase") \
+	CLUSTER_KIND(CLUSTER_SLOT, "replication_slot") \
+	CLUSTER_KIND(CLUSTER_ORIGINS, "replication_origins") \
+	CLUSTER_KIND(CLUSTER_SNAPSHOT, "logical_snapshot") \
+	CLUSTER_KIND(CLUSTER_SUMMARY, "wal_summary")
+
+#define CLUSTER_STATUS_LIST \
+	CLUSTER_STATUS(CLUSTER_OK, "ok") \
+	CLUSTER_STATUS(CLUSTER_CHECKSUM_MISMATCH, "checksum_mismatch") \
+	CLUSTER_STATUS(CLUSTER_BAD_FORMAT, "bad_format") \
+	CLUSTER_STATUS(CLUSTER_SIZE_MISMATCH, "size_mismatch") \
+	CLUSTER_STATUS(CLUSTER_MISSING, "missing") \
+	CLUSTER_STATUS(CLUSTER_FOREIGN, "foreign") \
+	CLUSTER_STATUS(CLUSTER_UNSUPPORTED_VERSION, "unsupported_version") \
+	CLUSTER_STATUS(CLUSTER_IO_ERROR, "io_error") \
+	CLUSTER_STATUS(CLUSTER_NOT_VERIFIABLE, "not_verifiable")
+
 typedef enum PageStatus
 {
 #define PAGE_STATUS(id, words) id,
@@ -54,8 +75,25 @@ typedef enum WalStatus
 #undef WAL_STATUS
 } WalStatus;
 
+typedef enum ClusterKind
+{
+#define CLUSTER_KIND(id, words) id,
+	CLUSTER_KIND_LIST
+#undef CLUSTER_KIND
+	CLUSTER_KINDS				/* how many */
+} ClusterKind;
+
+typedef enum ClusterStatus
+{
+#define CLUSTER_STATUS(id, words) id,
+	CLUSTER_STATUS_LIST
+#undef CLUSTER_STATUS
+} ClusterStatus;
+
 extern const char *page_status_name(PageStatus status);
 extern const char *wal_status_name(WalStatus status);
+extern const char *cluster_kind_name(ClusterKind kind);
+extern const char *cluster_status_name(ClusterStatus status);
 
 #pragma GCC visibility pop
 

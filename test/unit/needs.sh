@@ -6,6 +6,7 @@
 #   /* needs: kernel verify server native lib:z */
 #   kernel    src/kernel/*.c (always)
 #   wal       the part of src/verify that includes no header of a server
+#   cluster   the part of src/verify that judges files of a cluster
 #   verify    src/verify/*.c, compiled as front-end code
 #   server    the headers of a PostgreSQL server (PG_CONFIG), else skipped
 #   pgport    libpgcommon and libpgport of that server (and its headers)
@@ -41,6 +42,8 @@ needed() {
 		echo "$root"/src/verify/*.c
 	elif needs "$1" wal; then
 		echo "$root"/src/verify/wal*.c "$root/src/verify/finding.c"
+	elif needs "$1" cluster; then
+		echo "$root"/src/verify/cluster_*.c "$root/src/verify/finding.c"
 	fi
 	if needs "$1" pgport; then
 		echo "-L$("$pg_config" --pkglibdir) -L$("$pg_config" --libdir)"

@@ -1,0 +1,71 @@
+/*
+ * cluster_verdict.c
+ *	  The words of verdicts on files of a cluster.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "verify/cluster_verdict.h"
+
+/* for the formats of cluster_reason.def */
+#define V		((unsigned long long) verdict->value)
+#define E		((unsigned long long) verdict->expected)
+#define M		((unsigned long long) verdict->more)
+#define LSN(x)	(unsigned) ((x) >> 32), (unsigned) (x)
+
+void
+cluster_verdict_set(ClusterVerdict *verdict, ClusterStatus status,
+					ClusterReason reason, uint64_t value, uint64_t expected)
+{
+	verdict->status = status;
+	verdict->reason = reason;
+	verdict->value = value;
+	verdict->expected = expected;
+}
+
+/* What helps while the server runs, by kind. */
+static const char *
+remedy(ClusterKind kind)
+{
+	static const char *const words[CLUSTER_KINDS] = {
+		[CLUSTER_CONTROL] = "run CHECKPOINT, then check again; do not restart the server before",
+		[CLUSTER_RELATION_MAP] = "put back the file of a standby or of a backup in which these catalogs have not been rewritten since; do not restart the server before",
+		[CLUSTER_TWO_PHASE] = "put back the file of a standby or of a backup; without one, move it away before the server restarts, which loses the transaction",
+		[CLUSTER_SLOT] = "advance the slot and run CHECKPOINT, or drop it; then check again; do not restart the server before",
+		[CLUSTER_ORIGINS] = "run CHECKPOINT, then check again; do not restart the server before",
+	};
+
+	return words[kind];
+}
+
+static void
+reason_words(const ClusterVerdict *verdict, char words[CLUSTER_MESSAGE_SIZE])
+{
+	words[0] = '\0';
+	switch (verdict->reason)
+	{
+		case CLUSTER_REASON_NONE:
+			break;
+#define CLUSTER_REASON(id, ...) \
+		case CLUSTER_REASON_##id: \
+			snprintf(words, CLUSTER_MESSAGE_SIZE, __VA_ARGS__); \
+			break;
+#include "verify/cluster_reason.def"
+#undef CLUSTER_REASON
+	}
+}
+
+void
+cluster_verdict_words(const ClusterVerdict *verdict, ClusterKind kind,
+					  bool live, char words[CLUSTER_MESSAGE_SIZE])
+{
+	size_t		len;
+
+	reason_words(verdict, words);
+	len = strlen(words);
+	if (!live || len == 0 || remedy(kind) == NULL ||
+		verdict->status == CLUSTER_NOT_VERIFIABLE ||
+		verdict->reason == CLUSTER_REASON_SLOT_UNKNOWN)
+		return;
+	snprintf(words + len, CLUSTER_MESSAGE_SIZE - len, "; %s", remedy(kind));
+}

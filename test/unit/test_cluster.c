@@ -1,0 +1,441 @@
+/* needs: kernel cluster */
+/*
+ * test_cluster.c
+ *	  Files of a cluster with a CRC-32C of their own: verdicts of bytes made here.
+ *
+ * Every kind is made whole, is ok, and is found by its status with each single
+ * bit of it flipped, at each shorter length, and with what a valid file of
+ * another place says.
+ */
+#include "unit.h"
+
+#include "kernel/checksum.h"
+#include "verify/cluster_control.h"
+#include "verify/cluster_format.h"
+#include "verify/cluster_judge.h"
+#include "verify/cluster_map.h"
+#include "verify/cluster_state.h"
+
+#define ROOM	(CLUSTER_HEAD + 8)
+
+/* A file in memory. */
+typedef struct Bytes
+{
+	uint8_t		data[ROOM];
+	ClusterFile file;
+} Bytes;
+
+static void
+put16(Bytes *b, size_t at, uint16_t v)
+{
+	memcpy(b->data + at, &v, sizeof(v));
+}
+
+static void
+put32(Bytes *b, size_t at, uint32_t v)
+{
+	memcpy(b->data + at, &v, sizeof(v));
+}
+
+static void
+put64(Bytes *b, size_t at, uint64_t v)
+{
+	memcpy(b->data + at, &v, sizeof(v));
+}
+
+static uint32_t
+crc_of(const Bytes *b, size_t from, size_t to)
+{
+	return checksum_crc32c(CHECKSUM_CRC_INIT, b->data + from, to - from) ^
+		CHECKSUM_CRC_INIT;
+}
+
+/* What the readers do: extent, CRC, verdict. */
+static ClusterVerdict
+judged(Bytes *b)
+{
+	ClusterVerdict verdict = {0};
+	ClusterExtent extent;
+
+	b->file.head = b->data;
+	if (cluster_judge_extent(&b->file, &extent, &verdict))
+		cluster_judge(&b->file, cluster_load32(b->data + extent.crc_at),
+					  crc_of(b, extent.from, extent.to), &verdict);
+	return verdict;
+}
+
+/* ---- whole files ---- */
+
+static void
+make(Bytes *b, ClusterKind kind, int major, size_t size, uint32_t magic)
+{
+	memset(b, 0, sizeof(*b));
+	b->file.kind = kind;
+	b->file.major = major;
+	b->file.size = size;
+	put32(b, 0, magic);
+}
+
+static size_t
+control_crc_at(int major)
+{
+	return major == 19 ? 308 : major == 18 ? 292 : 288;
+}
+
+static void
+close_control(Bytes *b, int major)
+{
+	size_t		at = control_crc_at(major);
+
+	put32(b, at, crc_of(b, 0, at));
+}
+
+static void
+make_control(Bytes *b, int major)
+{
+	static const uint32_t versions[] = {1300, 1300, 1700, 1800, 1905};
+	static const uint32_t catalogs[] = {
+		202209061, 202307071, 202406281, 202506291, 202610061
+	};
+
+	make(b, CLUSTER_CONTROL, major, CLUSTER_CONTROL_SIZE, 0);
+	put64(b, CLUSTER_CONTROL_SYSTEM, unit_random());
+	put32(b, CLUSTER_CONTROL_VERSION, versions[major - 15]);
+	put32(b, CLUSTER_CONTROL_CATALOG, catalogs[major - 15]);
+	put32(b, CLUSTER_CONTROL_STATE, CLUSTER_STATE_IN_PRODUCTION);
+	put64(b, CLUSTER_CONTROL_CHECKPOINT, unit_random());
+	put64(b, CLUSTER_CONTROL_REDO, unit_random());
+	close_control(b, major);
+}
+
+static void
+close_map(Bytes *b)
+{
+	size_t		covered = (size_t) cluster_map_covered(b->file.size);
+
+	put32(b, covered, crc_of(b, 0, covered));
+}
+
+static void
+put_mapping(Bytes *b, int n, uint32_t relation, uint32_t file)
+{
+	put32(b, CLUSTER_MAP_FIRST + 8 * (size_t) n, relation);
+	put32(b, CLUSTER_MAP_FIRST + 8 * (size_t) n + 4, file);
+}
+
+static void
+make_map(Bytes *b, int major, bool shared)
+{
+	make(b, CLUSTER_RELATION_MAP, major, major == 15 ? 512 : 524,
+		 CLUSTER_MAP_MAGIC);
+	b->file.shared = shared;
+	put32(b, CLUSTER_MAP_COUNT, 3);
+	put_mapping(b, 0, shared ? 1262 : 1259, 16384);
+	put_mapping(b, 1, shared ? 1260 : 1249, 1249);
+	put_mapping(b, 2, shared ? 2671 : 2662, 16385);
+	close_map(b);
+}
+
+/* Of a kind that ends with its CRC. */
+static void
+close_at_end(Bytes *b)
+{
+	size_t		at = (size_t) b->file.size - 4;
+
+	put32(b, at, crc_of(b, 0, at));
+}
+
+static void
+make_two_phase(Bytes *b, uint32_t xid)
+{
+	make(b, CLUSTER_TWO_PHASE, 17, 160, CLUSTER_TWO_PHASE_MAGIC);
+	b->file.xid = xid;
+	put32(b, CLUSTER_TWO_PHASE_LENGTH, 160);
+	put32(b, CLUSTER_TWO_PHASE_XID, xid);
+	put32(b, CLUSTER_TWO_PHASE_DATABASE, 5);
+	put64(b, CLUSTER_TWO_PHASE_PREPARED, 4711);
+	put32(b, CLUSTER_TWO_PHASE_OWNER, 10);
+	put16(b, CLUSTER_TWO_PHASE_GIDLEN, 4);
+	memcpy(b->data + CLUSTER_TWO_PHASE_HEADER, "gid", 4);
+	close_at_end(b);
+}
+
+static void
+close_slot(Bytes *b)
+{
+	put32(b, CLUSTER_SLOT_CRC, crc_of(b, CLUSTER_SLOT_VERSION, (size_t) b->file.size));
+}
+
+static void
+make_slot(Bytes *b, const char *name)
+{
+	make(b, CLUSTER_SLOT, 18, 200, CLUSTER_SLOT_MAGIC);
+	b->file.slot = name;
+	put32(b, CLUSTER_SLOT_VERSION, 5);
+	put32(b, CLUSTER_SLOT_LENGTH, 184);
+	memcpy(b->data + CLUSTER_SLOT_NAME, name, strlen(name));
+	close_slot(b);
+}
+
+static void
+make_snapshot(Bytes *b)
+{
+	make(b, CLUSTER_SNAPSHOT, 18, 300, CLUSTER_SNAPSHOT_MAGIC);
+	put32(b, CLUSTER_SNAPSHOT_VERSION, 6);
+	put32(b, CLUSTER_SNAPSHOT_LENGTH, 300);
+	unit_fill(b->data + 16, 284);
+	put32(b, CLUSTER_SNAPSHOT_CRC, crc_of(b, CLUSTER_SNAPSHOT_VERSION, 300));
+}
+
+static void
+make_origins(Bytes *b)
+{
+	make(b, CLUSTER_ORIGINS, 15, 4 + 2 * sizeof(ClusterOrigin) + 4,
+		 CLUSTER_ORIGINS_MAGIC);
+	put16(b, 4, 1);
+	put16(b, 4 + sizeof(ClusterOrigin), 2);
+	close_at_end(b);
+}
+
+static void
+make_summary(Bytes *b)
+{
+	make(b, CLUSTER_SUMMARY, 17, 400, CLUSTER_SUMMARY_MAGIC);
+	unit_fill(b->data + 4, 300);
+	close_at_end(b);
+}
+
+/* ---- all kinds ---- */
+
+static void
+flip_all(const char *name, const Bytes *intact)
+{
+	Bytes		b;
+	ClusterVerdict verdict;
+	uint64_t	step = unit.scale == UNIT_SMALL && intact->file.size > 1000 ? 17 : 1;
+
+	for (uint64_t bit = 0; bit < 8 * intact->file.size; bit += step)
+	{
+		b = *intact;
+		b.data[bit / 8] ^= (uint8_t) (1 << bit % 8);
+		unit_at((size_t) bit, 0, 0);
+		verdict = judged(&b);
+		check(verdict.status != CLUSTER_OK, "%s: bit %llu flipped is ok", name,
+			  (unsigned long long) bit);
+		check(verdict.reason != CLUSTER_REASON_NONE, "%s: bit %llu: no reason",
+			  name, (unsigned long long) bit);
+	}
+}
+
+static void
+cut_all(const char *name, const Bytes *intact)
+{
+	Bytes		b;
+
+	for (uint64_t size = 0; size < intact->file.size; size++)
+	{
+		b = *intact;
+		memset(b.data + size, 0, ROOM - size);
+		b.file.size = size;
+		check(judged(&b).status != CLUSTER_OK, "%s: cut to %llu bytes is ok",
+			  name, (unsigned long long) size);
+	}
+	for (uint64_t more = 1; more < 8; more++)
+	{
+		b = *intact;
+		b.file.size += more;
+		check(judged(&b).status != CLUSTER_OK, "%s: %llu bytes more is ok", name,
+			  (unsigned long long) more);
+	}
+}
+
+static void
+try_kind(const char *name, Bytes *intact)
+{
+	ClusterVerdict verdict = judged(intact);
+	char		words[CLUSTER_MESSAGE_SIZE];
+
+	cluster_verdict_words(&verdict, intact->file.kind, true, words);
+	check(verdict.status == CLUSTER_OK, "%s: intact is %s: %s", name,
+		  cluster_status_name(verdict.status), words);
+	check(words[0] == '\0', "%s: intact has words", name);
+	check(verdict.has_crc && verdict.stored_crc == verdict.computed_crc,
+		  "%s: its CRCs", name);
+	flip_all(name, intact);
+	cut_all(name, intact);
+}
+
+/* ---- valid bytes in the wrong place ---- */
+
+static void
+expect(const char *what, Bytes *b, ClusterStatus status, const char *expected)
+{
+	ClusterVerdict verdict = judged(b);
+	char		words[CLUSTER_MESSAGE_SIZE];
+
+	cluster_verdict_words(&verdict, b->file.kind, false, words);
+	check(verdict.status == status && strcmp(words, expected) == 0,
+		  "%s: %s, \"%s\"", what, cluster_status_name(verdict.status), words);
+}
+
+static void
+test_controls(void)
+{
+	Bytes		b;
+	ClusterControl control;
+
+	for (int major = 15; major <= 19; major++)
+	{
+		make_control(&b, major);
+		try_kind("control", &b);
+		b.file.major = 0;
+		expect("control, release unknown", &b, CLUSTER_OK, "");
+		check(cluster_control_read(b.data, &control) &&
+			  control.system == cluster_load64(b.data) &&
+			  control.state == CLUSTER_STATE_IN_PRODUCTION, "control: its fields");
+	}
+	make_control(&b, 17);
+	b.file.major = 15;
+	expect("control of 17 in 15", &b, CLUSTER_FOREIGN,
+		   "it is of pg_control version 1700 and catalog version 202406281, not of PostgreSQL 15");
+	make_control(&b, 18);
+	b.file.major = 15;
+	expect("control of 18 in 15", &b, CLUSTER_FOREIGN,
+		   "it is of pg_control version 1800 and catalog version 202506291, not of PostgreSQL 15");
+	make_control(&b, 16);
+	b.file.major = 15;
+	expect("control of 16 in 15", &b, CLUSTER_FOREIGN,
+		   "it is of pg_control version 1300 and catalog version 202307071, not of PostgreSQL 15");
+	put32(&b, CLUSTER_CONTROL_VERSION, 2000);
+	b.file.major = 20;
+	expect("control of a later release", &b, CLUSTER_UNSUPPORTED_VERSION,
+		   "unsupported version 2000 of the format");
+	check(!cluster_control_read(b.data, &control), "control: of no known version");
+	put32(&b, CLUSTER_CONTROL_VERSION, UINT32_C(0x14050000));
+	expect("control of the other byte order", &b, CLUSTER_UNSUPPORTED_VERSION,
+		   "written on a machine of the other byte order");
+	b.file.major = 15;
+	expect("the same, release known", &b, CLUSTER_UNSUPPORTED_VERSION,
+		   "written on a machine of the other byte order");
+	make_control(&b, 15);
+	b.data[5000] = 1;
+	expect("control with a byte after it", &b, CLUSTER_BAD_FORMAT,
+		   "byte 5000 is not zero, as all bytes after the data are");
+}
+
+static void
+test_maps(void)
+{
+	Bytes		b;
+
+	for (int major = 15; major <= 16; major++)
+		for (int shared = 0; shared <= 1; shared++)
+		{
+			make_map(&b, major, shared != 0);
+			try_kind("map", &b);
+			check(cluster_map_count(b.data) == 3 &&
+				  cluster_map_entry(b.data, 2).file == 16385, "map: entries");
+			b.file.shared = !b.file.shared;
+			expect("map of the other kind", &b, CLUSTER_FOREIGN, shared ?
+				   "it is the map of the shared catalogs, not of a database" :
+				   "it is the map of a database, not of the shared catalogs");
+		}
+	make_map(&b, 16, false);
+	put_mapping(&b, 2, 1249, 7);
+	close_map(&b);
+	expect("twice", &b, CLUSTER_BAD_FORMAT, "relation 1249 is mapped twice");
+	put_mapping(&b, 2, 0, 7);
+	close_map(&b);
+	expect("zero", &b, CLUSTER_BAD_FORMAT, "mapping 2 is of OID 0 to file 7");
+	put32(&b, CLUSTER_MAP_COUNT, 65);
+	close_map(&b);
+	expect("too many", &b, CLUSTER_BAD_FORMAT,
+		   "65 mappings, at least 1 and at most 64 are possible");
+	make_map(&b, 16, false);
+	put_mapping(&b, 0, 1247, 7);
+	close_map(&b);
+	expect("without pg_class", &b, CLUSTER_BAD_FORMAT, "relation 1259 is not mapped");
+	check(cluster_map_never_empty(1259) && !cluster_map_never_empty(2836),
+		  "tables that are never empty");
+}
+
+static void
+test_states(void)
+{
+	Bytes		b;
+	ClusterPrepared prepared;
+
+	make_two_phase(&b, 726);
+	try_kind("two-phase", &b);
+	prepared = cluster_state_prepared(b.data);
+	check(prepared.xid == 726 && prepared.database == 5 &&
+		  prepared.owner == 10 && prepared.prepared_at == 4711, "two-phase: fields");
+	b.file.xid = 727;
+	expect("another transaction", &b, CLUSTER_FOREIGN,
+		   "it is the state of transaction 726, not of 727");
+	put16(&b, CLUSTER_TWO_PHASE_GIDLEN, 300);
+	close_at_end(&b);
+	expect("its identifier", &b, CLUSTER_BAD_FORMAT,
+		   "length 300 of the transaction's identifier, expected 1 to 200");
+	put32(&b, CLUSTER_TWO_PHASE_LENGTH, 156);
+	close_at_end(&b);
+	expect("its length", &b, CLUSTER_SIZE_MISMATCH, "160 bytes, its header says 156");
+
+	make_slot(&b, "slot");
+	try_kind("slot", &b);
+	b.file.slot = "slot2";
+	expect("another slot", &b, CLUSTER_FOREIGN,
+		   "it is the state of another replication slot");
+	put32(&b, 0, UINT32_C(0xA11C0501));
+	expect("a slot of the other byte order", &b, CLUSTER_UNSUPPORTED_VERSION,
+		   "written on a machine of the other byte order");
+	put32(&b, 0, 1);
+	expect("its magic", &b, CLUSTER_BAD_FORMAT,
+		   "wrong magic number 00000001, expected 01051CA1");
+
+	make_snapshot(&b);
+	try_kind("snapshot", &b);
+	make_origins(&b);
+	try_kind("origins", &b);
+	b.file.size -= 4;
+	close_at_end(&b);
+	expect("part of an origin", &b, CLUSTER_SIZE_MISMATCH,
+		   sizeof(ClusterOrigin) == 16 ? "36 bytes are no whole number of entries" :
+		   "28 bytes are no whole number of entries");
+	make_summary(&b);
+	try_kind("summary", &b);
+}
+
+/* A remedy is said of the running server's files only. */
+static void
+test_words(void)
+{
+	ClusterVerdict verdict = {0};
+	char		live[CLUSTER_MESSAGE_SIZE];
+	char		other[CLUSTER_MESSAGE_SIZE];
+
+	cluster_verdict_set(&verdict, CLUSTER_CHECKSUM_MISMATCH,
+						CLUSTER_REASON_CRC, 0, 0);
+	for (int kind = 0; kind < CLUSTER_KINDS; kind++)
+	{
+		cluster_verdict_words(&verdict, (ClusterKind) kind, true, live);
+		cluster_verdict_words(&verdict, (ClusterKind) kind, false, other);
+		check(strncmp(live, other, strlen(other)) == 0 &&
+			  (strlen(live) > strlen(other)) ==
+			  (kind != CLUSTER_SNAPSHOT && kind != CLUSTER_SUMMARY),
+			  "%s: \"%s\"", cluster_kind_name((ClusterKind) kind), live);
+		check(strlen(live) < CLUSTER_MESSAGE_SIZE - 1, "cut: \"%s\"", live);
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	unit_begin("test_cluster", argc, argv);
+	checksum_init();
+	test_controls();
+	test_maps();
+	test_states();
+	test_words();
+	return unit_finish();
+}
