@@ -814,6 +814,27 @@ REVOKE ALL ON FUNCTION verify_backup_summary(text, text, boolean, integer, integ
 GRANT EXECUTE ON FUNCTION verify_backup_summary(text, text, boolean, integer, integer) TO pg_read_server_files;
 
 --
+-- Files of the cluster with a CRC of their own
+--
+
+CREATE FUNCTION verify_cluster_files(
+	directory text DEFAULT NULL,
+	OUT path text,
+	OUT kind text,
+	OUT status text,
+	OUT stored_crc bigint,
+	OUT computed_crc bigint,
+	OUT bytes bigint,
+	OUT message text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'accel_verify_cluster_files'
+LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION verify_cluster_files(text) IS
+'verifies pg_control, relation maps, prepared transactions, replication slots and origins, logical snapshots and WAL summaries; directory NULL is this server''s';
+REVOKE ALL ON FUNCTION verify_cluster_files(text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_cluster_files(text) TO pg_read_server_files;
+
+--
 -- The server's own CRC
 --
 

@@ -25,6 +25,9 @@
 #include "varatt.h"
 #endif
 
+/* 15, 16 ... */
+#define SERVER_MAJOR	(PG_VERSION_NUM / 10000)
+
 /*
  * Defines an SQL-callable function.  LLVM must not import it into a JIT-ed
  * expression: the body refers to symbols that this library hides, and the JIT

@@ -62,6 +62,8 @@ INSERT INTO bad (what, sql, expected) VALUES
 	('malformed segment name', $$SELECT * FROM wal_findings('00000001000000000000000')$$, '{22023}'),
 	('missing segment', $$SELECT * FROM verify_wal_segment('0000000100000FFF000000AA')$$, '{58P01}'),
 	('no directory', $$SELECT * FROM verify_wal_directory('no_such_directory')$$, '{58P01}'),
+	('no data directory', $$SELECT * FROM verify_cluster_files('base')$$, '{22023}'),
+	('a file for a data directory', $$SELECT * FROM verify_cluster_files('PG_VERSION')$$, '{42809}'),
 	('a file for a directory', $$SELECT * FROM verify_wal_directory('PG_VERSION')$$, '{58P01,42809,22023}'),
 	('reversed range', $$SELECT * FROM verify_wal_range('0/2000000', '0/1000000')$$, '{22023}'),
 	('negative limit', $$SELECT * FROM wal_findings(pg_walfile_name(pg_current_wal_lsn()), max_findings => -1)$$, '{22023}'),

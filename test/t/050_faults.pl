@@ -56,7 +56,9 @@ my @cases = (
 	[ 'wal_findings', $segment,
 		"SELECT 'findings: ' || count(*) FROM wal_findings('$segment', '$dir')" ],
 	[ 'verify_wal_directory', $segment,
-		"SELECT string_agg(concat_ws(' ', status, records, errors), '; ') FROM verify_wal_directory('$dir')" ]);
+		"SELECT string_agg(concat_ws(' ', status, records, errors), '; ') FROM verify_wal_directory('$dir')" ],
+	[ 'verify_cluster_files', 'global/pg_filenode.map',
+		q{SELECT string_agg(concat_ws(' ', path, status), '; ') FROM verify_cluster_files()} ]);
 
 # [call, fault, from the n-th on]
 my @faults = (

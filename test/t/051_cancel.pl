@@ -97,6 +97,7 @@ my %input = (
 	wal_findings => "SELECT * FROM wal_findings('$segment', '$dir')",
 	verify_wal_directory => 'SELECT * FROM verify_wal_directory()',
 	verify_wal_range => "SELECT * FROM verify_wal_range('$start')",
+	verify_cluster_files => 'SELECT count(*) FROM generate_series(1, 10000) g, verify_cluster_files(CASE WHEN g > 0 THEN NULL END)',
 	crc32c_combine => '- constant time', crc32_combine => '- constant time',
 	crc32c_bytes => '- four bytes', crc32c_kernel => '- no input',
 	checksum_kernels => '- no input', crc32c_server => '- no input',

@@ -24,7 +24,7 @@ my %public = map { $_ => 1 } qw(crc32c crc32c_accel crc32c_extend crc32c_combine
   verify_page crc32c_server);
 my %granted = (
 	(map { $_ => 'reader' } qw(crc32c_file verify_wal_segment verify_wal_range
-		  verify_wal_directory wal_findings verify_backup verify_backup_summary)),
+		  verify_wal_directory wal_findings verify_backup verify_backup_summary verify_cluster_files)),
 	(map { $_ => 'scanner' } qw(verify_relation_checksums verify_relation_summary
 		  verify_database_checksums relation_segments relation_page_crcs
 		  accel_checksum_progress accel_checksum_origin)),
@@ -96,7 +96,7 @@ $q->('GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO nobody');
 for my $path ('/etc/hostname', '/no/such/file', '../outside', 'base/../../outside', '/etc/../etc/hostname')
 {
 	is(refused('nobody', "SELECT crc32c_file('$path')"), 1, "granted only: no way to $path");
-	for my $function (qw(verify_wal_directory verify_backup verify_backup_summary))
+	for my $function (qw(verify_wal_directory verify_backup verify_backup_summary verify_cluster_files))
 	{
 		next unless grep { $_->[0] eq $function } @calls;
 		is(refused('nobody', "SELECT * FROM $function('$path')"), 1, "granted only: no $function of $path");

@@ -1,0 +1,34 @@
+/*
+ * cluster_read.h
+ *	  Reads a file of a cluster once, in bounded memory, and judges it.
+ */
+#ifndef CLUSTER_READ_H
+#define CLUSTER_READ_H
+
+#include "scan/file_scan.h"
+#include "verify/cluster_format.h"
+#include "verify/cluster_verdict.h"
+
+#pragma GCC visibility push(hidden)
+
+/* One reader serves any number of files, one after the other. */
+typedef struct ClusterReader
+{
+	uint8_t    *head;			/* CLUSTER_HEAD bytes, those of the last file */
+	uint8_t    *piece;
+} ClusterReader;
+
+extern void cluster_read_begin(ClusterReader *reader);
+extern void cluster_read_end(ClusterReader *reader);
+
+/*
+ * Reads the file at path and judges it.  file has its kind, release and name;
+ * head and size are filled in.  FILE_SCAN_OK: there is a verdict, which may be
+ * about a failed read.  FILE_SCAN_MISSING: there is no such file.
+ */
+extern FileScanResult cluster_read(ClusterReader *reader, const char *path,
+								   ClusterFile *file, ClusterVerdict *verdict);
+
+#pragma GCC visibility pop
+
+#endif							/* CLUSTER_READ_H */
