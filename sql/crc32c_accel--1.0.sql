@@ -227,6 +227,22 @@ COMMENT ON FUNCTION read_disk_page(regclass, text, bigint) IS
 'one block of a relation as it is on disk, valid or not; superusers only';
 REVOKE ALL ON FUNCTION read_disk_page(regclass, text, bigint) FROM PUBLIC;
 
+-- The one function that writes to a relation.
+CREATE FUNCTION heal_block(
+	relation regclass,
+	fork text,
+	blkno bigint,
+	trust_memory boolean DEFAULT false,
+	OUT status text,
+	OUT copy text,
+	OUT message text)
+RETURNS record
+AS 'MODULE_PATHNAME', 'accel_heal_block'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION heal_block(regclass, text, bigint, boolean) IS
+'writes the good page of shared buffers over its damaged block on disk, with WAL, and reads it back; superusers only; the only function that writes to a relation';
+REVOKE ALL ON FUNCTION heal_block(regclass, text, bigint, boolean) FROM PUBLIC;
+
 CREATE FUNCTION relation_page_crcs(
 	relation regclass,
 	fork text DEFAULT 'main',

@@ -29,6 +29,10 @@ extern const ChecksumKernel *accel_kernel_of(ChecksumAlgorithm algorithm,
 											 text *name);
 extern const ChecksumKernel *accel_kernel_argument(text *name);
 
+/* func_page.c: a block number, and a fork by name, else SQLSTATE 22023. */
+extern BlockNumber accel_block_argument(const char *name, int64 blkno);
+extern ForkNumber accel_fork_argument(text *name);
+
 /*
  * func_page.c: the arguments fork, first_block, last_block from argument n on
  * (NULL: the default stays), else SQLSTATE 22023.

@@ -39,8 +39,6 @@ typedef struct RowSink
 
 static void scan_arguments(FunctionCallInfo fcinfo, ScanArguments *arguments);
 static void scan_rows(FunctionCallInfo fcinfo, RowSink *rows);
-static BlockNumber block_argument(const char *name, int64 blkno);
-static ForkNumber fork_argument(text *name);
 static void put_finding(ScanSink *sink, const PageFinding *finding);
 static void put_summary(ScanSink *sink, const ForkSummary *summary);
 static void warn_checksums_off(ScanSink *sink, const ForkSummary *summary);
@@ -49,7 +47,7 @@ static void put_segment(void *arg, const SegmentInfo *segment);
 SQL_FUNCTION(accel_verify_page)
 {
 	bytea	   *raw = PG_GETARG_BYTEA_PP(0);
-	BlockNumber blkno = block_argument("blkno", PG_GETARG_INT64(1));
+	BlockNumber blkno = accel_block_argument("blkno", PG_GETARG_INT64(1));
 	PageRules	rules = {true, InvalidXLogRecPtr};
 	PageVerdict verdict;
 	TupleDesc	desc;
@@ -107,8 +105,8 @@ SQL_FUNCTION(accel_relation_segments)
 SQL_FUNCTION(accel_read_disk_page)
 {
 	Oid			relid = PG_GETARG_OID(0);
-	ForkNumber	fork = fork_argument(PG_GETARG_TEXT_PP(1));
-	BlockNumber blkno = block_argument("blkno", PG_GETARG_INT64(2));
+	ForkNumber	fork = accel_fork_argument(PG_GETARG_TEXT_PP(1));
+	BlockNumber blkno = accel_block_argument("blkno", PG_GETARG_INT64(2));
 	bytea	   *result;
 
 	if (!superuser())
@@ -125,16 +123,16 @@ SQL_FUNCTION(accel_read_disk_page)
  *		Arguments
  * ---------------------------------------------------------------- */
 
-static BlockNumber
-block_argument(const char *name, int64 blkno)
+BlockNumber
+accel_block_argument(const char *name, int64 blkno)
 {
 	accel_check_range(ERRCODE_INVALID_PARAMETER_VALUE, name, blkno, 0,
 					  MaxBlockNumber);
 	return (BlockNumber) blkno;
 }
 
-static ForkNumber
-fork_argument(text *name)
+ForkNumber
+accel_fork_argument(text *name)
 {
 	return forkname_to_number(text_to_cstring(name));
 }
@@ -143,13 +141,13 @@ void
 accel_scan_options(FunctionCallInfo fcinfo, int n, RelationScanOptions *options)
 {
 	if (!PG_ARGISNULL(n))
-		options->fork = fork_argument(PG_GETARG_TEXT_PP(n));
+		options->fork = accel_fork_argument(PG_GETARG_TEXT_PP(n));
 	if (!PG_ARGISNULL(n + 1))
-		options->first = block_argument("first_block",
-										PG_GETARG_INT64(n + 1));
+		options->first = accel_block_argument("first_block",
+											  PG_GETARG_INT64(n + 1));
 	if (!PG_ARGISNULL(n + 2))
-		options->end = block_argument("last_block",
-									  PG_GETARG_INT64(n + 2)) + 1;
+		options->end = accel_block_argument("last_block",
+											PG_GETARG_INT64(n + 2)) + 1;
 	if (options->first >= options->end)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

@@ -89,8 +89,12 @@ typedef struct Attempt
 	BlockDecision *decision;
 	uint32		nread;
 	int			warm_reads;
+	bool		hold;			/* keep the buffer that is over the block */
+	Buffer		held;
 } Attempt;
 
+static void decide(Attempt *attempt, PageRules *rules);
+static void read_decisively(Attempt *attempt);
 static bool read_unless_valid(Attempt *attempt, Buffer *buffer);
 static bool read_below_buffer(Attempt *attempt, Buffer buffer);
 static void read_block(Attempt *attempt);
@@ -104,26 +108,51 @@ block_decide(ForkReader *reader, BlockNumber blkno, PageRules *rules,
 			 BlockDecision *decision)
 {
 	Attempt		attempt = {reader, blkno, decision};
-	Buffer		buffer;
-	bool		done = false;
+
+	decide(&attempt, rules);
+}
+
+Buffer
+block_decide_and_hold(ForkReader *reader, BlockNumber blkno, PageRules *rules,
+					  BlockDecision *decision)
+{
+	Attempt		attempt = {reader, blkno, decision};
+
+	attempt.hold = true;
+	decide(&attempt, rules);
+	return attempt.held;
+}
+
+PageStatus
+block_decision_status(const BlockDecision *decision, bool initialized)
+{
+	PageStatus	status = decision->verdict.status;
+
+	if (decision->fate == BLOCK_UNREADABLE)
+		return PAGE_IO_ERROR;
+	if (status == PAGE_OK ||
+		(status == PAGE_NEW && (!initialized || decision->write_to_come)))
+		return status;
+	if (decision->copy != BLOCK_COPY_NONE)
+		return PAGE_BAD_ON_DISK_CACHED_OK;
+	return status == PAGE_NEW ? PAGE_ZEROED : status;
+}
+
+static void
+decide(Attempt *attempt, PageRules *rules)
+{
+	BlockDecision *decision = attempt->decision;
+	BlockNumber blkno = attempt->blkno;
 
 	decision->retries = 0;
 	decision->buffer_state = BLOCK_BUFFER_UNKNOWN;
 	decision->copy = BLOCK_COPY_NONE;
 	decision->write_to_come = false;
-	for (int try = 0; !done; try++)
+	read_decisively(attempt);
+	if (attempt->nread == 0)
 	{
-		CHECK_FOR_INTERRUPTS();
-		if (try >= EAGER_TRIES)
-			pg_usleep(1000);
-		done = read_unless_valid(&attempt, &buffer) ||
-			(BufferIsValid(buffer) ? read_below_buffer(&attempt, buffer) :
-			 !warm_block(&attempt));
-	}
-
-	if (attempt.nread == 0)
-	{
-		decision->fate = reader->error == 0 ? BLOCK_GONE : BLOCK_UNREADABLE;
+		decision->fate = attempt->reader->error == 0 ? BLOCK_GONE :
+			BLOCK_UNREADABLE;
 		return;
 	}
 	decision->fate = BLOCK_JUDGED;
@@ -135,6 +164,23 @@ block_decide(ForkReader *reader, BlockNumber blkno, PageRules *rules,
 		decision->write_to_come =
 			decision->buffer_state == BLOCK_BUFFER_DIRTY &&
 			!page_is_zero(decision->cached.data);
+	}
+}
+
+static void
+read_decisively(Attempt *attempt)
+{
+	Buffer		buffer;
+	bool		done = false;
+
+	for (int try = 0; !done; try++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (try >= EAGER_TRIES)
+			pg_usleep(1000);
+		done = read_unless_valid(attempt, &buffer) ||
+			(BufferIsValid(buffer) ? read_below_buffer(attempt, buffer) :
+			 !warm_block(attempt));
 	}
 }
 
@@ -200,7 +246,10 @@ read_below_buffer(Attempt *attempt, Buffer buffer)
 	read_block(attempt);
 	memcpy(attempt->decision->cached.data, BufferGetPage(buffer), BLCKSZ);
 	state = BufferStateRead(GetBufferDescriptor(buffer - 1));
-	UnlockReleaseBuffer(buffer);
+	if (attempt->hold)
+		attempt->held = buffer;
+	else
+		UnlockReleaseBuffer(buffer);
 	attempt->decision->buffer_state = (state & BM_DIRTY) ?
 		BLOCK_BUFFER_DIRTY : BLOCK_BUFFER_CLEAN;
 	return true;

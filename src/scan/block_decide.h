@@ -5,6 +5,8 @@
 #ifndef ACCEL_BLOCK_DECIDE_H
 #define ACCEL_BLOCK_DECIDE_H
 
+#include "storage/buf.h"
+
 #include "scan/fork_reader.h"
 #include "verify/page.h"
 
@@ -40,6 +42,21 @@ typedef struct BlockDecision
  */
 extern void block_decide(ForkReader *reader, BlockNumber blkno,
 						 PageRules *rules, BlockDecision *decision);
+
+/*
+ * The same; a valid buffer that holds the block comes back pinned and locked
+ * exclusively, for UnlockReleaseBuffer().  InvalidBuffer: there is none.
+ */
+extern Buffer block_decide_and_hold(ForkReader *reader, BlockNumber blkno,
+									PageRules *rules,
+									BlockDecision *decision);
+
+/*
+ * The status of a decided block that is not gone.  initialized: the visibility
+ * map said so before the decision, see map_witness.c.
+ */
+extern PageStatus block_decision_status(const BlockDecision *decision,
+										bool initialized);
 
 /*
  * Judges a page that was read before now by the present end of the WAL when it

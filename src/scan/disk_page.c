@@ -14,8 +14,6 @@
 
 static void read_decided(Fork *fork, ForkReader *reader, BlockNumber blkno,
 						 BlockDecision *decision);
-static void raise_failure(const ForkReader *reader, BlockNumber blkno,
-						  BlockFate fate);
 
 void
 disk_page_read(Oid relid, ForkNumber number, BlockNumber blkno, char *page)
@@ -29,7 +27,7 @@ disk_page_read(Oid relid, ForkNumber number, BlockNumber blkno, char *page)
 	fork_reader_init(&reader, &fork);
 	read_decided(&fork, &reader, blkno, decision);
 	if (decision->fate != BLOCK_JUDGED)
-		raise_failure(&reader, blkno, decision->fate);
+		disk_page_failed(&reader, blkno, decision->fate);
 	memcpy(page, decision->image.data, BLCKSZ);
 	pfree(decision);
 	fork_reader_close(&reader);
@@ -54,8 +52,8 @@ read_decided(Fork *fork, ForkReader *reader, BlockNumber blkno,
 		decision->fate = BLOCK_GONE;
 }
 
-static void
-raise_failure(const ForkReader *reader, BlockNumber blkno, BlockFate fate)
+void
+disk_page_failed(const ForkReader *reader, BlockNumber blkno, BlockFate fate)
 {
 	const Fork *fork = reader->fork;
 

@@ -8,6 +8,8 @@
 #include "common/relpath.h"
 #include "storage/block.h"
 
+#include "scan/block_decide.h"
+
 #pragma GCC visibility push(hidden)
 
 /*
@@ -16,6 +18,10 @@
  */
 extern void disk_page_read(Oid relid, ForkNumber fork, BlockNumber blkno,
 						   char *page);
+
+/* Raises what became of a block that was not judged, as above. */
+extern void disk_page_failed(const ForkReader *reader, BlockNumber blkno,
+							 BlockFate fate);
 
 #pragma GCC visibility pop
 

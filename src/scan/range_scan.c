@@ -44,8 +44,6 @@ static bool ask_map(RangeScan *scan, BlockNumber blkno);
 static void judge_zeros(RangeScan *scan, BlockNumber blkno, const char *page);
 static void recheck_block(RangeScan *scan, BlockNumber blkno,
 						  bool initialized);
-static PageStatus decided_status(const BlockDecision *decision,
-								 bool initialized);
 static void report_block(RangeScan *scan, BlockNumber blkno,
 						 PageStatus status);
 
@@ -230,27 +228,11 @@ recheck_block(RangeScan *scan, BlockNumber blkno, bool initialized)
 	scan->summary->retried++;
 	if (decision->fate == BLOCK_GONE)
 		return;
-	status = decided_status(decision, initialized);
+	status = block_decision_status(decision, initialized);
 	if (status == PAGE_OK || status == PAGE_NEW)
 		count_healthy(scan, blkno, decision->image.data, status);
 	else
 		report_block(scan, blkno, status);
-}
-
-/* initialized: the visibility map said so before the decision. */
-static PageStatus
-decided_status(const BlockDecision *decision, bool initialized)
-{
-	PageStatus	status = decision->verdict.status;
-
-	if (decision->fate == BLOCK_UNREADABLE)
-		return PAGE_IO_ERROR;
-	if (status == PAGE_OK ||
-		(status == PAGE_NEW && (!initialized || decision->write_to_come)))
-		return status;
-	if (decision->copy != BLOCK_COPY_NONE)
-		return PAGE_BAD_ON_DISK_CACHED_OK;
-	return status == PAGE_NEW ? PAGE_ZEROED : status;
 }
 
 static void

@@ -28,6 +28,9 @@ SELECT (v).status = 'checksum_mismatch' AS ok FROM (SELECT verify_page(read_disk
 SELECT bool_and(n > 0) AND count(*) = 7 AS ok FROM (SELECT c.oid, count(crc32c) n FROM pg_class c, relation_page_crcs(c.oid, masked => true) WHERE relname LIKE 'clean%' GROUP BY c.oid) x
 SELECT count(crc32c) > 0 AS ok FROM relation_page_crcs('sequence', masked => true)
 SELECT read_disk_page('clean', 'main', 1000000) :error
+SELECT status = 'healthy' AND copy IS NULL AS ok FROM heal_block('clean', 'main', 3)
+SELECT status = 'no_good_copy' AND message <> '' AS ok FROM heal_block('damaged', 'main', 7, true)
+SELECT heal_block('clean', 'main', 1000000) :error
 CALL verify_database_checksums(include_catalogs => false, verbose => true)
 CALL verify_database_checksums(workers => 2, report_failures => true)
 CALL verify_database_checksums(skip_verified_since => '-infinity', max_rate => 1000)

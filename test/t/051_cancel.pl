@@ -102,6 +102,7 @@ my %input = (
 	crc32c_bytes => '- four bytes', crc32c_kernel => '- no input',
 	checksum_kernels => '- no input', crc32c_server => '- no input',
 	verify_page => '- one page', read_disk_page => '- one page',
+	heal_block => '- one page',
 	relation_segments => '- one row a gigabyte',
 	prune_checksum_history => '- four statements of the server',
 	checksum_progress => '- no input');

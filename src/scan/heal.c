@@ -1,0 +1,241 @@
+/*
+ * heal.c
+ *	  Writes a good page of shared buffers over its damaged block on disk.
+ *
+ * The only code here that writes to a relation.  block_decide.c says what is on
+ * disk and what the buffer above it is worth, and leaves the buffer pinned and
+ * its content locked exclusively: nobody changes or flushes the page until all
+ * is done.
+ *
+ * The page goes into the WAL as a full-page image first, then to its file.  A
+ * crash in between leaves the image: recovery from a checkpoint before it puts
+ * the page back, whatever half of the write arrived.  A checkpoint that begins
+ * in between writes the buffer, which is dirty before the image is inserted.
+ * Standbys and archives get the page with the WAL.
+ *
+ * RowExclusiveLock is what any writer takes.  It also keeps ALTER SEQUENCE
+ * away, which gives its relation a new file under a lock that lets readers in:
+ * an image of the old file after the commit that drops it would make replay
+ * create that file again.
+ *
+ * What is the page in memory worth?  Its checksum is of the moment when it was
+ * read or written last: a match proves the page.  A mismatch says nothing, and
+ * whoever wants such a page written must say so.
+ *
+ * Zeros on disk below a clean buffer with a page are damage: what the buffer
+ * holds was once on disk.  Free space and visibility maps are the exception:
+ * their empty pages are made in memory alone.
+ *
+ * Proof by experiment: test/t/026_heal.pl, test/t/027_heal_crash.pl.
+ */
+#include "compat.h"
+
+#include "access/relation.h"
+#include "access/xloginsert.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "storage/bufpage.h"
+#include "storage/lmgr.h"
+#include "utils/rel.h"
+
+#include "scan/disk_page.h"
+#include "scan/heal.h"
+#include "scan/map_witness.h"
+#include "scan/relation_scan.h"
+
+typedef struct Heal
+{
+	Fork		fork;
+	BlockNumber blkno;
+	bool		trust_memory;
+	PageRules	rules;
+	ForkReader	reader;
+	bool		initialized;	/* as the visibility map knows */
+	Buffer		buffer;			/* pinned and locked; Invalid: none */
+	BlockDecision decision;
+} Heal;
+
+static const char *why_not(const Fork *fork);
+static void heal_fork_block(Heal *heal, HealResult *result);
+static void decide(Heal *heal);
+static bool zeros_are_damage(const Heal *heal);
+static HealStatus choose(const Heal *heal, const char **why);
+static HealStatus write_and_read(Heal *heal);
+
+const char *
+heal_status_name(HealStatus status)
+{
+	switch (status)
+	{
+		case HEAL_HEALED:
+			return "healed";
+		case HEAL_HEALTHY:
+			return "healthy";
+		case HEAL_NO_GOOD_COPY:
+			return "no_good_copy";
+		case HEAL_NOT_HEALED:
+			return "not_healed";
+		case HEAL_NOT_VERIFIABLE:
+			break;
+	}
+	return "not_verifiable";
+}
+
+void
+heal_block(Oid relid, ForkNumber fork, BlockNumber blkno, bool trust_memory,
+		   HealResult *result)
+{
+	Heal	   *heal = palloc0(sizeof(Heal));
+	Relation	rel;
+	const char *why;
+
+	memset(result, 0, sizeof(*result));
+	LockRelationOid(relid, RowExclusiveLock);
+	rel = scan_open_relation(relid);
+	fork_describe(&heal->fork, rel, fork);
+	heal->blkno = blkno;
+	heal->trust_memory = trust_memory;
+	why = why_not(&heal->fork);
+	if (why == NULL)
+		heal_fork_block(heal, result);
+	else
+	{
+		result->status = HEAL_NOT_VERIFIABLE;
+		strlcpy(result->message, why, sizeof(result->message));
+	}
+	relation_close(rel, AccessShareLock);
+	pfree(heal);
+}
+
+/* Why a fork cannot be healed, in words; NULL: it can. */
+static const char *
+why_not(const Fork *fork)
+{
+	if (!fork->md)
+		return "another storage manager than the server's own keeps the relation";
+	return fork_why_not_verifiable(fork);
+}
+
+static void
+heal_fork_block(Heal *heal, HealResult *result)
+{
+	const char *why = NULL;
+
+	fork_reader_init(&heal->reader, &heal->fork);
+	heal->rules.checksums = heal->fork.checksums;
+	heal->rules.horizon = heal->fork.test_lsn ? block_horizon() :
+		InvalidXLogRecPtr;
+	decide(heal);
+	result->copy = heal->decision.copy;
+	result->status = choose(heal, &why);
+	if (result->status == HEAL_HEALED)
+	{
+		result->status = write_and_read(heal);
+		why = result->status == HEAL_HEALED ?
+			"the page was written from shared buffers and read back" :
+			"the page was written from shared buffers, but was another one when it was read back";
+	}
+	if (BufferIsValid(heal->buffer))
+		UnlockReleaseBuffer(heal->buffer);
+	strlcpy(result->message, why, sizeof(result->message));
+	fork_reader_close(&heal->reader);
+}
+
+static void
+decide(Heal *heal)
+{
+	ForkReader *reader = &heal->reader;
+	MapWitness	witness;
+	BlockFate	fate;
+
+	map_witness_init(&witness, &heal->fork);
+	heal->initialized = map_witness_initialized(&witness, heal->blkno);
+	map_witness_close(&witness);
+	if (!fork_reader_open(reader, heal->blkno))
+		fate = reader->error == ENOENT ? BLOCK_GONE : BLOCK_UNREADABLE;
+	else if (heal->blkno >= fork_reader_segment_end(reader))
+		fate = BLOCK_GONE;
+	else
+	{
+		heal->buffer = block_decide_and_hold(reader, heal->blkno,
+											 &heal->rules, &heal->decision);
+		fate = heal->decision.fate;
+	}
+	if (fate != BLOCK_JUDGED)
+		disk_page_failed(reader, heal->blkno, fate);
+}
+
+static bool
+zeros_are_damage(const Heal *heal)
+{
+	const BlockDecision *decision = &heal->decision;
+
+	if (heal->fork.fork == FSM_FORKNUM ||
+		heal->fork.fork == VISIBILITYMAP_FORKNUM || decision->write_to_come)
+		return false;
+	return heal->initialized || decision->copy != BLOCK_COPY_NONE;
+}
+
+/* What is to become of the block; HEAL_HEALED: the page is to be written. */
+static HealStatus
+choose(const Heal *heal, const char **why)
+{
+	const BlockDecision *decision = &heal->decision;
+	PageStatus	status = decision->verdict.status;
+
+	if (status == PAGE_OK && !heal->fork.checksums)
+	{
+		*why = "data checksums are disabled: the page header is sane, nothing else is known";
+		return HEAL_NOT_VERIFIABLE;
+	}
+	if (status == PAGE_OK || (status == PAGE_NEW && !zeros_are_damage(heal)))
+	{
+		*why = status == PAGE_OK ? "the page on disk is good" :
+			decision->write_to_come ?
+			"the page on disk is all zeros, but a dirty page in shared buffers is yet to be written: CHECKPOINT writes it" :
+			"the page on disk is all zeros, as a new page is";
+		return HEAL_HEALTHY;
+	}
+	if (decision->copy == BLOCK_COPY_PROVEN ||
+		(decision->copy == BLOCK_COPY_SANE && heal->trust_memory))
+		return HEAL_HEALED;
+	*why = decision->copy == BLOCK_COPY_SANE ?
+		"shared buffers hold a page that is sane by its header, but not proven by its checksum: trust_memory => true writes it" :
+		BLOCK_IS_CACHED(decision) ?
+		"shared buffers hold no better page than the disk" :
+		"shared buffers do not hold the block";
+	return HEAL_NO_GOOD_COPY;
+}
+
+/* The server sets the checksum of what it writes, not always of its buffer. */
+static bool
+is_same_page(const char *disk, const char *page)
+{
+	const size_t before = offsetof(PageHeaderData, pd_checksum);
+	const size_t after = before + sizeof(((PageHeader) page)->pd_checksum);
+
+	return memcmp(disk, page, before) == 0 &&
+		memcmp(disk + after, page + after, BLCKSZ - after) == 0;
+}
+
+static HealStatus
+write_and_read(Heal *heal)
+{
+	BlockDecision *decision = &heal->decision;
+	char	   *disk = decision->image.data;
+	PageVerdict verdict;
+
+	START_CRIT_SECTION();
+	MarkBufferDirty(heal->buffer);
+	if (RelationNeedsWAL(heal->fork.rel) || heal->fork.fork == INIT_FORKNUM)
+		log_newpage_buffer(heal->buffer, false);
+	END_CRIT_SECTION();
+	FlushOneBuffer(heal->buffer);
+	if (fork_reader_read(&heal->reader, heal->blkno, 1, disk) != 1)
+		disk_page_failed(&heal->reader, heal->blkno, BLOCK_UNREADABLE);
+	page_judge(disk, heal->blkno, &heal->rules, &verdict);
+	block_judge_lsn(disk, heal->blkno, &heal->rules, &verdict);
+	return verdict.status == PAGE_OK &&
+		is_same_page(disk, BufferGetPage(heal->buffer)) ?
+		HEAL_HEALED : HEAL_NOT_HEALED;
+}

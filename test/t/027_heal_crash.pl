@@ -1,0 +1,151 @@
+# heal_block() and kill -9: a page that it reported as healed survives, whatever
+# became of the write; every other block is as it was or healed, nothing else.
+#
+#	ACCEL_HEAL_CRASHES=n	how many crashes (default 5, in the long form 20)
+#	ACCEL_SEED=n			of their moments
+#
+# The shim of 050_faults.pl stops the server in the middle of the write.
+use strict;
+use warnings;
+use Accel;
+use AccelWal;
+use IPC::Run;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+my $loops = $ENV{ACCEL_HEAL_CRASHES} || ($ENV{LONG} ? 20 : 5);
+my $seed = $ENV{ACCEL_SEED} || time;
+note "ACCEL_SEED=$seed";
+srand $seed;
+
+my $shim = Accel::fault_shim();
+my $node = Accel::new_node('main', conf => <<'CONF');
+autovacuum = off
+jit = off
+bgwriter_lru_maxpages = 0
+checkpoint_timeout = 1h
+shared_buffers = 64MB
+restart_after_crash = off
+CONF
+Accel::start_under($shim, $node);
+my $q = sub { return $node->safe_psql('postgres', $_[0]) };
+$q->(<<"SQL");
+CREATE EXTENSION crc32c_accel;
+CREATE FUNCTION fault_arm(cstring, cstring, int, bool, cstring) RETURNS void AS '$shim' LANGUAGE C;
+CREATE TABLE t AS SELECT g, repeat('t', 500) AS b FROM generate_series(1, 8000) g;
+VACUUM FREEZE t;
+SQL
+my $file = $node->data_dir . '/' . $q->("SELECT pg_relation_filepath('t')");
+my $rows = 'SELECT count(*), sum(hashtextextended(t::text, 0)) FROM t';
+my $before = $q->($rows);
+my $blocks = $q->("SELECT pg_relation_size('t') / 8192");
+cmp_ok($blocks, '>', 500, "a table of $blocks blocks");
+
+# Starts anew with the table in memory, then damages blocks on disk.
+my %saved;
+my %damaged;
+
+sub page { return AccelWal::peek($file, $_[0] * 8192, 8192); }
+
+sub begin
+{
+	my (@blocks) = @_;
+	$node->stop;
+	Accel::start_under($shim, $node);
+	$q->('SELECT count(b) FROM t');
+	%saved = map { $_ => page($_) } @blocks;
+	%damaged = ();
+	foreach my $block (@blocks)
+	{
+		$damaged{$block} = $saved{$block} ^ ("\0" x 6000 . "\x55" x 100 . "\0" x 2092);
+		AccelWal::poke($file, $block * 8192, $damaged{$block});
+	}
+	return;
+}
+
+sub kill_all
+{
+	my $postmaster = (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0];
+	my @children = split ' ', slurp_file("/proc/$postmaster/task/$postmaster/children");
+	$node->kill9;
+	kill 'KILL', @children;
+	for (1 .. 6000)
+	{
+		last if !grep { kill 0, $_ } @children;
+		usleep(10_000);
+	}
+	return;
+}
+
+# What is on disk: the page as it was (but for LSN and checksum), or the damage.
+sub state_of
+{
+	my ($block) = @_;
+	my $now = page($block);
+	return 'damaged' if $now eq $damaged{$block};
+	return 'good' if substr($now, 10) eq substr($saved{$block}, 10);
+	return 'something else';
+}
+
+# A write that fails is an error; the page is not lost.
+begin(7);
+my ($rc, $out, $err) = $node->psql('postgres', "\\set VERBOSITY sqlstate
+	SELECT fault_arm('write', 'eio', 1, false, '/base/'); SELECT heal_block('t', 'main', 7)");
+like($err, qr/ERROR:  58030/, 'a write that fails: an error');
+like($q->("SELECT status, copy FROM heal_block('t', 'main', 7, true)"), qr{^healed\|(sane|proven)$}, '... and once more, the page now dirty');
+
+# Half of the page is written: only the WAL has all of it.
+begin(9);
+my $relation = (split m{/}, $file)[-1];
+Accel::stopped_at($node, 'write', 1, $relation, "SELECT heal_block('t', 'main', 9)", sub {
+	is(state_of(9), 'something else', 'the page is half written');
+	kill_all();
+});
+$node->start;
+is(state_of(9), 'good', 'recovery writes all of it');
+is($q->("SELECT count(*) FROM verify_relation_checksums('t')"), '0', '... and it is good');
+
+# Blocks are healed one by one; the end comes at a random moment, and what
+# was written since the last checkpoint is lost as in a power failure.
+my $acknowledged = 0;
+foreach my $loop (1 .. $loops)
+{
+	my @blocks = map { $_ * 2 } 0 .. 249;
+	my $script = $node->basedir . '/heal.sql';
+	begin(@blocks);
+	unlink $script;
+	append_to_file($script, join '', map { "SELECT $_, status FROM heal_block('t', 'main', $_);\n" } @blocks);
+	my $answers = '';
+	my $session = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-f', $script ],
+		'<', \undef, '>', \$answers, '2>', \my $trouble);
+	my $wait = 20 + int rand 180;
+	for (my $i = 0; $i < 60_000 && ($answers =~ tr/\n//) < $wait; $i++)
+	{
+		$session->pump_nb;
+		usleep(200);
+	}
+	kill_all();
+	eval { $session->finish };
+	my @healed = $answers =~ /^(\d+)\|healed\n/mg;
+	$acknowledged += @healed;
+	my @wrong = grep { state_of($_) ne 'good' } @healed;
+	is("@wrong", '', "crash $loop: written, what was healed (" . @healed . ')');
+	AccelWal::poke($file, $_ * 8192, $damaged{$_}) foreach @healed;
+	$node->start;
+	@wrong = grep { state_of($_) ne 'good' } @healed;
+	is("@wrong", '', '... recovery writes it again, had the write been lost');
+	@wrong = grep { state_of($_) eq 'something else' } @blocks;
+	is("@wrong", '', '... and no page is a third thing');
+	$node->stop;
+	foreach my $block (grep { state_of($_) eq 'damaged' } @blocks)
+	{
+		AccelWal::poke($file, $block * 8192, $saved{$block});
+	}
+	$node->start;
+	is($q->($rows), $before, '... the rows are what they were');
+}
+cmp_ok($acknowledged, '>=', 20 * $loops, "$acknowledged blocks were healed before their crash");
+$node->stop;
+command_ok([ 'pg_checksums', '--check', '-D', $node->data_dir ], 'pg_checksums agrees');
+done_testing();
