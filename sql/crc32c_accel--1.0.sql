@@ -768,6 +768,44 @@ COMMENT ON FUNCTION wal_findings(text, text, integer) IS
 REVOKE ALL ON FUNCTION wal_findings(text, text, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION wal_findings(text, text, integer) TO pg_read_server_files;
 
+CREATE FUNCTION wal_block_history(
+	relation regclass,
+	fork text,
+	blkno bigint,
+	directory text DEFAULT NULL,
+	start_lsn pg_lsn DEFAULT NULL,
+	end_lsn pg_lsn DEFAULT NULL,
+	OUT lsn pg_lsn,
+	OUT end_lsn pg_lsn,
+	OUT segment text,
+	OUT rmgr text,
+	OUT record text,
+	OUT kind text,
+	OUT compression text,
+	OUT is_last boolean,
+	OUT is_page boolean,
+	OUT message text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'accel_wal_block_history'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+COMMENT ON FUNCTION wal_block_history(regclass, text, bigint, text, pg_lsn, pg_lsn) IS
+'every WAL record that names a block, oldest first, and gaps; is_page: the full-page image of this record is the page, but for hint bits';
+REVOKE ALL ON FUNCTION wal_block_history(regclass, text, bigint, text, pg_lsn, pg_lsn) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION wal_block_history(regclass, text, bigint, text, pg_lsn, pg_lsn) TO pg_read_server_files;
+
+CREATE FUNCTION wal_page_image(
+	relation regclass,
+	fork text,
+	blkno bigint,
+	lsn pg_lsn,
+	directory text DEFAULT NULL)
+RETURNS bytea
+AS 'MODULE_PATHNAME', 'accel_wal_page_image'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+COMMENT ON FUNCTION wal_page_image(regclass, text, bigint, pg_lsn, text) IS
+'the page that the full-page image of the WAL record at lsn restores, with LSN and checksum, NULL if the record has none of the block; superusers only';
+REVOKE ALL ON FUNCTION wal_page_image(regclass, text, bigint, pg_lsn, text) FROM PUBLIC;
+
 --
 -- Base backups.  A status is that of a file (missing, extra, size_mismatch,
 -- checksum_mismatch, io_error, bad_format, foreign), of the manifest

@@ -7,6 +7,7 @@
 
 #include "kernel/checksum.h"
 #include "scan/relation_scan.h"
+#include "scan/wal_directory.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -44,6 +45,13 @@ extern void accel_scan_options(FunctionCallInfo fcinfo, int n,
 #define ACCEL_FINDING_COLUMNS	12
 extern void accel_finding_values(const PageFinding *finding, Datum *values,
 								 bool *nulls);
+
+/*
+ * func_wal.c: opens a directory, NULL is pg_wal, else the errors of a
+ * directory; only: the one segment that is wanted, NULL: all are listed.
+ */
+extern void accel_wal_directory(WalDirectory *dir, const char *argument,
+								const WalName *only);
 
 #pragma GCC visibility pop
 

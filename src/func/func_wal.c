@@ -119,9 +119,8 @@ segment_argument(const char *argument)
 	return name;
 }
 
-/* Opens a directory, NULL is pg_wal; only: the one segment that is wanted. */
-static void
-open_directory(WalDirectory *dir, const char *argument, const WalName *only)
+void
+accel_wal_directory(WalDirectory *dir, const char *argument, const WalName *only)
 {
 	char	   *path = argument == NULL ? pstrdup(XLOGDIR) :
 		file_scan_path(argument);
@@ -146,7 +145,7 @@ judge_named(const char *argument, const WalName *name,
 	WalSession	session;
 	FileScanResult opened;
 
-	open_directory(&dir, argument, name);
+	accel_wal_directory(&dir, argument, name);
 	wal_session_begin(&session, &dir, WAL_RANGE_ALL);
 	opened = wal_segment_judge(&session, name, result, findings);
 	if (opened != FILE_SCAN_OK)
@@ -223,7 +222,7 @@ SQL_FUNCTION(accel_verify_wal_range)
 		if (timeline < 1 || timeline > PG_UINT32_MAX)
 			out_of_range(timeline, "timeline", 1, PG_UINT32_MAX);
 	}
-	open_directory(&dir, text_or_null(fcinfo, 3), NULL);
+	accel_wal_directory(&dir, text_or_null(fcinfo, 3), NULL);
 	wal_list_range(&dir, range, (uint32) timeline, &list);
 	wal_parallel_judge(&dir, range, &list, 0, put_result, fcinfo->resultinfo);
 	return (Datum) 0;
@@ -252,7 +251,7 @@ SQL_FUNCTION(accel_verify_wal_directory)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("first_segment \"%s\" must not be after last_segment \"%s\"",
 						texts[0], texts[1])));
-	open_directory(&dir, text_or_null(fcinfo, 0), NULL);
+	accel_wal_directory(&dir, text_or_null(fcinfo, 0), NULL);
 	wal_list_names(&dir, texts[0] == NULL ? NULL : &bounds[0],
 				   texts[1] == NULL ? NULL : &bounds[1], &list);
 	wal_parallel_judge(&dir, WAL_RANGE_ALL, &list, workers, put_result,

@@ -274,6 +274,13 @@ newest_timeline(const WalDirectory *dir)
 		dir->files.names[dir->files.count - 1].timeline : 1;
 }
 
+WalPath
+wal_list_path(const WalDirectory *dir, uint32_t timeline)
+{
+	return wal_timelines_path(&dir->timelines,
+							  timeline == 0 ? newest_timeline(dir) : timeline);
+}
+
 /* Up to where segments are expected; WAL_LSN_MAX: as far as there are. */
 static WalLsn
 expected_end(const WalDirectory *dir, WalRange range, uint32_t timeline)
@@ -322,7 +329,7 @@ wal_list_range(const WalDirectory *dir, WalRange range, uint32_t timeline,
 		timeline = newest_timeline(dir);
 	end = expected_end(dir, range, timeline);
 	last = end > range.begin ? (end - 1) / dir->limits.segment_size : first;
-	gap.path = wal_timelines_path(&dir->timelines, timeline);
+	gap.path = wal_list_path(dir, timeline);
 	files = files_of_path(dir, &gap.path, first, last);
 	memset(list, 0, sizeof(*list));
 	next = add_path(&gap, &files, first);

@@ -31,6 +31,9 @@ extern void wal_list_names(const WalDirectory *dir, const WalName *first,
 extern void wal_list_range(const WalDirectory *dir, WalRange range,
 						   uint32_t timeline, WalNames *list);
 
+/* The path that such a range is of. */
+extern WalPath wal_list_path(const WalDirectory *dir, uint32_t timeline);
+
 /* Has this server removed the segment since the scan began? */
 extern bool wal_list_was_removed(const WalDirectory *dir,
 								 const WalName *name);

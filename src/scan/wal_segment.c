@@ -40,6 +40,7 @@ typedef struct SegmentScan
 	WalIdentity id;
 	WalSegmentResult *result;
 	WalFindings *findings;
+	const WalRecordSink *records;	/* in the first pass */
 	WalBorders	borders;
 	WalWalker	walker;
 	WalWalker	at_end;			/* as it was at the end of the segment */
@@ -60,6 +61,7 @@ wal_session_begin(WalSession *session, const WalDirectory *dir,
 	session->buffer = wal_host_alloc(WAL_PIECE_BYTES);
 	session->carry = wal_host_alloc(sizeof(WalCarry));
 	memset(session->carry, 0, sizeof(WalCarry));
+	session->records = NULL;
 }
 
 void
@@ -100,6 +102,8 @@ put_finding(void *arg, const WalFinding *finding)
 
 	seg->digest = checksum_crc32c(seg->digest, (const uint8_t *) &finding->lsn,
 								  sizeof(finding->lsn));
+	if (seg->records != NULL)
+		seg->records->finding(seg->records->arg, finding);
 	if (seg->findings != NULL)
 		keep_finding(seg->findings, finding);
 }
@@ -316,7 +320,7 @@ judge_version(SegmentScan *seg)
 								 server->magic, seg->id.system);
 
 	if (!seg->id.has_system || seg->id.system != server->system ||
-		seg->id.magic == 0 || seg->id.magic == server->magic)
+		server->magic == 0 || seg->id.magic == 0 || seg->id.magic == server->magic)
 		return;
 	finding_of_file(seg, WAL_CORRUPT, WAL_PAGE_MAGIC, &why);
 	seg->result->status = WAL_CORRUPT;
@@ -461,6 +465,8 @@ set_options(SegmentScan *seg, WalWalkOptions *options)
 	options->magic = seg->id.magic;
 	options->finding = put_finding;
 	options->arg = seg;
+	if (seg->id.has_system && seg->id.system == seg->session->server.system)
+		options->records = seg->records;
 	set_limits(seg, options);
 }
 
@@ -566,6 +572,7 @@ judge_file(SegmentScan *seg, FileScan *file)
 			break;
 		errors = seg->result->counts.errors;
 		digest = seg->digest;
+		seg->records = NULL;
 	}
 }
 
@@ -594,6 +601,7 @@ segment_begin(WalSession *session, const WalName *name,
 	seg->name = *name;
 	seg->result = result;
 	seg->findings = findings;
+	seg->records = session->records;
 	return seg;
 }
 

@@ -42,10 +42,13 @@ typedef struct WalFindings
 typedef struct WalSession
 {
 	const WalDirectory *dir;	/* NULL: bytes in memory */
-	WalServer	server;
+	WalServer	server;			/* whose WAL it should be; magic 0: of any
+								 * version */
 	WalRange	range;
 	uint8_t    *buffer;			/* WAL_PIECE_BYTES; NULL: bytes in memory */
 	WalCarry   *carry;
+	const WalRecordSink *records;	/* of server.system alone; NULL: nobody
+									 * wants them */
 } WalSession;
 
 extern void wal_session_begin(WalSession *session, const WalDirectory *dir,

@@ -50,19 +50,19 @@ take(Decoder *ctx, uint32_t n)
 
 /* ---- images ---- */
 
-static WalCompression
+static WalImageMethod
 compression_of(uint8_t info)
 {
 	switch (info & WAL_IMAGE_COMPRESSED)
 	{
 		case WAL_IMAGE_PGLZ:
-			return WAL_COMPRESSION_PGLZ;
+			return WAL_METHOD_PGLZ;
 		case WAL_IMAGE_LZ4:
-			return WAL_COMPRESSION_LZ4;
+			return WAL_METHOD_LZ4;
 		case WAL_IMAGE_ZSTD:
-			return WAL_COMPRESSION_ZSTD;
+			return WAL_METHOD_ZSTD;
 		default:
-			return WAL_COMPRESSION_NONE;
+			return WAL_METHOD_NONE;
 	}
 }
 
@@ -88,7 +88,7 @@ check_image(Decoder *ctx, const WalImage *image, bool has_hole)
 		hole_end > ctx->block_size :
 		image->hole_offset != 0 || image->hole_length != 0)
 		return refuse(ctx, WAL_BLOCKS_HOLE);
-	if (image->compression == WAL_COMPRESSION_NONE ? image->length != raw :
+	if (image->compression == WAL_METHOD_NONE ? image->length != raw :
 		image->length == 0 || image->length >= ctx->block_size)
 		return refuse(ctx, WAL_BLOCKS_IMAGE_LENGTH);
 	return true;
@@ -111,7 +111,7 @@ take_image(Decoder *ctx, WalBlockRef *ref)
 	image->hole_offset = wal_load16(header + 2);
 	image->hole_length = 0;
 	image->compression = compression_of(header[4]);
-	if (image->compression == WAL_COMPRESSION_NONE)
+	if (image->compression == WAL_METHOD_NONE)
 	{
 		if (image->length > ctx->block_size)
 			return refuse(ctx, WAL_BLOCKS_IMAGE_LENGTH);

@@ -44,13 +44,13 @@ typedef enum WalBlocksReason
 	WAL_BLOCKS_NREASONS			/* how many */
 } WalBlocksReason;
 
-typedef enum WalCompression
+typedef enum WalImageMethod
 {
-	WAL_COMPRESSION_NONE,
-	WAL_COMPRESSION_PGLZ,
-	WAL_COMPRESSION_LZ4,
-	WAL_COMPRESSION_ZSTD
-} WalCompression;
+	WAL_METHOD_NONE,
+	WAL_METHOD_PGLZ,
+	WAL_METHOD_LZ4,
+	WAL_METHOD_ZSTD
+} WalImageMethod;
 
 /* A full-page image: the page without its hole, maybe compressed. */
 typedef struct WalImage
@@ -59,7 +59,7 @@ typedef struct WalImage
 	uint16_t	length;			/* bytes as stored */
 	uint16_t	hole_offset;	/* bytes before the hole; 0: there is none */
 	uint16_t	hole_length;
-	WalCompression compression;
+	WalImageMethod compression;
 } WalImage;
 
 /* RelFileLocator (15: RelFileNode), fork and block */

@@ -340,6 +340,13 @@ pending_begin(WalWalker *ctx, int kind, WalLsn lsn, uint32_t len)
 	ctx->pending.reg = CHECKSUM_CRC_INIT;
 }
 
+/* Does a record count that starts here? */
+static bool
+starts_inside(const WalWalker *ctx, WalLsn lsn)
+{
+	return lsn >= ctx->opt.segment_start && lsn < ctx->segment_end;
+}
+
 static void
 pending_extend(WalWalker *ctx, const uint8_t *data, uint32_t n)
 {
@@ -351,6 +358,8 @@ pending_extend(WalWalker *ctx, const uint8_t *data, uint32_t n)
 		ctx->pending.inside += n;
 	if (ctx->pending.kind != WAL_PENDING_WHOLE)
 		return;
+	if (ctx->opt.records != NULL && starts_inside(ctx, ctx->pending.lsn))
+		ctx->opt.records->piece(ctx->opt.records->arg, data, got, n);
 	if (got < sizeof(ctx->pending.start))
 	{
 		uint32_t	room = (uint32_t) sizeof(ctx->pending.start) - got;
@@ -427,10 +436,14 @@ pending_finish(WalWalker *ctx, uint32_t pos, uint32_t padded)
 	ctx->prev_invalid = false;
 	ctx->overwrite = false;
 	ctx->counts.bytes_verified += inside;
-	if (lsn >= ctx->opt.segment_start && lsn < ctx->segment_end)
+	if (starts_inside(ctx, lsn))
 	{
 		ctx->counts.records++;
 		ctx->counts.fpi_bytes += wal_fpi_bytes(rec, seen);
+		if (ctx->opt.records != NULL)
+			ctx->opt.records->record(ctx->opt.records->arg, lsn,
+									 ctx->page + padded, NULL,
+									 ctx->pending.len);
 	}
 	ctx->prev = lsn;
 	ctx->end = ctx->page + padded;
@@ -737,6 +750,23 @@ count_records(WalWalker *ctx, uint64_t records, uint64_t bytes, uint64_t fpi)
 	count_inside(ctx, &ctx->counts.fpi_bytes, fpi);
 }
 
+/* Hands out the records of the page from pos up to end, which were passed. */
+static void
+hand_out(const WalWalker *ctx, const uint8_t *page, uint32_t pos, uint32_t end)
+{
+	const WalRecordSink *sink = ctx->opt.records;
+
+	while (pos < end)
+	{
+		uint32_t	len = wal_load32(page + pos + WAL_REC_TOT_LEN);
+		uint32_t	next = pos + (uint32_t) wal_align(len);
+
+		sink->record(sink->arg, ctx->page + pos, ctx->page + next, page + pos,
+					 len);
+		pos = next;
+	}
+}
+
 /*
  * The fast path: passes over the records from pos on that lie wholly in the
  * page and are in order, and returns where the first other one starts.  It
@@ -781,6 +811,8 @@ pass_records(WalWalker *ctx, const uint8_t *page, uint32_t pos)
 	ctx->prev = prev;
 	ctx->end = base + pos;
 	count_records(ctx, records, pos - begin, fpi);
+	if (ctx->opt.records != NULL && is_inside(ctx))
+		hand_out(ctx, page, begin, pos);
 	return pos;
 }
 
@@ -807,6 +839,8 @@ pass_record(WalWalker *ctx, const uint8_t *page, uint32_t pos)
 	ctx->overwrite = false;
 	ctx->end = ctx->page + pos;
 	count_records(ctx, 1, padded, wal_fpi_bytes(rec, len));
+	if (ctx->opt.records != NULL && is_inside(ctx))
+		hand_out(ctx, page, pos - padded, pos);
 	if (!wal_record_is(rec, WAL_XLOG_SWITCH))
 		return pos;
 	ctx->phase = WAL_WALK_SWITCHED;

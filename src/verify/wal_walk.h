@@ -59,6 +59,25 @@ typedef struct WalCounts
 	WalVerdict	first_verdict;
 } WalCounts;
 
+/*
+ * Who wants the records that start in the segment, once they are verified, in
+ * order.  Those that lie in several pages come in pieces first.
+ */
+typedef struct WalRecordSink
+{
+	/* rec NULL: it was in pieces; end: where the next one may start */
+	void		(*record) (void *arg, WalLsn lsn, WalLsn end,
+						   const uint8_t *rec, uint32_t len);
+
+	/* n bytes at an offset of a record; at 0 one begins */
+	void		(*piece) (void *arg, const uint8_t *data, uint32_t offset,
+						  uint32_t n);
+
+	/* of the segment, before the records after it */
+	WalFindingFn finding;
+	void	   *arg;
+} WalRecordSink;
+
 typedef struct WalWalkOptions
 {
 	WalPath		path;			/* of the timeline in the file's name */
@@ -75,6 +94,7 @@ typedef struct WalWalkOptions
 								 * nothing follows; WAL_LSN_MAX: never */
 	WalFindingFn finding;		/* may be NULL */
 	void	   *arg;
+	const WalRecordSink *records;	/* may be NULL */
 } WalWalkOptions;
 
 typedef enum WalOutcome

@@ -6,11 +6,11 @@
  * Random records of every shape come back as they were made.  A table of
  * malformed records is refused, each for its own reason.  Cut anywhere, or with
  * any byte changed, a record at the edge of a guard page is decoded or refused
- * and never read beyond.
+ * and never read beyond.  Images give the page that they were made of.
  */
 #include "unit.h"
 #include "kernel/checksum.h"
-#include "verify/wal_blocks.h"
+#include "verify/wal_block_image.h"
 
 #define BLOCK		8192
 #define RECORD_MAX	(128 * 1024)
@@ -104,16 +104,16 @@ make_image(WalBlockRef *ref)
 	WalImage   *image = &ref->image;
 	bool		hole = random_below(2) == 0;
 
-	image->compression = (WalCompression) random_below(4);
+	image->compression = (WalImageMethod) random_below(4);
 	image->hole_length = hole ? (uint16_t) (1 + random_below(8000)) : 0;
 	image->hole_offset = hole ? (uint16_t) (1 + random_below(BLOCK - image->hole_length)) : 0;
-	image->length = image->compression == WAL_COMPRESSION_NONE ?
+	image->length = image->compression == WAL_METHOD_NONE ?
 		(uint16_t) (BLOCK - image->hole_length) : (uint16_t) (1 + random_below(BLOCK - 1));
 	ref->apply = random_below(3) > 0;
 	put16(image->length);
 	put16(image->hole_offset);
 	put8(image_info(image, ref->apply));
-	if (hole && image->compression != WAL_COMPRESSION_NONE)
+	if (hole && image->compression != WAL_METHOD_NONE)
 		put16(image->hole_length);
 	put_payload(image->length);
 }
@@ -534,6 +534,81 @@ test_lengths(void)
 			  (reason == 0 || reason == WAL_BLOCKS_NREASONS), "words of reason %d", reason);
 }
 
+/* ---- images ---- */
+
+/* A compression of the test's own: every byte inverted, one byte before them. */
+static bool
+decompress(const uint8_t *data, uint32_t len, uint8_t *out, uint32_t raw)
+{
+	if (len != raw + 1 || data[0] != 42)
+		return false;
+	for (uint32_t i = 0; i < raw; i++)
+		out[i] = (uint8_t) ~data[i + 1];
+	return true;
+}
+
+/* An image of the page without its hole, which is zero. */
+static void
+shrink(WalImage *image, uint8_t *stored, const uint8_t *page)
+{
+	uint32_t	hole_end = (uint32_t) image->hole_offset + image->hole_length;
+	uint32_t	raw = BLOCK - image->hole_length;
+	bool		inverted = image->compression != WAL_METHOD_NONE;
+
+	memcpy(stored + inverted, page, image->hole_offset);
+	memcpy(stored + inverted + image->hole_offset, page + hole_end, BLOCK - hole_end);
+	for (uint32_t i = 1; inverted && i <= raw; i++)
+		stored[i] = (uint8_t) ~stored[i];
+	if (inverted)
+		stored[0] = 42;
+	image->data = stored;
+	image->length = (uint16_t) (raw + inverted);
+}
+
+static void
+test_image(WalImageMethod compression, uint16_t offset, uint16_t length)
+{
+	static const WalDecompressors mine = {{NULL, NULL, decompress, NULL}};
+	static uint8_t page[BLOCK];
+	static uint8_t stored[BLOCK + 1];
+	Arena		arena = arena_make(BLOCK);
+	WalImage	image = {NULL, 0, offset, length, compression};
+	WalImageResult result;
+
+	unit_at(offset, length, (size_t) compression);
+	unit_fill(page, BLOCK);
+	memset(page + offset, 0, length);
+	shrink(&image, stored, page);
+	memset(arena.start, 0x55, BLOCK);
+	result = wal_block_image_restore(&image, BLOCK, &mine, arena.start);
+	if (compression == WAL_METHOD_PGLZ)
+		check(result == WAL_IMAGE_UNAVAILABLE, "a compression that is not there");
+	else
+		check(result == WAL_IMAGE_RESTORED && memcmp(page, arena.start, BLOCK) == 0,
+			  "%s, hole of %u at %u", wal_image_method_name(compression), length, offset);
+	if (compression == WAL_METHOD_LZ4)
+	{
+		stored[0] = 41;
+		check(wal_block_image_restore(&image, BLOCK, &mine, arena.start) == WAL_IMAGE_DAMAGED,
+			  "an image that does not decompress");
+	}
+	munmap(arena.start, BLOCK);
+}
+
+static void
+test_images(void)
+{
+	for (int compression = 0; compression <= WAL_METHOD_LZ4; compression++)
+	{
+		test_image((WalImageMethod) compression, 0, 0);
+		test_image((WalImageMethod) compression, 1, 1);
+		test_image((WalImageMethod) compression, 24, BLOCK - 24);
+		test_image((WalImageMethod) compression, BLOCK - 1, 1);
+		test_image((WalImageMethod) compression, 100, 300);
+		test_image((WalImageMethod) compression, 4000, 4000);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -551,5 +626,6 @@ main(int argc, char **argv)
 	test_refused_headers();
 	test_refused_order();
 	test_lengths();
+	test_images();
 	return unit_finish();
 }
