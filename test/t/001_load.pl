@@ -2,6 +2,8 @@
 use strict;
 use warnings;
 use Accel;
+use File::Copy;
+use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = Accel::new_node('main');
@@ -15,6 +17,20 @@ $node->append_conf('postgresql.conf',
 $node->restart;
 is($node->safe_psql('postgres', q{SELECT crc32c_accel('123456789')}),
 	'3808858755', 'preloaded');
+
+# A copy of the file is another library.
+my ($staged) = grep { -e } map { "$_/crc32c_accel.so" }
+  split /:/, $node->safe_psql('postgres', 'SHOW dynamic_library_path');
+my $copy = PostgreSQL::Test::Utils::tempdir() . '/crc32c_accel.so';
+copy($staged, $copy) or die "$staged: $!";
+$node->append_conf('postgresql.conf', "shared_preload_libraries = '$copy'");
+$node->restart;
+my (undef, undef, $error) = $node->psql('postgres',
+	"\\set VERBOSITY verbose\nSELECT crc32c_accel('123456789')");
+like($error, qr/ERROR:  55000: another copy of library "crc32c_accel" is already loaded/,
+	'two copies of the library');
+like($error, qr/DETAIL:  "\Q$copy\E" is loaded, "\Q$staged\E" is another file/, 'which they are');
+is($node->safe_psql('postgres', 'SELECT 1'), '1', 'the rest of the session is served');
 $node->stop;
 
 done_testing();
