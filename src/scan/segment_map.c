@@ -28,7 +28,7 @@
 
 #define SEGMENT_BYTES	((int64) RELSEG_SIZE * BLCKSZ)
 
-/* Segments that are looked for after the end before a directory is read. */
+/* Segments that are looked for after those that should exist. */
 #define PROBE_SEGMENTS	8
 
 /* Samples of a size that looks wrong, and the time between two of them. */
@@ -40,6 +40,7 @@ static void sample(SegmentMap *map, const Fork *fork);
 static int64 segment_room(BlockNumber i);
 static int64 segment_size(const Fork *fork, BlockNumber segment);
 static BlockNumber segments_end(const Fork *fork, const SegmentMap *map);
+static BlockNumber probe_end(const Fork *fork, const SegmentMap *map);
 static BlockNumber segments_end_in_directory(const Fork *fork);
 static void segment_map_add(SegmentMap *map, int64 bytes);
 static bool suspicious(const SegmentMap *map);
@@ -234,18 +235,38 @@ segment_size(const Fork *fork, BlockNumber segment)
 
 /*
  * One past the highest segment that exists, 1 at least.  A directory may hold a
- * hundred thousand files: it is read only when there is reason to, that is for
- * forks of more than a segment and where a segment is found after a gap.
+ * hundred thousand files: it is read only where segments may be missing: the
+ * last one is full, as every one is that had a next, or there is one after a
+ * gap.
  */
 static BlockNumber
 segments_end(const Fork *fork, const SegmentMap *map)
 {
-	bool		look = map->count > 1 ||
-		(map->count == 1 && map->bytes[0] >= SEGMENT_BYTES);
+	BlockNumber end = probe_end(fork, map);
+	bool		look = map->count > 0 &&
+		map->bytes[map->count - 1] >= SEGMENT_BYTES;
 
-	for (BlockNumber i = 1; !look && i <= PROBE_SEGMENTS; i++)
-		look = segment_size(fork, map->count + i) != SEGMENT_MISSING;
+	for (BlockNumber i = map->count + 1; !look && i < end; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		look = segment_size(fork, i) != SEGMENT_MISSING;
+	}
 	return Max(Max(map->count, 1), look ? segments_end_in_directory(fork) : 0);
+}
+
+/*
+ * Up to where segments are looked for by name: a gap may be as long as what is
+ * there before it, and the catalog knows how long the relation once was.
+ */
+static BlockNumber
+probe_end(const Fork *fork, const SegmentMap *map)
+{
+	BlockNumber known = 0;
+
+	if (fork->fork == MAIN_FORKNUM)
+		known = (BlockNumber) fork->rel->rd_rel->relpages / RELSEG_SIZE;
+	return Min(Max(2 * map->count, known) + PROBE_SEGMENTS + 1,
+			   MaxBlockNumber / RELSEG_SIZE + 1);
 }
 
 static BlockNumber

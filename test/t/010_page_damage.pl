@@ -5,6 +5,7 @@ use strict;
 use warnings;
 use Accel;
 use File::Copy;
+use PostgreSQL::Test::Utils;
 use Test::More;
 
 use constant BLCKSZ => 8192;
@@ -462,6 +463,7 @@ sub below_buffers
 		'5|bad_on_disk_cached_ok|clean|t|t|t',
 		"$name: a good page in shared buffers above a broken image");
 	put($path, 5 * BLCKSZ, $good);
+	below_dirty_buffer($node, $path) if $name eq 'primary';
 
 	# a read that failed leaves an invalid buffer behind
 	$node->restart;
@@ -483,6 +485,19 @@ sub below_buffers
 		'5|checksum_mismatch', "$name: the broken image itself in shared buffers is no good copy");
 	put($path, 5 * BLCKSZ, $good);
 	$node->restart;
+	return;
+}
+
+# What is written over at the next checkpoint.
+sub below_dirty_buffer
+{
+	my ($node, $path) = @_;
+
+	$node->safe_psql('postgres', "UPDATE t SET b = reverse(b) WHERE ctid = (SELECT min(ctid) FROM t WHERE ctid >= '(6,1)')");
+	put($path, 6 * BLCKSZ, flip(5000, 1)->(page($path, 6)));
+	my $damaged = "SELECT blkno, status, buffer_state FROM verify_relation_checksums('t') WHERE blkno = 6";
+	is($node->safe_psql('postgres', $damaged), '6|bad_on_disk_cached_ok|dirty', 'damaged below a dirty buffer');
+	is($node->safe_psql('postgres', "CHECKPOINT; $damaged"), '', 'and written over');
 	return;
 }
 
@@ -546,6 +561,63 @@ sub segments
 	return;
 }
 
+# More segments than are allocated at first; the last that there can be, whose
+# last block is 4294967294; a folder in the place of a file.
+sub extreme_segments
+{
+	my ($node) = @_;
+	my $name = $node->name;
+	my $relation = $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('size3')");
+	my $saved = -s $relation;
+
+	make("$relation.$_", SEGMENT * BLCKSZ) foreach 1 .. 9;
+	is( $node->safe_psql('postgres', "SELECT count(*), max(segment), string_agg(status, ',') FILTER (WHERE status <> 'ok')
+			FROM relation_segments('size3') WHERE fork = 'main'"),
+		'10|9|short_segment', "$name: ten segments");
+	unlink "$relation.$_" foreach 1 .. 9;
+	make($_, SEGMENT * BLCKSZ) foreach $relation, "$relation.32766", "$relation.32767";
+	put("$relation.32767", (SEGMENT - 2) * BLCKSZ + 24, 'damage');
+	is( $node->safe_psql('postgres', q{SELECT status, blkno FROM verify_relation_checksums('size3', 'main', 4294836224)}),
+		"zero_header|4294967294\npartial_block|4294967295", "$name: the last segment that there can be, a block too long");
+	is( $node->safe_psql('postgres', q{SELECT blocks, new, bad FROM verify_relation_summary('size3', 'main', 4294705152)}),
+		'262143|262142|1', "$name: with the one before");
+	unlink "$relation.32766", "$relation.32767";
+	truncate $relation, $saved;
+
+	rename $relation, "$relation.away";
+	mkdir $relation;
+	my (undef, undef, $error) = $node->psql('postgres', "\\set VERBOSITY sqlstate\nSELECT read_disk_page('size3', 'main', 0)");
+	like($error, qr/ERROR:  58030/, "$name: a folder in the place of a file");
+	rmdir $relation;
+	rename "$relation.away", $relation;
+	return;
+}
+
+# Segments are looked for by name: a server reads no directory of a hundred
+# thousand files for each relation of a segment and more.
+sub directory_is_not_read
+{
+	my ($node) = @_;
+	my $name = $node->name;
+	my $relation = $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('size1')");
+	my ($folder) = $relation =~ m{^(.*)/};
+	my $segments = "SELECT segment, blocks, status FROM relation_segments('size1') WHERE fork = 'main'";
+	my $saved = -s $relation;
+	my $logged = -s $node->logfile;
+
+	make($relation, SEGMENT * BLCKSZ);
+	make("$relation.1", 2 * BLCKSZ);
+	chmod 0300, $folder;
+	is($node->safe_psql('postgres', $segments), "0|131072|ok\n1|2|ok", "$name: two segments in a directory that cannot be read");
+	unlike(slurp_file($node->logfile, $logged), qr/could not open directory/, "$name: nobody tried to");
+	unlink "$relation.1";
+	$node->safe_psql('postgres', $segments);
+	like(slurp_file($node->logfile, $logged), qr/could not open directory/, "$name: for a last segment that is full, it is read");
+	chmod 0700, $folder;
+	truncate $relation, $saved;
+	return;
+}
+
 $primary->backup('backup');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'backup', has_streaming => 1);
@@ -566,6 +638,8 @@ foreach my $node ($primary, $standby)
 	ranges($node);
 	many_huge_lsns($node);
 	segments($node);
+	directory_is_not_read($node);
+	extreme_segments($node) if $node->name eq 'primary';
 	is(all_findings($node), '', $node->name . ': all healed at the end');
 }
 is(findings($standby, 'u'), 'u|main||||not_verifiable',

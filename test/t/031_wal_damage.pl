@@ -191,6 +191,24 @@ foreach my $version ([ 15, 0xD110 ], [ 16, 0xD113 ], [ 17, 0xD116 ], [ 18, 0xD11
 		"$version->[0] 1 foreign_system", "WAL of PostgreSQL $version->[0] of another system");
 }
 
+# --- many findings ------------------------------------------------------------
+
+copy($file, "$dir/saved");
+AccelWal::poke($file, $_ * 3 * 8192 + 3, "\xff") foreach 2 .. 40;
+my $many = sql("SELECT count(*) FROM wal_findings('$name', '$dir', 100000)");
+cmp_ok($many, '>', 20, 'many findings');
+is(sql("SELECT count(*) FROM wal_findings('$name', '$dir', 5)"), '5', 'no more than asked for');
+is(sql("SELECT status, errors = $many, message ~ 'and [0-9]+ more' FROM verify_wal_segment('$name', '$dir')"),
+	'corrupt|t|t', 'the message says that there are more');
+copy("$dir/saved", $file);
+unlink "$dir/saved";
+is(sql("SELECT status, message FROM verify_wal_segment(pg_read_binary_file('$file'), '00000001000000000000FFFF')"),
+	'corrupt|no segment of this size has this name', 'a name beyond the segment size');
+my $future = '0000000100000000000000F0';
+AccelWal::put($node->data_dir . "/pg_wal/$future", "\0" x $MB);
+is(sql("SELECT status, errors FROM verify_wal_segment('$future')"), 'unused|0', 'allocated and not used yet');
+unlink $node->data_dir . "/pg_wal/$future";
+
 # --- names and kinds of files -------------------------------------------------
 
 my $odd = PostgreSQL::Test::Utils::tempdir();

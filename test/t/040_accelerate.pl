@@ -248,16 +248,7 @@ while ($load->pumpable)
 $load->finish;
 is($load->result(0), 0, "pgbench while switched $toggles times") or diag($load_err);
 switch('crc32c_accel.accelerate_server = on');
-my $end = $node->safe_psql('postgres', 'SELECT pg_current_wal_flush_lsn()');
-my ($dump_out, $dump_err);
-ok( IPC::Run::run(
-		[
-			'pg_waldump', '--quiet', '--path', $node->data_dir . '/pg_wal',
-			'--start', $start, '--end', $end
-		],
-		'>', \$dump_out, '2>', \$dump_err),
-	'a stock pg_waldump reads all of that WAL')
-  or diag($dump_err);
+ServerCrc::waldump_reads($node, $start, 'a stock pg_waldump reads all of that WAL');
 
 $session->quit;
 $walsender->kill_kill;
@@ -275,6 +266,58 @@ $node->restart;
 is(server('accelerated, active_kernel'), "t|$kernel",
 	'at a start: refused, the server chooses for itself');
 switch('crc32c_accel.kernel = auto');
+
+# Other libraries that hook into the same places, before us and after us.
+my $other = PostgreSQL::Test::Utils::tempdir() . '/other';
+chomp(my $headers = `pg_config --includedir-server`);
+append_to_file("$other.c", <<'C');
+#include "postgres.h"
+#include "fmgr.h"
+#include "port/pg_crc32c.h"
+
+PG_MODULE_MAGIC;
+void		_PG_init(void);
+static pg_crc32c (*before) (pg_crc32c crc, const void *data, size_t len);
+
+static pg_crc32c
+other(pg_crc32c crc, const void *data, size_t len)
+{
+	return before(crc, data, len);
+}
+
+void
+_PG_init(void)
+{
+	before = pg_comp_crc32c;
+	pg_comp_crc32c = other;
+}
+C
+system_or_bail('cc', '-O1', '-shared', '-fPIC', "-I$headers", '-o', "$other.so", "$other.c");
+my $replaced = "f|t|another library has replaced the server's CRC-32C function";
+my $state = 'accelerated, active_kernel IS NULL, reason';
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'crc32c_accel, $other.so'");
+$node->restart;
+is(server($state), $replaced, 'a library that came after us');
+switch('crc32c_accel.accelerate_server = off');
+$node->poll_query_until('postgres', q{SELECT current_setting('crc32c_accel.accelerate_server') = 'off'});
+is(server($state), $replaced, 'what it put there is left alone');
+$node->safe_psql('postgres', 'CREATE TABLE written AS SELECT generate_series(1, 1000); CHECKPOINT');
+
+my @neighbour = Accel::missing_modules('pg_stat_statements') ? () : ('pg_stat_statements');
+$node->append_conf('postgresql.conf', "crc32c_accel.accelerate_server = on\nshared_preload_libraries = '"
+	  . join(', ', @neighbour, "$other.so", 'crc32c_accel') . "'");
+$node->restart;
+is(server($state), $replaced, 'a library that came before us');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM checksum_progress'), '0', 'shared memory beside that of another library');
+SKIP:
+{
+	skip 'this installation lacks pg_stat_statements', 1 if !@neighbour;
+	is($node->safe_psql('postgres', 'CREATE EXTENSION pg_stat_statements; SELECT count(*) > 0 FROM pg_stat_statements'),
+		't', 'which has its own');
+}
+is($node->safe_psql('postgres', q{SELECT sum(errors) FROM verify_wal_directory() WHERE status NOT IN ('recycled', 'unused')}),
+	'0', 'what was written is right');
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'crc32c_accel'");
 
 # Single-user mode preloads too.
 $node->stop;

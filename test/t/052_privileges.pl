@@ -6,7 +6,9 @@ use Accel;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = Accel::new_node('main', conf => "max_connections = 20\n");
+my $space = PostgreSQL::Test::Utils::tempdir();
+my $logs = PostgreSQL::Test::Utils::tempdir();
+my $node = Accel::new_node('main', conf => "max_connections = 20\nlog_directory = '$logs'\n");
 $node->start;
 my $q = sub { return $node->safe_psql('postgres', $_[0]) };
 $q->(q{
@@ -104,6 +106,23 @@ for my $path ('/etc/hostname', '/no/such/file', '../outside', 'base/../../outsid
 	}
 }
 is(refused('nobody', q{SELECT crc32c_file('PG_VERSION')}), 0, 'granted only: a file of the cluster');
+
+# Files that belong to the cluster wherever they are: tablespaces, log_directory
+$q->("CREATE TABLESPACE elsewhere LOCATION '$space'");
+$q->('CREATE TABLE far TABLESPACE elsewhere AS SELECT i FROM generate_series(1, 1000) i; CHECKPOINT');
+my $data = $node->data_dir;
+my $far = $q->(q{SELECT pg_relation_filepath('far')});
+append_to_file("$logs/server.log", 'logged');
+symlink('/etc/passwd', "$logs/out.log");
+my $right = $q->("SELECT crc32c_file('$far') || ' ' || crc32c_accel('logged')");
+is($q->("SET ROLE nobody; SELECT crc32c_file('$far') || ' ' || crc32c_file('$logs/server.log')"),
+	$right, 'granted only: a tablespace and log_directory');
+is($q->("SET ROLE nobody; SELECT crc32c_file('$data/$far') || ' ' || crc32c_file('$logs/./server.log')"),
+	$right, 'granted only: by absolute names');
+is(refused('nobody', "SELECT crc32c_file('$logs/out.log')"), 1, 'granted only: a link that leads out of log_directory');
+is(refused('nobody', "SELECT crc32c_file('$logs/../x')"), 1, 'granted only: the folder above log_directory');
+my (undef, undef, $none) = $node->psql('postgres', "\\set VERBOSITY sqlstate\nSET ROLE nobody;\nSELECT crc32c_file('pg_tblspc/1/x')");
+like($none, qr/ERROR:  58P01/, 'granted only: a tablespace that is not there');
 
 # Large objects follow their own privileges
 $q->(q{SELECT lo_from_bytea(4711, 'secret')});
