@@ -167,13 +167,13 @@ END
 }
 
 # One database for all scripts, each of which undoes what it does: as pg_prove
-# runs them.  psql prints TAP.
+# runs them, from anywhere.  psql prints TAP.
 run_pgtap()	# script...
 {
 	cat >"$scratch/run_one" <<END
 #!/bin/sh
-exec "$bindir/psql" -h "$scratch/socket" -U postgres -d postgres -XqAt \\
-	-v ON_ERROR_STOP=1 -P pager=off -f "\$1"
+cd / && exec "$bindir/psql" -h "$scratch/socket" -U postgres -d postgres -XqAt \\
+	-v ON_ERROR_STOP=1 -P pager=off -f "$scratch/tree/\$1"
 END
 	chmod 755 "$scratch/run_one"
 	mkdir "$scratch/socket"

@@ -1,8 +1,9 @@
 --
 -- The SQL contract: every function's arguments, result, properties and grants
 -- are exactly those of contract.tsv, which is read against the README and the
--- design when it changes.  The view "actual" gives the new file: \copy (SELECT *
--- FROM actual ORDER BY name COLLATE "C", arguments COLLATE "C") TO contract.tsv
+-- design when it changes.  The view "actual" gives the new rows: \copy (SELECT *
+-- FROM actual ORDER BY name COLLATE "C", arguments COLLATE "C") TO a file.  They
+-- stand after a COPY, and are found wherever psql runs.
 --
 \set QUIET 1
 SET client_min_messages = warning;
@@ -29,8 +30,7 @@ WHERE d.classid = 'pg_proc'::regclass AND d.deptype = 'e'
 	AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'crc32c_accel');
 
 CREATE TEMP TABLE contract (name text, arguments text, result text, properties text, grants text);
-\copy contract FROM 'test/pgtap/contract.tsv'
-
+\ir contract.tsv
 
 SELECT plan(6);
 SELECT is_empty('SELECT name, arguments FROM contract EXCEPT SELECT name, arguments FROM actual',
