@@ -48,10 +48,10 @@ check-symbols: all
 
 # Constants are derived by our own generator and committed; this compares.
 check-generated:
-	python3 src/kernel/gen_constants.py | cmp - src/kernel/constants.auto.h
+	python3 $(srcroot)src/kernel/gen_constants.py | cmp - $(srcroot)src/kernel/constants.auto.h
 
 generate:
-	python3 src/kernel/gen_constants.py > src/kernel/constants.auto.h
+	python3 $(srcroot)src/kernel/gen_constants.py > $(srcroot)src/kernel/constants.auto.h
 
 # The archive of a release, for PGXN: what git has of the last commit.
 VERSION = $(shell sed -n 's/^\t"version": "\(.*\)",/\1/p' $(srcroot)META.json)

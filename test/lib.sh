@@ -258,6 +258,7 @@ root_of()	# major
 # pgTAP is SQL alone: that of one version does for another.
 borrow_pgtap()	# major that has it, folder of extensions
 {
+	# shellcheck disable=SC2016	# expanded there
 	as_root sh -c 'cp "$1"/pgtap* "$2"' sh "$(root_of "$1")/usr/share/postgresql/$1/extension" "$2"
 }
 
@@ -359,6 +360,15 @@ make_chroot()	# root, release, mirror, packages [, major from experimental or ""
 		as_root rm -rf "$1"
 		as_root mv "$1.new" "$1"
 	) || die "the chroot $1 could not be made"
+}
+
+# Sets scratch: a folder that servers may enter, gone at the end of the script.
+scratch_folder()
+{
+	scratch=$(mktemp -d "${TMPDIR:-/tmp}/crc32c_accel.XXXXXX")
+	trap 'rm -rf "$scratch"' EXIT
+	trap 'exit 130' INT TERM HUP
+	chmod 755 "$scratch"
 }
 
 # Copies the files of this tree that belong to it: tracked and new ones, or all

@@ -7,10 +7,7 @@ pg_config=${1:?usage: archive.sh PG_CONFIG}
 top=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=test/lib.sh
 . "$top/test/lib.sh"
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT TERM HUP
-chmod 755 "$scratch"
+scratch_folder
 
 # this tree as it stands, committed
 commit_tree "$top" "$scratch/tree"

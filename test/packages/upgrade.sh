@@ -9,10 +9,7 @@ pg_config=${1:?usage: upgrade.sh PG_CONFIG}
 top=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=test/lib.sh
 . "$top/test/lib.sh"
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT TERM HUP
-chmod 755 "$scratch"
+scratch_folder
 copy_tree "$top" "$scratch/tree"
 
 compare()	# the upgraded with the fresh

@@ -13,10 +13,8 @@ use Test::More;
 
 Accel::need_modules('test_decoding');
 my $loops = $ENV{ACCEL_CRASH_LOOPS} // 5;
-my $accelerated = "shared_preload_libraries = 'crc32c_accel'\n"
-  . "crc32c_accel.accelerate_server = on\n";
-my $stock = "shared_preload_libraries = ''\n"
-  . "crc32c_accel.accelerate_server = off\n";
+my $accelerated = $ServerCrc::accelerated;
+my $stock = $ServerCrc::stock;
 
 my $node = Accel::new_node(
 	'main',
@@ -127,16 +125,7 @@ cmp_ok($acknowledged_total, '>', 50 * $loops, 'there was work at each crash');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM prepared'),
 	2 * $loops, 'every prepared transaction was committed');
 
-my $end = $node->safe_psql('postgres', 'SELECT pg_current_wal_flush_lsn()');
-my ($dump_out, $dump_err);
-ok( IPC::Run::run(
-		[
-			'pg_waldump', '--quiet', '--path', $node->data_dir . '/pg_wal',
-			'--start', $start, '--end', $end
-		],
-		'>', \$dump_out, '2>', \$dump_err),
-	'a stock pg_waldump reads all WAL, of all crashes')
-  or diag($dump_err);
+ServerCrc::waldump_reads($node, $start, 'a stock pg_waldump reads all WAL, of all crashes');
 $node->stop;
 command_ok([ 'pg_checksums', '--check', '-D', $node->data_dir ],
 	'a stock pg_checksums finds the cluster clean');

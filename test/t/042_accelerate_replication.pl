@@ -8,10 +8,8 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $accelerated = "shared_preload_libraries = 'crc32c_accel'\n"
-  . "crc32c_accel.accelerate_server = on\n";
-my $stock = "shared_preload_libraries = ''\n"
-  . "crc32c_accel.accelerate_server = off\n";
+my $accelerated = $ServerCrc::accelerated;
+my $stock = $ServerCrc::stock;
 
 my $primary = Accel::new_node(
 	'primary',

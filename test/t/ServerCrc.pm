@@ -9,6 +9,14 @@ use strict;
 use warnings;
 use Config;
 use Fcntl qw(SEEK_SET);
+use IPC::Run ();
+use Test::More ();
+
+# settings of a server with it and of one without
+our $accelerated = "shared_preload_libraries = 'crc32c_accel'\n"
+  . "crc32c_accel.accelerate_server = on\n";
+our $stock = "shared_preload_libraries = ''\n"
+  . "crc32c_accel.accelerate_server = off\n";
 
 my %exported;    # program => { name => address in the file }
 
@@ -142,6 +150,25 @@ sub owners
 		$found{"$1: $owner"} = 1;
 	}
 	return join(', ', sort keys %found);
+}
+
+# A stock pg_waldump reads all WAL of a node from start on.
+sub waldump_reads
+{
+	my ($node, $start, $title) = @_;
+	my $end = $node->safe_psql('postgres', 'SELECT pg_current_wal_flush_lsn()');
+	my ($out, $err);
+
+	Test::More::ok(
+		IPC::Run::run(
+			[
+				'pg_waldump', '--quiet', '--path', $node->data_dir . '/pg_wal',
+				'--start', $start, '--end', $end
+			],
+			'>', \$out, '2>', \$err),
+		$title)
+	  or Test::More::diag($err);
+	return;
 }
 
 1;
