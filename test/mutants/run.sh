@@ -1,17 +1,14 @@
 #!/bin/sh
 # run.sh [MUTANT...]: checks seen red.  Each NAME.patch breaks the code on
 # purpose; its first line names the one command that must then fail, with
-# PG_CONFIG for that of this machine's server.  A patch that does not apply and
-# a command that passes are failures.
+# PG_CONFIG for that of this machine's server.  A patch that does not apply, a
+# command that passes and one that takes MUTANT_SECONDS (300) are failures.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 # shellcheck source=test/lib.sh
 . "$top/test/lib.sh"
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/crc32c_mutant.XXXXXX")
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT TERM HUP
-chmod 755 "$scratch"
+scratch_folder
 pg_config=$(best_pg_config)
 
 seen_red()	# patch: whether its command fails, and not for want of a build
@@ -23,10 +20,13 @@ seen_red()	# patch: whether its command fails, and not for want of a build
 		return 1
 	}
 	reason=$(sed -n '1s/^red: //p' "$1" | sed "s|PG_CONFIG|$pg_config|")
-	! (cd "$scratch/tree" && sh -c "$reason") >"$scratch/log" 2>&1 || {
-		reason="not found by: $reason"
-		return 1
-	}
+	status=0
+	(cd "$scratch/tree" && exec timeout -k 20 "${MUTANT_SECONDS:-300}" \
+		sh -c "$reason") >"$scratch/log" 2>&1 || status=$?
+	case $status in
+		0) reason="not found by: $reason" && return 1 ;;
+		124 | 137) reason="did not end: $reason" && return 1 ;;
+	esac
 	! grep -qE 'does not build|^skipped' "$scratch/log" || {
 		reason="was not run: $reason"
 		return 1

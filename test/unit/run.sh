@@ -1,9 +1,10 @@
 #!/bin/sh
 # run.sh: builds and runs the stand-alone unit tests of src/kernel and src/verify.
 #
-#   test/unit/run.sh [quick | coverage | --long] [seed]
+#   test/unit/run.sh [quick | once | coverage | --long] [test...] [seed]
 #
 # quick: gcc -O2 and clang with ASan and UBSan only, reduced numbers of cases.
+# once: gcc -O1 only, reduced.  A test's name (test_wal) leaves the others out.
 # coverage: the same cases, once, counted by gcov (../coverage/run.sh).  Else
 # gcc and clang with -O0, -O2, -O3 and with the sanitizers, then static
 # programs of this and other architectures under qemu-user, reduced.  --long
@@ -22,9 +23,11 @@ jobs=${JOBS:-2}
 scale=
 seed=$(date +%s)
 quick=
+tests=
 for arg; do
 	case $arg in
-	quick | coverage) quick=$arg scale=--quick ;;
+	quick | once | coverage) quick=$arg scale=--quick ;;
+	test_*) tests="$tests $arg.c" ;;
 	--long) export UNIT_LONG=1 ;;
 	*) seed=$arg ;;
 	esac
@@ -34,7 +37,7 @@ warnings="-Wall -Wextra -Werror -Wdeclaration-after-statement -Wvla"
 pg_config=${PG_CONFIG:-pg_config}
 # shellcheck source=test/unit/needs.sh
 . "$here/needs.sh"
-tests=$(cd "$here" && ls test_*.c)
+[ -n "$tests" ] || tests=$(cd "$here" && ls test_*.c)
 
 # build_config NAME COMPILER FLAGS: objects once, then every test; prints
 # nothing but errors and skips.
@@ -164,6 +167,8 @@ sanitize="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
 echo "unit: seed $seed"
 if [ "$quick" = coverage ]; then
 	job coverage coverage
+elif [ "$quick" = once ]; then
+	job gcc-O1 native gcc-O1 gcc -O1
 elif [ "$quick" ]; then
 	job gcc-O2 native gcc-O2 gcc -O2
 	job clang-asan native clang-asan clang "$sanitize"
