@@ -13,7 +13,7 @@ need_native_major
 
 packages="gcc make libc6-dev perl python3 git"
 server="postgresql-$major postgresql-server-dev-$major"
-chroots='' states='' releases=''
+chroots='' states='' releases='' monitoring=''
 for part in "$@"; do
 	case $part in
 		unit) packages="$packages $server clang libclang-rt-dev zlib1g-dev libisal-dev libdeflate-dev
@@ -21,7 +21,10 @@ for part in "$@"; do
 			libc6-dev-s390x-cross" ;;
 		regress) packages="$packages $server" chroots="$chroots $needed_majors $optional_majors" ;;
 		pgtap) packages="$packages $server postgresql-$major-pgtap" chroots="$chroots $needed_majors $optional_majors" ;;
-		tap) packages="$packages $server libipc-run-perl" chroots="$chroots $needed_majors $optional_majors" ;;
+		tap)
+			packages="$packages $server libipc-run-perl" chroots="$chroots $needed_majors $optional_majors"
+			monitoring="check-postgres postgresql-$major-cron prometheus-postgres-exporter"
+			;;
 		matrix) packages="$packages $server clang libclang-rt-dev qemu-user-static binfmt-support qemu-system-x86 cpio
 			gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross mmdebstrap valgrind
 			libipc-run-perl" chroots="$chroots $needed_majors" ;;
@@ -37,6 +40,13 @@ for part in "$@"; do
 done
 # shellcheck disable=SC2086
 install_packages $packages
+[ -z "$monitoring" ] || (
+	unit=/etc/systemd/system/prometheus-postgres-exporter.service	# would listen on all addresses
+	as_root mkdir -p "${unit%/*}"
+	[ -e $unit ] || dpkg -s prometheus-postgres-exporter >/dev/null 2>&1 || as_root ln -s /dev/null $unit
+	# shellcheck disable=SC2086
+	install_packages $monitoring
+) || say "no programs for monitoring: 047_monitoring.pl skips what they would do"
 [ -z "$chroots$releases" ] || need_root "for chroots with other servers"
 need_test_user
 for version in $chroots; do

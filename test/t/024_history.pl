@@ -1,5 +1,5 @@
 # What the history answers: damage that appears and heals, the last good verdict,
-# metrics; the examples of docs/examples with the programs they are for.
+# metrics.
 use strict;
 use warnings;
 use Accel;
@@ -95,29 +95,5 @@ is($status, 0, 'and not without findings');
 like(run(", max_rate => 2000, report_interval => '50 ms'"),
 	qr/INFO:  [\d.]+ [kM]B of [\d.]+ MB, \d+ %, [\d.]+ [kM]B\/s, about \d+ s left, \d+ findings/, 'report_interval');
 
-# docs/examples
-my $examples = -d 'docs/examples' ? 'docs/examples' : "$ENV{ACCEL_TOP}/docs/examples";
-my %program = map { my $name = $_; $name => scalar((grep { -x } map { "$_/$name" } split /:/, $ENV{PATH})[0]) }
-  qw(check_postgres prometheus-postgres-exporter systemd-analyze curl);
-my $yaml = slurp_file("$examples/postgres_exporter.yaml");
-my ($sql) = $yaml =~ /query: \|\n(.*?)\n  metrics:/s;
-is(query("SELECT bad_blocks FROM ($sql) q"), '1', 'the exporter\'s query');
-my @columns = split /\|/, query("SELECT string_agg(key, '|') FROM json_object_keys((SELECT row_to_json(q) FROM ($sql) q)) key");
-is(join(' ', sort @columns), join(' ', sort $yaml =~ /^    - (\w+):/mg), 'with the columns that it lists');
-SKIP:
-{
-	skip 'no check_postgres', 2 if !$program{check_postgres};
-	my @check = ('sh', "$examples/check_postgres.sh", '--host=' . $node->host, '--port=' . $node->port, '--dbname=postgres',
-		'--dbuser=' . query('SELECT current_user'));
-	command_checks_all(\@check, 2, [qr/CRITICAL/], [], 'check_postgres: critical');
-	query('DROP TABLE t');
-	command_checks_all(\@check, 0, [qr/OK/], [], 'check_postgres: ok');
-}
-SKIP:
-{
-	skip 'no systemd-analyze', 1 if !$program{'systemd-analyze'};
-	my ($stdout, $stderr) = run_command([ 'systemd-analyze', 'verify', '--man=no', map { "$examples/crc32c-accel-verify.$_" } 'service', 'timer' ]);
-	is(join("\n", grep { /crc32c-accel/ } split /\n/, $stderr), '', 'systemd-analyze verify');
-}
 $node->stop;
 done_testing();

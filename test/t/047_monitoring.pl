@@ -1,0 +1,110 @@
+# docs/examples with the programs that they are for, as Debian has them: an
+# exporter that scrapes, check_postgres, pg_cron, a timer of systemd.  What is not
+# installed is skipped.
+use strict;
+use warnings;
+use Accel;
+use HTTP::Tiny;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+my $cron = !Accel::missing_modules('pg_cron');
+my $node = Accel::new_node('main', conf => "autovacuum = off\n"
+	  . ($cron ? "shared_preload_libraries = 'pg_cron'\nmax_worker_processes = 20\n" : ''));
+$node->append_conf('postgresql.conf', "cron.host = '" . $node->host . "'\n") if $cron;
+$node->start;
+my $examples = -d 'docs/examples' ? 'docs/examples' : "$ENV{ACCEL_TOP}/docs/examples";
+my %program = map { my $name = $_; $name => scalar((grep { -x } map { "$_/$name" } split /:/, $ENV{PATH})[0]) }
+  qw(check_postgres prometheus-postgres-exporter systemd-analyze);
+
+sub query
+{
+	return $node->safe_psql('postgres', $_[0]);
+}
+
+# a damaged block, found
+query("CREATE EXTENSION crc32c_accel; CREATE TABLE t AS SELECT i, repeat('x', 500) x FROM generate_series(1, 2000) i; CHECKPOINT");
+my $path = $node->data_dir . '/' . query("SELECT pg_relation_filepath('t')");
+open my $file, '+<:raw', $path or die "$path: $!";
+seek $file, 5 * 8192 + 5000, 0;
+print $file 'damage';
+close $file or die $!;
+$node->restart;
+$node->psql('postgres', "CALL verify_database_checksums(include => '{t}')");
+
+# postgres_exporter
+my $yaml = slurp_file("$examples/postgres_exporter.yaml");
+my ($sql) = $yaml =~ /query: \|\n(.*?)\n  metrics:/s;
+my @listed = $yaml =~ /^    - (\w+):/mg;
+is(query("SELECT bad_blocks FROM ($sql) q"), '1', 'the exporter\'s query');
+is(join(' ', sort split /\|/, query("SELECT string_agg(key, '|') FROM json_object_keys((SELECT row_to_json(q) FROM ($sql) q)) key")),
+	join(' ', sort @listed), 'has the columns that it lists');
+SKIP:
+{
+	skip 'no prometheus-postgres-exporter', @listed + 1 if !$program{'prometheus-postgres-exporter'};
+	my $address = '127.0.0.1:' . PostgreSQL::Test::Cluster::get_free_port();
+	query('CREATE ROLE watcher LOGIN; GRANT pg_monitor TO watcher');
+	local $ENV{DATA_SOURCE_NAME} = sprintf 'host=%s port=%s user=watcher dbname=postgres sslmode=disable', $node->host, $node->port;
+	my $exporter = IPC::Run::start([ 'prometheus-postgres-exporter', "--web.listen-address=$address",
+		"--extend.query-path=$examples/postgres_exporter.yaml", '--disable-default-metrics', '--disable-settings-metrics' ],
+		'>', \my $out, '2>', \my $err);
+	my $scraped;
+	for (1 .. 100)
+	{
+		$scraped = HTTP::Tiny->new(timeout => 10)->get("http://$address/metrics")->{content};
+		last if $scraped =~ /^crc32c_accel_/m;
+		usleep(100_000);
+		$exporter->pump_nb;
+	}
+	$exporter->kill_kill(grace => 2);
+	like($scraped, qr/^crc32c_accel_bad_blocks\{database="postgres".*?\} 1$/m, 'the exporter: the block, as a role with pg_monitor') or diag $err;
+	like($scraped, qr/^crc32c_accel_$_\{/m, "the exporter: $_") for grep { $_ ne 'database' } @listed;
+	unlike($err, qr/level=error/, 'the exporter: no error');
+}
+
+# check_postgres
+SKIP:
+{
+	skip 'no check_postgres', 6 if !$program{check_postgres};
+	my @check = ('sh', "$examples/check_postgres.sh", '--host=' . $node->host, '--port=' . $node->port, '--dbname=postgres',
+		'--dbuser=' . query('SELECT current_user'));
+	command_checks_all(\@check, 2, [qr/CRITICAL/], [], 'check_postgres: critical');
+	query('DROP TABLE t');
+	command_checks_all(\@check, 0, [qr/OK/], [], 'check_postgres: ok');
+}
+
+# systemd
+SKIP:
+{
+	skip 'no systemd-analyze', 1 if !$program{'systemd-analyze'};
+	my ($stdout, $stderr) = run_command([ 'systemd-analyze', 'verify', '--man=no', map { "$examples/crc32c-accel-verify.$_" } 'service', 'timer' ]);
+	is(join("\n", grep { /crc32c-accel/ } split /\n/, $stderr), '', 'systemd-analyze verify');
+}
+
+# pg_cron: the job as it is shipped, with less time and at the server's start, not
+# in the night.  What the first run did not reach comes first in the second.
+SKIP:
+{
+	skip 'no pg_cron', 5 if !$cron;
+	my $job = slurp_file("$examples/pg_cron.sql");
+	query("CREATE EXTENSION pg_cron; $job");
+	is(query("SELECT count(*) FROM cron.job WHERE schedule = '30 1 * * *' AND active"), '1', 'pg_cron takes the job');
+	$job =~ s/'30 1 \* \* \*'/'\@reboot'/ && $job =~ s/max_rate => \d+/max_rate => 4000/ && $job =~ s/'2 hours'/'700 ms'/
+	  or fail('the job is not as it was');
+	query("SELECT cron.unschedule(jobid) FROM cron.job; $job");
+	for my $n (1, 2)
+	{
+		my $before = query('SELECT max(run) FROM checksum_runs');
+		$node->restart;
+		$node->poll_query_until('postgres', "SELECT state = 'stopped' FROM checksum_runs WHERE run > $before")
+		  or fail("run $n never came: " . query('SELECT json_agg(d) FROM cron.job_run_details d'));
+		is(query("SELECT state, relations > 5 FROM checksum_runs WHERE run = $before + 1"), 'stopped|t', "pg_cron: run $n, as far as it came");
+	}
+	is(query(q{WITH r AS (SELECT *, (SELECT max(run) FROM checksum_runs) AS last FROM checksum_relations)
+		SELECT count(*) > 5, count(*) FILTER (WHERE EXISTS (SELECT FROM r b WHERE b.relid = r.relid AND b.run = r.last - 1)) FROM r WHERE run = last}),
+		't|0', 'pg_cron: the second run went on where the first had to stop');
+	is(query("SELECT count(*) FROM cron.job_run_details WHERE status = 'failed'"), '0', 'pg_cron: none failed');
+}
+$node->stop;
+done_testing();
