@@ -298,8 +298,8 @@ judge_copy(const BlockDecision *decision, BlockNumber blkno,
 		   PageRules *rules)
 {
 	const char *copy = decision->cached.data;
-	PageRules	sane = {false, rules->horizon};
-	PageRules	proven = {true, rules->horizon};
+	PageRules	sane = {false, rules->horizon, rules->kind};
+	PageRules	proven = {true, rules->horizon, rules->kind};
 	PageVerdict verdict;
 
 	page_judge(copy, blkno, &sane, &verdict);

@@ -11,6 +11,7 @@
 #include "utils/rel.h"
 
 #include "scan/fork.h"
+#include "scan/relation_kind.h"
 
 void
 fork_describe(Fork *fork, Relation rel, ForkNumber number)
@@ -22,6 +23,7 @@ fork_describe(Fork *fork, Relation rel, ForkNumber number)
 	fork->checksums = DataChecksumsEnabled();
 	fork->test_lsn = rel->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT ||
 		number == INIT_FORKNUM;
+	fork->kind = relation_page_kind(rel, number);
 	RELATION_PATH(rel, number, fork->path, SCAN_PATH_SIZE);
 }
 

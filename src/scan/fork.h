@@ -20,6 +20,7 @@ typedef struct Fork
 	bool		md;				/* files of the magnetic disk manager */
 	bool		checksums;		/* stored checksums mean something */
 	bool		test_lsn;		/* pages carry positions of the WAL */
+	PageKind	kind;			/* of its pages */
 	char		path[SCAN_PATH_SIZE];	/* of segment 0 */
 } Fork;
 

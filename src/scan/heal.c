@@ -123,6 +123,7 @@ heal_fork_block(Heal *heal, HealResult *result)
 
 	fork_reader_init(&heal->reader, &heal->fork);
 	heal->rules.checksums = heal->fork.checksums;
+	heal->rules.kind = heal->fork.kind;
 	heal->rules.horizon = heal->fork.test_lsn ? block_horizon() :
 		InvalidXLogRecPtr;
 	decide(heal);

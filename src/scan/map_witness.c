@@ -124,12 +124,14 @@ load(MapWitness *witness, BlockNumber block)
 	witness->block = block;
 	witness->usable = false;
 	rules.checksums = witness->fork.checksums;
+	rules.kind = witness->fork.kind;
 	rules.horizon = InvalidXLogRecPtr;
 	if (!fork_reader_open(&witness->reader, block))
 		return;					/* no map, or none that can be read */
 	block_decide(&witness->reader, block, &rules, page);
 	if (page->fate == BLOCK_JUDGED)
 		witness->usable = BLOCK_IS_CACHED(page) ?
-			page_header_sane(page->cached.data) :
+			page_header_sane(page->cached.data) &&
+			page_kind_fits(rules.kind, page->cached.data) :
 			page->verdict.status == PAGE_OK;
 }

@@ -4,6 +4,8 @@
  */
 #include "compat.h"
 
+#include "storage/bufpage.h"
+
 #include "scan/page_finding.h"
 
 static const char checksums_off[] =
@@ -123,10 +125,30 @@ finding_append(PageFinding *finding, const char *format,...)
 	va_end(args);
 }
 
+/* What tells a page from those of its fork. */
+static void
+explain_kind(PageFinding *finding, const char *page, PageKind kind)
+{
+	const PageKindRule *rule = page_kind_rule(kind);
+	int			special = BLCKSZ - ((const PageHeaderData *) page)->pd_special;
+
+	finding_append(finding, "page is not one of %s: ", rule->words);
+	if (special != rule->special)
+		finding_append(finding, "its special area has %d bytes instead of %d",
+					   special, rule->special);
+	else if (rule->max > 0)
+		finding_append(finding, "it ends with 0x%04X, outside the range 0x%04X to 0x%04X",
+					   page_kind_mark(page), rule->min, rule->max);
+	else
+		finding_append(finding, kind == PAGE_KIND_MAP ?
+					   "its header has bounds of other contents" :
+					   "its magic number is missing");
+}
+
 /* What is wrong about a page image. */
 static void
 explain_verdict(PageFinding *finding, const PageVerdict *verdict,
-				const PageRules *rules)
+				const char *page, const PageRules *rules)
 {
 	bool		mismatch = rules->checksums &&
 		verdict->stored != verdict->computed;
@@ -147,6 +169,9 @@ explain_verdict(PageFinding *finding, const PageVerdict *verdict,
 		case PAGE_ZERO_HEADER:
 			finding_append(finding, "page header is that of a new page, but the page is not empty");
 			break;
+		case PAGE_WRONG_KIND:
+			explain_kind(finding, page, rules->kind);
+			break;
 		case PAGE_LSN_IN_FUTURE:
 			finding_append(finding, "page LSN %X/%X lies beyond the end of WAL at %X/%X%s",
 				   LSN_FORMAT_ARGS(verdict->lsn),
@@ -160,14 +185,15 @@ explain_verdict(PageFinding *finding, const PageVerdict *verdict,
 
 void
 page_finding_describe(PageFinding *finding, const PageVerdict *verdict,
-					  const PageRules *rules, BlockCopy copy)
+					  const char *page, const PageRules *rules,
+					  BlockCopy copy)
 {
 	finding->stored = verdict->stored;
 	finding->computed = rules->checksums && verdict->status != PAGE_NEW ?
 		verdict->computed : -1;
 	finding->has_lsn = true;
 	finding->lsn = verdict->lsn;
-	explain_verdict(finding, verdict, rules);
+	explain_verdict(finding, verdict, page, rules);
 	if (copy != BLOCK_COPY_NONE)
 		finding_append(finding, "; shared buffers hold a page that is %s: rewriting it heals the disk",
 			   copy == BLOCK_COPY_PROVEN ? "proven good by its checksum" :

@@ -92,10 +92,11 @@ extern void page_finding_not_verifiable(PageFinding *finding, Oid relid,
 /* The finding of no relation that checksums are disabled. */
 extern void page_finding_checksums_off(PageFinding *finding);
 
-/* Puts the verdict on a page into its finding, words included. */
+/* Puts the verdict on a page (BLCKSZ bytes) into its finding, with words. */
 extern void page_finding_describe(PageFinding *finding,
 								  const PageVerdict *verdict,
-								  const PageRules *rules, BlockCopy copy);
+								  const char *page, const PageRules *rules,
+								  BlockCopy copy);
 
 /* Says of a free space or visibility map that the server heals it itself. */
 extern void page_finding_note_fork(PageFinding *finding);

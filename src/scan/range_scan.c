@@ -61,6 +61,7 @@ range_scan(const Fork *fork, BlockNumber first, BlockNumber end,
 	scan.summary = summary;
 	scan.decision = palloc(sizeof(BlockDecision));
 	scan.rules.checksums = fork->checksums;
+	scan.rules.kind = fork->kind;
 	scan.rules.horizon = fork->test_lsn ? block_horizon() :
 		InvalidXLogRecPtr;
 	fork_reader_init(&scan.reader, fork);
@@ -253,7 +254,8 @@ report_block(RangeScan *scan, BlockNumber blkno, PageStatus status)
 		finding.retries = scan->decision->retries;
 		finding.buffer_state = scan->decision->buffer_state;
 		page_finding_describe(&finding, &scan->decision->verdict,
-							  &scan->rules, scan->decision->copy);
+							  scan->decision->image.data, &scan->rules,
+							  scan->decision->copy);
 	}
 	page_finding_note_fork(&finding);
 	scan->summary->bad++;

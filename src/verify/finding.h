@@ -17,6 +17,7 @@
 	PAGE_STATUS(PAGE_BAD_HEADER, "bad_header") \
 	PAGE_STATUS(PAGE_ZERO_HEADER, "zero_header") \
 	PAGE_STATUS(PAGE_ZEROED, "zeroed_page") \
+	PAGE_STATUS(PAGE_WRONG_KIND, "wrong_page_kind") \
 	PAGE_STATUS(PAGE_LSN_IN_FUTURE, "lsn_in_future") \
 	PAGE_STATUS(PAGE_PARTIAL_BLOCK, "partial_block") \
 	PAGE_STATUS(PAGE_MISSING_SEGMENT, "missing_segment") \

@@ -4,7 +4,7 @@
  *
  * The order of the rules is the server's (PageIsVerified in bufpage.c): a page
  * whose pd_upper is 0 is new, which only an all-zero page may be; then the
- * checksum; then the header's bounds.  The position of the WAL is looked at
+ * checksum; then the header's bounds; at last the kind.  The position of the WAL is looked at
  * before the checksum: garbage tends to carry a huge LSN, and that it lies in
  * the future holds whatever the checksum says.
  */
@@ -70,6 +70,8 @@ judge(const char *page, uint16 computed, const PageRules *rules,
 		verdict->status = PAGE_CHECKSUM_MISMATCH;
 	else if (!page_header_sane(page))
 		verdict->status = PAGE_BAD_HEADER;
+	else if (!page_kind_fits(rules->kind, page))
+		verdict->status = PAGE_WRONG_KIND;
 	else
 		verdict->status = PAGE_OK;
 }

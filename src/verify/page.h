@@ -4,9 +4,10 @@
  *
  * Pure: bytes in, verdict out; needs no server.  The rules and their order are
  * those of the server's own check of a page that it reads (all zero is new and
- * valid; then checksum; then header bounds), plus two that the server leaves
- * to chance: a zeroed header over a body (zero_header), and a page that claims
- * to be newer than the WAL (lsn_in_future).
+ * valid; then checksum; then header bounds), plus three that the server leaves
+ * to chance: a zeroed header over a body (zero_header), a page that claims to
+ * be newer than the WAL (lsn_in_future), and one that all is well with, but that
+ * belongs to another kind of relation (wrong_page_kind).
  */
 #ifndef ACCEL_PAGE_H
 #define ACCEL_PAGE_H
@@ -15,6 +16,7 @@
 #include "storage/block.h"
 
 #include "verify/finding.h"
+#include "verify/page_kind.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -24,12 +26,14 @@ typedef struct PageRules
 	bool		checksums;		/* stored checksums mean something */
 	XLogRecPtr	horizon;		/* no page may be newer than this position;
 								 * InvalidXLogRecPtr: not tested */
+	PageKind	kind;			/* of the fork; PAGE_KIND_ANY: not tested */
 } PageRules;
 
 typedef struct PageVerdict
 {
 	PageStatus	status;			/* ok, new, checksum_mismatch, bad_header,
-								 * zero_header or lsn_in_future */
+								 * zero_header, lsn_in_future or
+								 * wrong_page_kind */
 	uint16		stored;			/* pd_checksum */
 	uint16		computed;		/* 0: not computed (new, checksums off) */
 	XLogRecPtr	lsn;			/* pd_lsn */

@@ -45,6 +45,42 @@ all_zero(const char *page)
 	return true;
 }
 
+/* The end of a page, by its special area and its last two bytes. */
+static bool
+fits(const char *page, const PageHeaderData *h, PageKind kind)
+{
+	int			special = BLCKSZ - h->pd_special;
+	uint16		mark;
+	uint32		magic;
+
+	memcpy(&mark, page + BLCKSZ - 2, 2);
+	memcpy(&magic, page + BLCKSZ - 8, 4);
+	switch (kind)
+	{
+		case PAGE_KIND_ANY:
+			return true;
+		case PAGE_KIND_HEAP:
+			return special == 0;
+		case PAGE_KIND_MAP:
+			return special == 0 && h->pd_lower == 24 && h->pd_upper == BLCKSZ;
+		case PAGE_KIND_SEQUENCE:
+			return special == 8 && magic == 0x1717;
+		case PAGE_KIND_BTREE:
+			return special == 16 && mark < 0xFF80;
+		case PAGE_KIND_HASH:
+			return special == 16 && mark == 0xFF80;
+		case PAGE_KIND_GIST:
+			return special == 16 && mark == 0xFF81;
+		case PAGE_KIND_GIN:
+			return special == 8 && mark < 0x100;
+		case PAGE_KIND_SPGIST:
+			return special == 8 && mark == 0xFF82;
+		case PAGE_KIND_BRIN:
+			return special == 8 && mark >= 0xF091 && mark <= 0xF093;
+	}
+	return false;
+}
+
 /* The rules again, written down a second time. */
 static PageStatus
 expected(char *page, BlockNumber blkno, const PageRules *rules)
@@ -66,7 +102,7 @@ expected(char *page, BlockNumber blkno, const PageRules *rules)
 		h.pd_upper > h.pd_special || h.pd_special > BLCKSZ ||
 		h.pd_special % MAXIMUM_ALIGNOF != 0)
 		return PAGE_BAD_HEADER;
-	return PAGE_OK;
+	return fits(page, &h, rules->kind) ? PAGE_OK : PAGE_WRONG_KIND;
 }
 
 int
@@ -78,7 +114,7 @@ LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 		uint64		align;
 	}			page;
 	static char shifted[BLCKSZ + 8];
-	PageRules	rules = {true, InvalidXLogRecPtr};
+	PageRules	rules = {true, InvalidXLogRecPtr, PAGE_KIND_ANY};
 	PageVerdict verdict;
 	BlockNumber blkno;
 	uint8_t		choices;
@@ -92,6 +128,7 @@ LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	memset(page.data, 0, BLCKSZ);
 	memcpy(page.data, input + HEADER, Min(size - HEADER, BLCKSZ));
 	rules.checksums = (choices & 1) == 0;
+	rules.kind = (PageKind) ((choices >> 3) % (PAGE_KIND_BRIN + 1));
 	if (choices & 2)
 		rules.horizon = InvalidXLogRecPtr;
 	if ((choices & 4) && ((PageHeader) page.data)->pd_upper != 0)

@@ -27,7 +27,7 @@
 #define PAGES	3
 
 static const BlockNumber blknos[PAGES] = {0, 7, 4294967294};
-static const PageRules checksums_on = {true, InvalidXLogRecPtr};
+static const PageRules checksums_on = {true, InvalidXLogRecPtr, PAGE_KIND_ANY};
 
 /* A page as a server would write it: random body, sane header, sealed. */
 static void
@@ -139,8 +139,8 @@ test_order(void)
 {
 	PGAlignedBlock page;
 	PageHeader	header = (PageHeader) page.data;
-	PageRules	horizon = {true, UINT64CONST(0x123456788)};
-	PageRules	off = {false, InvalidXLogRecPtr};
+	PageRules	horizon = {true, UINT64CONST(0x123456788), PAGE_KIND_ANY};
+	PageRules	off = {false, InvalidXLogRecPtr, PAGE_KIND_ANY};
 
 	make_page(&page, 7);
 	check(judge(&page, 7, &horizon) == PAGE_LSN_IN_FUTURE, "LSN beyond");
