@@ -1,0 +1,57 @@
+# A block that is read again for a verdict, from storage that takes seconds a
+# read: pgbench on another table goes on meanwhile.  Nothing of the damaged
+# table is in the page cache, and the read that fetches the block lasts as long
+# as pgbench runs (the shim of 050_faults.pl).  pgbench's own table does not fit
+# into shared buffers, so each transaction needs partitions of the buffer
+# mapping for itself.
+#
+#	ACCEL_SLOW_SECONDS=n	how long the read takes (default 3, in the long form 8)
+use strict;
+use warnings;
+use Accel;
+use AccelWal;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $seconds = $ENV{ACCEL_SLOW_SECONDS} || ($ENV{LONG} ? 8 : 3);
+my $shim = Accel::fault_shim();
+my $node = Accel::new_node('main', conf => "autovacuum = off\njit = off\nfsync = off\nshared_buffers = 1MB\n");
+Accel::start_under($shim, $node);
+$node->safe_psql('postgres', <<"SQL");
+CREATE EXTENSION crc32c_accel;
+CREATE FUNCTION fault_arm(cstring, cstring, int, bool, cstring) RETURNS void AS '$shim' LANGUAGE C;
+CREATE TABLE slow AS SELECT g, repeat('s', 500) AS b FROM generate_series(1, 100) g;
+CREATE TABLE other AS SELECT g, repeat('o', 1000) AS b FROM generate_series(1, 20000) g;
+CREATE INDEX other_g ON other (g);
+VACUUM slow, other;
+CHECKPOINT;
+SQL
+my $path = $node->safe_psql('postgres', "SELECT pg_relation_filepath('slow')");
+$node->stop;
+AccelWal::poke($node->data_dir . "/$path", 4 * 8192 + 3000, 'damage');
+Accel::start_under($shim, $node);
+
+my $script = $node->basedir . '/select.sql';
+append_to_file($script, "\\set g random(1, 20000)\nSELECT b FROM other WHERE g = :g;\n");
+
+# The transactions per second of a run.
+sub tps
+{
+	my ($out, $err);
+	IPC::Run::run([ 'pgbench', '-n', '-c', '2', '-T', $seconds, '-f', $script, $node->connstr('postgres') ],
+		'>', \$out, '2>', \$err);
+	return $out =~ /^tps = ([\d.]+)/m ? $1 : 0;
+}
+
+my $before = tps();
+my $during;
+my ($out, $err) = Accel::stopped_at($node, 'coldread', 2, $path,
+	"SELECT blkno, status, buffer_state, retries FROM verify_relation_checksums('slow', 'main')",
+	sub { $during = tps(); });
+my $after = tps();
+is("$out$err", '4|checksum_mismatch|uncached|3', "a read of $seconds s, and the block is decided");
+my $share = 200 * $during / ($before + $after || 1);
+diag(sprintf 'tps %.0f before, %.0f during, %.0f after: %.0f %%', $before, $during, $after, $share);
+cmp_ok($share, '>=', 50, 'pgbench on another table keeps at least half of its rate');
+$node->stop;
+done_testing();
