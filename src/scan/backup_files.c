@@ -16,6 +16,7 @@
 #include "scan/backup_hash.h"
 #include "scan/file_scan.h"
 #include "scan/parallel.h"
+#include "verify/wal_format.h"
 
 #define PIECE_PAGES		16
 #define PIECE_BYTES		(PIECE_PAGES * BLCKSZ)
@@ -121,6 +122,22 @@ status_of(PageStatus status)
 	}
 }
 
+/*
+ * The file ends within a block.  Zeros are a file that was being extended while
+ * it was copied: the server does not count them, and writes the block again.
+ */
+static void
+judge_rest(BackupRead *file, const char *rest, size_t bytes, int64 blkno)
+{
+	BackupFileFinding finding = finding_of(BACKUP_PARTIAL_BLOCK);
+
+	if (wal_is_zero((const uint8 *) rest, bytes))
+		return;
+	finding.blkno = blkno;
+	finding.size = (int64) bytes;
+	send_finding(file, &finding);
+}
+
 static void
 judge_pages(BackupRead *file, const char *piece, size_t bytes, int64 offset)
 {
@@ -141,12 +158,8 @@ judge_pages(BackupRead *file, const char *piece, size_t bytes, int64 offset)
 		finding.page = verdicts[i];
 		send_finding(file, &finding);
 	}
-	if (bytes % BLCKSZ == 0)
-		return;
-	finding = finding_of(BACKUP_PARTIAL_BLOCK);
-	finding.blkno = (int64) blkno + npages;
-	finding.size = (int64) (bytes % BLCKSZ);
-	send_finding(file, &finding);
+	judge_rest(file, piece + npages * BLCKSZ, bytes % BLCKSZ,
+			   (int64) blkno + npages);
 }
 
 /* Does the file hold pages, and from which block on? */

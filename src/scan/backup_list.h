@@ -15,6 +15,7 @@ typedef struct BackupEntry
 	uint64		name;			/* its path: offset in the list's names */
 	uint8		algorithm;		/* ManifestAlgorithm */
 	bool		ignored;		/* nothing is expected of it */
+	bool		told;			/* something of it as a whole was found */
 	uint8		digest[MANIFEST_DIGEST_MAX];
 } BackupEntry;
 

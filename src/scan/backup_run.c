@@ -15,11 +15,11 @@
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 
+#include "scan/backup_cluster.h"
 #include "scan/backup_files.h"
 #include "scan/backup_json.h"
 #include "scan/backup_meta.h"
 #include "scan/backup_run.h"
-#include "scan/backup_wal.h"
 #include "scan/backup_walk.h"
 #include "verify/wal_format.h"
 
@@ -36,6 +36,7 @@ typedef struct BackupRun
 	BackupList *list;			/* the manifest's, or what is there */
 	int			nranges;
 	ManifestRange *ranges;
+	BackupSuspects suspects;
 } BackupRun;
 
 /* ---- the manifest and what is there ---- */
@@ -167,7 +168,7 @@ words_of_error(const BackupFileFinding *found)
 static void
 put_file(BackupRun *run, const BackupFileFinding *found)
 {
-	const BackupEntry *entry = &run->list->entries[found->entry];
+	BackupEntry *entry = &run->list->entries[found->entry];
 	BackupFinding finding = {backup_list_path(run->list, found->entry), -1,
 	backup_status_name(found->status)};
 
@@ -181,48 +182,23 @@ put_file(BackupRun *run, const BackupFileFinding *found)
 		finding.message = "could not compute the file's checksum";
 	else
 		finding.message = words_of_error(found);
-	backup_sink_put(run->sink, &finding);
-}
-
-static void
-describe_page(BackupFinding *finding, const BackupFileFinding *found)
-{
-	const PageVerdict *page = &found->page;
-
-	if (found->status == BACKUP_PARTIAL_BLOCK)
-	{
-		finding->message = psprintf("file ends with " INT64_FORMAT " bytes of a block",
-									found->size);
-		return;
-	}
-	finding->lsn = page->lsn;
-	if (page->status == PAGE_CHECKSUM_MISMATCH)
-	{
-		finding->expected = psprintf("%u", page->computed);
-		finding->actual = psprintf("%u", page->stored);
-	}
-	finding->message = page_status_name(page->status);
-}
-
-static void
-put_page(BackupRun *run, const BackupFileFinding *found)
-{
-	BackupFinding finding = {backup_list_path(run->list, found->entry),
-		found->blkno,
-	backup_status_name(BACKUP_UNDECIDED)};
-
-	run->summary->bad_pages++;
-	describe_page(&finding, found);
+	entry->told = true;
 	backup_sink_put(run->sink, &finding);
 }
 
 static void
 take_finding(void *arg, const BackupFileFinding *found)
 {
+	BackupRun  *run = arg;
+
 	if (found->blkno < 0)
-		put_file(arg, found);
-	else
-		put_page(arg, found);
+	{
+		put_file(run, found);
+		return;
+	}
+	run->summary->bad_pages++;
+	backup_suspects_add(&run->suspects,
+						backup_list_path(run->list, found->entry), found);
 }
 
 /* Why pages cannot be judged, NULL: they can. */
@@ -259,6 +235,16 @@ verify_files(BackupRun *run)
 	run->summary->files = totals.files;
 	run->summary->bytes = totals.bytes;
 	run->summary->pages = totals.pages;
+}
+
+/* Was something found of this file as a whole? */
+static bool
+is_told(void *arg, const char *path)
+{
+	const BackupList *list = ((BackupRun *) arg)->list;
+	int64		entry = backup_list_find(list, path);
+
+	return entry >= 0 && list->entries[entry].told;
 }
 
 /* ---- the WAL ---- */
@@ -333,8 +319,11 @@ verify_wal(BackupRun *run)
 	wal.workers = run->options->workers;
 	wal.nranges = run->nranges;
 	wal.ranges = run->ranges;
+	backup_wal_open(&wal, run->sink);
 	backup_wal_verify(&wal, run->sink);
+	backup_suspects_decide(&run->suspects, &wal, run->list, run->sink);
 	run->summary->wal_records = wal.records;
+	run->summary->healed_pages = run->suspects.healed;
 }
 
 /* ---- the whole ---- */
@@ -386,6 +375,8 @@ backup_run(const BackupOptions *options, BackupSink *sink,
 	BackupRun	run = {options, sink, summary};
 
 	memset(summary, 0, sizeof(*summary));
+	run.suspects.memory = CurrentMemoryContext;
+	run.suspects.verbose = options->verbose;
 	need_directory(options->root);
 	if (options->wal != NULL)
 		need_directory(options->wal);
@@ -396,5 +387,6 @@ backup_run(const BackupOptions *options, BackupSink *sink,
 	check_agreement(&run);
 	walk(&run);
 	verify_files(&run);
+	backup_cluster_verify(options->root, is_told, &run, &run.suspects, sink);
 	verify_wal(&run);
 }

@@ -11,19 +11,26 @@
 #define MESSAGE_SIZE	1024
 
 static bool
-is_open(const char *status)
+is_status(const BackupFinding *finding, BackupStatus status)
 {
-	return strcmp(status, backup_status_name(BACKUP_UNDECIDED)) == 0 ||
-		strcmp(status, backup_status_name(BACKUP_NOT_VERIFIABLE)) == 0;
+	return strcmp(finding->status, backup_status_name(status)) == 0;
+}
+
+static void
+count(BackupSink *sink, const BackupFinding *finding)
+{
+	if (sink->findings++ == 0)
+		snprintf(sink->first, sizeof(sink->first), "%s: %s", finding->status,
+				 finding->message == NULL ? "" : finding->message);
+	sink->undecided += is_status(finding, BACKUP_UNDECIDED) ||
+		is_status(finding, BACKUP_NOT_VERIFIABLE);
 }
 
 void
 backup_sink_put(BackupSink *sink, const BackupFinding *finding)
 {
-	if (sink->findings++ == 0)
-		snprintf(sink->first, sizeof(sink->first), "%s: %s", finding->status,
-				 finding->message == NULL ? "" : finding->message);
-	sink->undecided += is_open(finding->status);
+	if (!is_status(finding, BACKUP_HEALED_BY_WAL))
+		count(sink, finding);
 	sink->finding(sink->arg, finding);
 }
 

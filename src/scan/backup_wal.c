@@ -8,6 +8,7 @@
 #include "miscadmin.h"
 
 #include "scan/backup_wal.h"
+#include "scan/wal_block_walk.h"
 #include "scan/wal_parallel.h"
 #include "verify/wal_version.h"
 
@@ -46,7 +47,6 @@ put_result(void *arg, const WalSegmentResult *result)
 	if (result->status == WAL_OK || result->status == WAL_OK_SWITCHED ||
 		result->status == WAL_OK_END_OF_WAL)
 		return;
-	judging->wal->whole = false;
 	put_segment(judging, result);
 }
 
@@ -65,25 +65,29 @@ set_identity(WalDirectory *dir, const BackupWal *wal)
 }
 
 void
-backup_wal_verify(BackupWal *wal, BackupSink *sink)
+backup_wal_open(BackupWal *wal, BackupSink *sink)
 {
-	Judging		judging = {wal, sink};
-	WalDirectory dir;
-	WalDirectoryResult opened = wal_directory_open(&dir, wal->path, XLOGDIR,
-												   NULL);
+	WalDirectoryResult result = wal_directory_open(&wal->dir, wal->path,
+												   XLOGDIR, NULL);
 
-	wal->whole = opened == WAL_DIRECTORY_OK && wal->nranges > 0;
-	if (opened == WAL_DIRECTORY_NONE)
+	wal->opened = result == WAL_DIRECTORY_OK;
+	if (wal->opened)
+		set_identity(&wal->dir, wal);
+	else if (result == WAL_DIRECTORY_NONE)
 		backup_sink_file(sink, wal->shown, BACKUP_IO_ERROR,
 						 "not a directory");
-	else if (opened == WAL_DIRECTORY_FAILED)
+	else
 		backup_sink_file(sink, wal->shown, errno == ENOENT ?
 						 BACKUP_MISSING : BACKUP_IO_ERROR,
 						 "could not open directory: %s", strerror(errno));
-	if (opened != WAL_DIRECTORY_OK)
-		return;
-	set_identity(&dir, wal);
-	for (int i = 0; i < wal->nranges; i++)
+}
+
+void
+backup_wal_verify(BackupWal *wal, BackupSink *sink)
+{
+	Judging		judging = {wal, sink};
+
+	for (int i = 0; wal->opened && i < wal->nranges; i++)
 	{
 		const ManifestRange *asked = &wal->ranges[i];
 		WalRange	range = {asked->start, asked->end};
@@ -91,8 +95,54 @@ backup_wal_verify(BackupWal *wal, BackupSink *sink)
 
 		if (range.begin >= range.end)
 			continue;
-		wal_list_range(&dir, range, asked->timeline, &list);
-		wal_parallel_judge(&dir, range, &list, wal->workers, put_result,
+		wal_list_range(&wal->dir, range, asked->timeline, &list);
+		wal_parallel_judge(&wal->dir, range, &list, wal->workers, put_result,
 						   &judging);
 	}
+}
+
+/* ---- what the WAL makes of pages ---- */
+
+static bool
+take_record(void *arg, const WalBlockRecord *record)
+{
+	BackupFates *fates = arg;
+
+	backup_fates_record(fates, record->lsn, record->bytes, record->present);
+	return fates->open > 0;
+}
+
+static void
+take_gap(void *arg, const WalBlockGap *gap)
+{
+	backup_fates_gap(arg);
+}
+
+/* true: all of the range was walked, or no page is left to decide. */
+static bool
+walk_range(BackupWal *wal, const ManifestRange *range, BackupFates *fates)
+{
+	WalBlockWalk walk = {&wal->dir, range->start, range->end,
+	range->timeline, wal->dir.limits.server.system};
+	WalBlockWalkEnd end;
+
+	walk.record = take_record;
+	walk.gap = take_gap;
+	walk.arg = fates;
+	wal_block_walk(&walk, &end);
+	return end.records > 0;
+}
+
+void
+backup_wal_decide(BackupWal *wal, BackupSuspect *suspects, size_t count)
+{
+	BackupFates *fates = palloc(sizeof(BackupFates));
+
+	backup_fates_begin(fates, suspects, count, BLCKSZ);
+	if (!wal->opened || wal->nranges == 0)
+		backup_fates_gap(fates);
+	for (int i = 0; i < wal->nranges && fates->open > 0; i++)
+		if (!walk_range(wal, &wal->ranges[i], fates))
+			backup_fates_gap(fates);
+	pfree(fates);
 }

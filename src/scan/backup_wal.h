@@ -6,6 +6,8 @@
 #define BACKUP_WAL_H
 
 #include "scan/backup_sink.h"
+#include "scan/wal_directory.h"
+#include "verify/backup_fate.h"
 #include "verify/backup_manifest.h"
 
 #pragma GCC visibility push(hidden)
@@ -21,12 +23,20 @@ typedef struct BackupWal
 	const ManifestRange *ranges;	/* end WAL_LSN_MAX: as far as there is */
 
 	/* found */
+	bool		opened;
+	WalDirectory dir;
 	int64		records;
-	bool		whole;			/* every range was verified without a finding */
 } BackupWal;
+
+/* Opens the directory; what is wrong with it is a finding. */
+extern void backup_wal_open(BackupWal *wal, BackupSink *sink);
 
 /* Verifies every range. */
 extern void backup_wal_verify(BackupWal *wal, BackupSink *sink);
+
+/* What becomes of pages that are not in order, by all ranges. */
+extern void backup_wal_decide(BackupWal *wal, BackupSuspect *suspects,
+							  size_t count);
 
 #pragma GCC visibility pop
 

@@ -140,6 +140,14 @@ backup_relation_file(const char *path, BackupRelationFile *file)
 }
 
 bool
+backup_map_file(const char *path, BackupRelationFile *file)
+{
+	const char *name = relation_folder(path, file);
+
+	return name != NULL && strcmp(name, "pg_filenode.map") == 0;
+}
+
+bool
 backup_path_ignored(const char *path)
 {
 	static const char *const names[] = {

@@ -44,6 +44,9 @@ extern bool backup_path_possible(const char *path);
 /* Is it a file with pages of a relation?  Sets *file. */
 extern bool backup_relation_file(const char *path, BackupRelationFile *file);
 
+/* Is it a relation map?  Sets tablespace and database of *file. */
+extern bool backup_map_file(const char *path, BackupRelationFile *file);
+
 /*
  * Does the server change a file of this path without the manifest's knowledge,
  * or does somebody else write it?  These are neither missing nor extra.

@@ -1,0 +1,24 @@
+/*
+ * backup_cluster.h
+ *	  The files of a backup that carry a CRC of their own.
+ */
+#ifndef BACKUP_CLUSTER_H
+#define BACKUP_CLUSTER_H
+
+#include "scan/backup_suspects.h"
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * Judges them by scan/cluster_files.h.  Relation maps go to the suspects, since
+ * WAL may restore them; others to the sink.  known: has something been found of
+ * this path before?  Then that is enough.
+ */
+extern void backup_cluster_verify(const char *root,
+								  bool (*known) (void *arg, const char *path),
+								  void *arg, BackupSuspects *suspects,
+								  BackupSink *sink);
+
+#pragma GCC visibility pop
+
+#endif							/* BACKUP_CLUSTER_H */

@@ -1,0 +1,64 @@
+/*
+ * backup_suspects.h
+ *	  Pages of a backup that are not in order, until the WAL has decided.
+ */
+#ifndef BACKUP_SUSPECTS_H
+#define BACKUP_SUSPECTS_H
+
+#include "scan/backup_files.h"
+#include "scan/backup_wal.h"
+
+#pragma GCC visibility push(hidden)
+
+/* More are counted, but not decided: 80 bytes of memory each. */
+#define BACKUP_SUSPECTS_MAX	(1024 * 1024)
+
+/* What was found, without the digest of a file. */
+typedef struct BackupBadPage
+{
+	uint32		entry;			/* of the list */
+	BackupStatus status;
+	int32		size;			/* of a partial block */
+	PageVerdict page;
+} BackupBadPage;
+
+/* A relation map that contradicts the rest of the backup. */
+typedef struct BackupBadMap
+{
+	char	   *path;
+	const char *status;
+	char	   *message;
+} BackupBadMap;
+
+/* More maps than these are told at once. */
+#define BACKUP_BAD_MAPS_MAX	1000
+
+typedef struct BackupSuspects
+{
+	MemoryContext memory;		/* where they are kept */
+	size_t		count;
+	size_t		room;
+	BackupBadPage *pages;
+	BackupSuspect *suspects;
+	int			nmaps;
+	BackupBadMap *maps;
+	int64		beyond;			/* too many to be kept */
+	bool		verbose;		/* healed ones are told, too */
+	int64		healed;			/* pages */
+} BackupSuspects;
+
+/* Keeps a page of the file with this path. */
+extern void backup_suspects_add(BackupSuspects *ctx, const char *path,
+								const BackupFileFinding *found);
+
+/* Keeps a file that is a relation map.  false: it is none, or one too many. */
+extern bool backup_suspects_add_map(BackupSuspects *ctx, const char *path,
+									const char *status, const char *message);
+
+/* Decides all of them, and tells. */
+extern void backup_suspects_decide(BackupSuspects *ctx, BackupWal *wal,
+								   const BackupList *list, BackupSink *sink);
+
+#pragma GCC visibility pop
+
+#endif							/* BACKUP_SUSPECTS_H */

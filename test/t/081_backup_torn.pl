@@ -1,0 +1,238 @@
+# Torn pages: those that recovery restores are no findings, all others are.  The
+# oracle is recovery itself, then pg_checksums and verify_database_checksums.
+use strict;
+use warnings;
+use Accel;
+use IPC::Run ();
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+my ($load_out, $load_err) = (q{}, q{});
+my $rounds = $ENV{LONG} ? 20 : 1;
+my $clients = 40;
+my $dir = PostgreSQL::Test::Utils::tempdir_short();
+my $shim = "$dir/torn.so";
+system_or_bail('cc', '-O1', '-Wall', '-shared', '-fPIC', '-o', $shim, 'test/fault/torn.c', '-ldl');
+
+my $conf = <<'CONF';
+autovacuum = off
+shared_buffers = 2MB
+max_connections = 60
+max_wal_size = 1GB
+checkpoint_timeout = 1h
+max_wal_senders = 4
+CONF
+my $node = Accel::new_node('main', extra => ['--wal-segsize=1'], allows_streaming => 1, conf => $conf);
+$node->start;
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+
+sql(q{
+	CREATE EXTENSION crc32c_accel;
+	CREATE TABLE hot (id int, v int, filler text);
+	INSERT INTO hot SELECT g, 0, repeat('x', 800) FROM generate_series(1, 20000) g;
+	CREATE INDEX ON hot (id);
+	CREATE TABLE cold AS SELECT g, repeat('c', 800) AS filler FROM generate_series(1, 500) g;
+	CREATE TABLE dropped AS SELECT g, repeat('d', 800) AS filler FROM generate_series(1, 500) g;
+	CREATE TABLE cut AS SELECT g, repeat('t', 800) AS filler FROM generate_series(1, 500) g;
+	CREATE TABLE hashed AS SELECT g, g % 50 AS h FROM generate_series(1, 30000) g;
+	CREATE INDEX hashed_h ON hashed USING hash (h);
+	VACUUM FREEZE hot, cold, dropped, cut, hashed;
+	DELETE FROM cut WHERE g > 100;
+	DELETE FROM hashed WHERE g > 20000;
+	CHECKPOINT});
+my %file = map { $_ => sql("SELECT pg_relation_filepath('$_')") } qw(hot cold dropped cut hashed_h);
+append_to_file("$dir/update.sql", "\\set id random(1, 20000)\nUPDATE hot SET v = v + 1 WHERE id = :id;\n");
+$node->stop;
+Accel::start_under($shim, $node);
+
+# --- backups of a server that tears pages ------------------------------------------
+
+sub load_begins
+{
+	my @args = ('pgbench', '-n', '-h', $node->host, '-p', $node->port, '-c', $clients, '-j', 2, '-T', 600, '-f', "$dir/update.sql", 'postgres');
+	return IPC::Run::start(\@args, '<', \undef, '>', \$load_out, '2>', \$load_err);
+}
+
+# pg_basebackup; does something when a share of all bytes has been sent.
+sub backup
+{
+	my ($path, %at) = @_;
+	my ($out, $err) = ('', '');
+	my @sessions;
+	my $run = IPC::Run::start([ 'pg_basebackup', '-D', $path, '-h', $node->host, '-p', $node->port, '--checkpoint=fast',
+			'--no-sync', '--no-verify-checksums', '--max-rate=10M' ], '<', \undef, '>', \$out, '2>', \$err);
+	foreach my $share (sort keys %at)
+	{
+		for (my $i = 0; $i < 3000; $i++)
+		{
+			last if sql("SELECT CASE WHEN count(*) = 0 THEN $share > 0 ELSE max(backup_streamed) > $share * max(backup_total) END
+				FROM pg_stat_progress_basebackup") eq 't';
+			usleep(20000);
+		}
+		# a slow one must not keep the next one from its moment
+		push @sessions, IPC::Run::start([ 'psql', '-Xq', '-d', $node->connstr('postgres'), map { ('-c', $_) } @{ $at{$share} } ],
+			'<', \undef, '>', \$out, '2>', \$err);
+	}
+	ok($run->finish, 'pg_basebackup') or diag $err;
+	$_->finish foreach @sessions;
+	return;
+}
+
+my $backup = "$dir/backup";
+
+my $load = load_begins();
+my ($torn, $healed) = (0, 0);
+for my $round (1 .. $rounds)
+{
+	system('rm', '-rf', $backup);
+	usleep(500000);
+	backup($backup, $round < $rounds ? () : (0 => ['VACUUM hashed'], 0.6 => [ 'DROP TABLE dropped', 'VACUUM cut' ]));
+	my ($bad, $good, $findings, $status) = split /\|/,
+	  sql("SELECT bad_pages, healed_pages, findings, status FROM verify_backup_summary('$backup')");
+	is("$findings $status", '0 ok', "round $round: every torn page is restored by WAL ($bad)")
+	  or diag sql("SELECT * FROM verify_backup('$backup')");
+	$torn += $bad;
+	$healed += $good;
+}
+$load->signal('INT');
+$load->finish;
+note("pgbench: $load_out $load_err; updates: " . sql('SELECT sum(v) FROM hot'));
+cmp_ok($torn, '>', 0, "torn pages: $torn");
+is($healed, $torn, 'healed pages are all of them');
+is(sql("SELECT count(*) FROM verify_backup('$backup', verbose => true) WHERE status <> 'healed_by_wal'"), 0, 'verbose shows healed ones alone');
+ok(!system("pg_verifybackup $backup >/dev/null"), 'pg_verifybackup sees nothing');
+
+# --- damage, judged, restored --------------------------------------------------------
+
+sub flip
+{
+	my ($path, $block) = @_;
+	open(my $file, '+<', $path) or die "$path: $!";
+	seek($file, $block * 8192 + 5000, 0);
+	read($file, my $byte, 1);
+	seek($file, $block * 8192 + 5000, 0);
+	print $file chr(ord($byte) ^ 0x55);
+	close($file);
+	return;
+}
+
+sub copy_backup
+{
+	my ($to) = @_;
+	system_or_bail('cp', '-a', $backup, $to);
+	return $to;
+}
+
+sub blocks { return -s($_[0]) ? (-s $_[0]) / 8192 : 0; }
+
+# Pages that are not in order: "file block" => status
+sub judged
+{
+	my ($path) = @_;
+	return map { /^(\S+ \d+) (\S+)$/ ? ($1 => $2) : () } split /\n/,
+	  sql("SELECT concat_ws(' ', path, blkno, status) FROM verify_backup('$path', verbose => true) WHERE blkno IS NOT NULL");
+}
+
+sub with { my ($status, %pages) = @_; return join("\n", sort grep { $pages{$_} eq $status } keys %pages); }
+
+my $restored = 0;
+# Recovery of a copy up to where it is consistent, which is as far as the
+# verdicts go; returns its node, or undef where recovery fails.
+sub restore
+{
+	my ($path) = @_;
+	my $copy = PostgreSQL::Test::Cluster->new('restored' . ++$restored);
+	my $data = $copy->data_dir;
+	system_or_bail('mkdir', '-p', $copy->basedir);
+	system_or_bail('mv', $path, $data);
+	chmod 0700, $data;
+	$copy->append_conf('postgresql.conf', 'port = ' . $copy->port . "\nshared_buffers = 16MB\nrestore_command = 'false'\nrecovery_target = 'immediate'\nrecovery_target_action = 'promote'\n");
+	append_to_file("$data/recovery.signal", '');
+	return undef unless $copy->start(fail_ok => 1);
+	$copy->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()');
+	return $copy;
+}
+
+sub bad_for_pg_checksums
+{
+	my ($node) = @_;
+	my (undef, $err) = run_command([ 'pg_checksums', '-c', '-D', $node->data_dir ]);
+	my @bad = $err =~ m{in file "[^"]*?((?:base|global)/[^"]*", block \d+)}g;
+	s/", block// foreach @bad;
+	return join("\n", sort @bad);
+}
+
+my $damaged = copy_backup("$dir/damaged");
+foreach my $name (qw(hot cold dropped cut))
+{
+	next unless -e "$damaged/$file{$name}";
+	flip("$damaged/$file{$name}", $_) foreach 0 .. blocks("$damaged/$file{$name}") - 1;
+}
+my %pages = judged($damaged);
+my $corrupt = with('corrupt', %pages);
+my %count;
+foreach my $page (keys %pages)
+{
+	my ($name) = grep { $page =~ /^$file{$_}(?:\.\d+)? / } keys %file;
+	$count{$name // 'other'}{ $pages{$page} }++;
+}
+is(join(' ', sort keys %{ $count{cold} }), 'corrupt', 'no page that no WAL names is healed');
+cmp_ok($count{hot}{healed_by_wal} // 0, '>', 100, 'changed pages are healed: ' . ($count{hot}{healed_by_wal} // 0));
+# on a slow machine the backup may have ended before
+my ($start, $end) = slurp_file("$backup/backup_manifest") =~ m{"Start-LSN": "([0-9A-F/]+)", "End-LSN": "([0-9A-F/]+)"};
+my ($dump) = run_command([ 'pg_waldump', '-p', "$backup/pg_wal", '-s', $start, '-e', $end ]);
+my $drop = -s "$backup/$file{dropped}" && $dump =~ m{COMMIT .*rels: [^;]*$file{dropped}\b};
+is(join(' ', sort keys %{ $count{dropped} // {} }), $drop ? 'healed_by_wal' : -s "$backup/$file{dropped}" ? 'corrupt' : '',
+	'a dropped table needs no page: ' . ($count{dropped}{healed_by_wal} // 0));
+my ($left) = $dump =~ m{TRUNCATE $file{cut} to (\d+) blocks};
+my $blocks = blocks("$backup/$file{cut}");
+cmp_ok($count{cut}{healed_by_wal} // 0, '>=', defined $left && $left < $blocks ? $blocks - $left : 0,
+	'blocks that are cut off are not needed: ' . ($count{cut}{healed_by_wal} // 0));
+my $node2 = restore($damaged);
+ok($node2, 'it is restored');
+$node2->stop;
+is(bad_for_pg_checksums($node2), $corrupt, 'after recovery exactly the corrupt pages are bad: ' . ($corrupt =~ tr/\n// + 1));
+$node2->start;
+is($node2->safe_psql('postgres', q{
+		SET client_min_messages = error; CALL verify_database_checksums();
+		SELECT DISTINCT concat_ws(' ', path, blkno) COLLATE "C" FROM checksum_findings ORDER BY 1}),
+	$corrupt, 'verify_database_checksums finds the same');
+$node2->stop;
+
+# --- a hash index: the first reference counts ----------------------------------------
+
+my $all = copy_backup("$dir/hash_all");
+flip("$all/$file{hashed_h}", $_) foreach 0 .. blocks("$all/$file{hashed_h}") - 1;
+%pages = judged($all);
+my @read = split /\n/, sql(qq{SELECT blkno FROM verify_backup('$all')
+	WHERE path = '$file{hashed_h}' AND message LIKE '%recovery reads it%' ORDER BY blkno});
+my @fine = map { /^$file{hashed_h} (\d+)$/ ? $1 : () } split /\n/, with('healed_by_wal', %pages);
+note('hash index: ' . @fine . ' healed, ' . @read . ' read');
+cmp_ok(scalar(@fine), '>', 0, 'pages of a hash index are healed: ' . @fine);
+my $healing = copy_backup("$dir/hash_healed");
+flip("$healing/$file{hashed_h}", $_) foreach @fine;
+my $node3 = restore($healing);
+ok($node3, 'with these damaged it is restored');
+$node3->stop;
+is(bad_for_pg_checksums($node3), '', 'and clean');
+SKIP:
+{
+	skip 'no page of the hash index is read first', 1 unless @read;
+	my $failing = copy_backup("$dir/hash_read");
+	flip("$failing/$file{hashed_h}", $read[0]);
+	is(restore($failing), undef, "a page whose first reference reads it stops recovery ($read[0])");
+}
+
+# --- WAL that is missing: nothing is decided --------------------------------------------
+
+my $gap = copy_backup("$dir/gap");
+my @segments = sort grep { /^[0-9A-F]{24}$/ } slurp_dir("$gap/pg_wal");
+flip("$gap/$file{hot}", $_) foreach 0 .. 200;
+unlink "$gap/pg_wal/$segments[0]";
+%pages = judged($gap);
+is(join(' ', sort keys %{ { map { $_ => 1 } values %pages } }), 'undecided', 'without the first segment nothing is decided');
+is(sql("SELECT bad_pages > 200 AND healed_pages = 0 AND status = 'corrupt' FROM verify_backup_summary('$gap')"), 't', 'but a finding is there');
+
+$node->stop;
+done_testing();
