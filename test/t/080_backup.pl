@@ -180,7 +180,8 @@ rename "$backup/pg_wal/$segment", "$dir/kept";
 is(findings($backup), "pg_wal/$segment missing", 'a missing segment');
 ok(!accepted($backup), 'pg_verifybackup reports it, too');
 copy("$dir/kept", "$backup/pg_wal/$segment");
-poke("$backup/pg_wal/$segment", AccelWal::number($start) % (1024 * 1024) + 30, 'damage');
+# not its first record: pg_waldump passes over that
+poke("$backup/pg_wal/$segment", int((AccelWal::number($start) + AccelWal::number($end)) / 2) % (1024 * 1024), 'damage' x 5);
 is(findings($backup), "pg_wal/$segment corrupt", 'a damaged segment');
 ok(!accepted($backup), 'pg_verifybackup reports it, too');
 rename "$dir/kept", "$backup/pg_wal/$segment";
