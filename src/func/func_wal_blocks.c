@@ -482,10 +482,10 @@ raise_not_restored(WalImageResult result, const WalBlockRecord *record,
 	if (result == WAL_IMAGE_UNAVAILABLE)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("full-page image at %X/%X is compressed with %s, which this build does not support",
+				 errmsg("full-page image at %X/%X is compressed with %s, which this server does not support",
 						LSN_FORMAT_ARGS(record->lsn),
 						wal_image_method_name(compression)),
-				 errhint("Build crc32c_accel with the headers of that library installed.")));
+				 errhint("Use a server that was built with that library.")));
 	ereport(ERROR,
 			(errcode(ERRCODE_DATA_CORRUPTED),
 			 errmsg("full-page image at %X/%X does not decompress",

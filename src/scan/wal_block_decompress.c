@@ -2,22 +2,29 @@
  * wal_block_decompress.c
  *	  The decompressors of full-page images that this build has.
  *
- * pglz is the server's own.  lz4 and zstd come with the libraries that
- * decompress archives, see the Makefile: an image is one LZ4 block without a
- * frame, or one frame of Zstandard.
+ * pglz is the server's own.  lz4 and zstd are those of the libraries that the
+ * server links if it can write such images: USE_LZ4, USE_ZSTD.  Of each one
+ * function is wanted, whose interface is stable; declared here, it needs no
+ * development package.  An image is one LZ4 block without a frame, or one frame
+ * of Zstandard.
  */
 #include "compat.h"
 
 #include "common/pg_lzcompress.h"
 
-#ifdef DECODE_HAVE_LZ4
-#include <lz4.h>
-#endif
-#ifdef DECODE_HAVE_ZSTD
-#include <zstd.h>
+#include "scan/wal_block_decompress.h"
+
+#ifdef USE_LZ4
+/* lz4.h: bytes decompressed, at most capacity; negative: malformed */
+extern int	LZ4_decompress_safe(const char *src, char *dst, int size,
+								int capacity);
 #endif
 
-#include "scan/wal_block_decompress.h"
+#ifdef USE_ZSTD
+/* zstd.h: bytes decompressed, at most capacity; huge: malformed */
+extern size_t ZSTD_decompress(void *dst, size_t capacity, const void *src,
+							  size_t size);
+#endif
 
 static bool
 decompress_pglz(const uint8_t *data, uint32_t len, uint8_t *out, uint32_t raw)
@@ -26,7 +33,7 @@ decompress_pglz(const uint8_t *data, uint32_t len, uint8_t *out, uint32_t raw)
 						   (int32) raw, true) == (int32) raw;
 }
 
-#ifdef DECODE_HAVE_LZ4
+#ifdef USE_LZ4
 static bool
 decompress_lz4(const uint8_t *data, uint32_t len, uint8_t *out, uint32_t raw)
 {
@@ -37,7 +44,7 @@ decompress_lz4(const uint8_t *data, uint32_t len, uint8_t *out, uint32_t raw)
 #define decompress_lz4	NULL
 #endif
 
-#ifdef DECODE_HAVE_ZSTD
+#ifdef USE_ZSTD
 static bool
 decompress_zstd(const uint8_t *data, uint32_t len, uint8_t *out, uint32_t raw)
 {

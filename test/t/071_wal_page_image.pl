@@ -45,7 +45,7 @@ sub last_row
 my @methods;
 foreach my $method ('off', 'pglz', 'lz4', 'zstd')
 {
-	# a server without the library refuses it; without our own, the image is refused
+	# a server without the library refuses it
 	next if $node->psql('postgres', "ALTER SYSTEM SET wal_compression = '$method'") != 0;
 	sql(q{SELECT pg_reload_conf()});
 	sql(qq{CREATE TABLE c_$method AS SELECT g AS id, md5(g::text) AS b, repeat('f', 40) AS filler FROM generate_series(1, 2000) g;
@@ -55,12 +55,6 @@ foreach my $method ('off', 'pglz', 'lz4', 'zstd')
 		INSERT INTO c_$method SELECT g, md5(g::text), repeat('f', 1500) FROM generate_series(1, 8) g");
 	my $first = sql(qq{SELECT string_agg(DISTINCT compression, ' ') FROM wal_block_history('c_$method', 'main', 0, start_lsn => '$from') WHERE kind = 'image'});
 	is($first, $method eq 'off' ? 'none' : $method, "images of wal_compression = $method");
-	my ($rc, $out, $err) = $node->psql('postgres', qq{SELECT count(wal_page_image('c_$method', 'main', 0, lsn)) FROM wal_block_history('c_$method', 'main', 0) WHERE kind = 'image'});
-	if ($err =~ /compressed with $method, which this build does not support/)
-	{
-		note("this build lacks $method");
-		next;
-	}
 	push @methods, $method;
 	sql('CHECKPOINT; SELECT pg_switch_wal()');
 	foreach my $relation ("c_$method", "i_$method")
@@ -143,6 +137,18 @@ $byte = AccelWal::peek("$pg_wal/$last", $offset, 1);
 AccelWal::poke("$pg_wal/$last", $offset, $byte ^ "\x10");
 is(last_row(1), 'gap false', 'damage in the last segment is not the end of WAL');
 AccelWal::poke("$pg_wal/$last", $offset, $byte);
+
+# nothing follows: the last record of all, as soon as it is on disk
+do
+{
+	$place = sql(q{SELECT pg_current_wal_insert_lsn() FROM pg_logical_emit_message(false, 'fill', repeat('x', 100))});
+} until AccelWal::number($place) % 8192 > 100;
+sql(q{SELECT pg_logical_emit_message(false, 'last', 'x')});
+is(last_row(1), 'image true', 'an end of WAL is none before it');
+$last = sql(qq{SELECT pg_walfile_name('$place')});
+AccelWal::poke("$pg_wal/$last", AccelWal::number($place) % $MB + 22, AccelWal::peek("$pg_wal/$last", AccelWal::number($place) % $MB + 22, 1) ^ "\x10");
+is(last_row(1), 'gap false', 'the last record of all is damaged');
+AccelWal::poke("$pg_wal/$last", AccelWal::number($place) % $MB + 22, AccelWal::peek("$pg_wal/$last", AccelWal::number($place) % $MB + 22, 1) ^ "\x10");
 
 rename "$pg_wal/$segment", "$archive/away" or die;
 is(sql(qq{SELECT string_agg(kind, ' ') FROM wal_block_history('t', 'main', 1, start_lsn => '$from')}), 'gap', 'a segment that is gone');
