@@ -194,7 +194,8 @@ check_slot(const ClusterFile *file, ClusterVerdict *verdict)
 	if (!find_slot(file->slot, &data))
 		cluster_verdict_set(verdict, CLUSTER_FOREIGN,
 							CLUSTER_REASON_SLOT_UNKNOWN, 0, 0);
-	else if (cluster_load32(head + CLUSTER_SLOT_PERSISTENCY) == RS_PERSISTENT &&
+	else if (verdict->status == CLUSTER_OK &&
+			 cluster_load32(head + CLUSTER_SLOT_PERSISTENCY) == RS_PERSISTENT &&
 			 !RecoveryInProgress() &&
 			 (cluster_load32(head + CLUSTER_SLOT_DATABASE) != data.database ||
 			  memcmp(head + CLUSTER_SLOT_PLUGIN, NameStr(data.plugin), NAMEDATALEN) != 0))
@@ -237,12 +238,14 @@ void
 cluster_live_check(const ClusterServer *server, const ClusterFile *file,
 				   uint64_t redo, ClusterVerdict *verdict)
 {
-	if (file->kind == CLUSTER_CONTROL)
+	if (file->kind == CLUSTER_SLOT)
+		check_slot(file, verdict);
+	else if (verdict->status != CLUSTER_OK)
+		return;
+	else if (file->kind == CLUSTER_CONTROL)
 		check_control(file, redo, verdict);
 	else if (file->kind == CLUSTER_TWO_PHASE)
 		check_two_phase(server, file, verdict);
-	else if (file->kind == CLUSTER_SLOT)
-		check_slot(file, verdict);
 }
 
 /* ---- relation maps ---- */

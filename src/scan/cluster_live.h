@@ -43,8 +43,8 @@ extern bool cluster_live_in_recovery(void);
 extern uint64_t cluster_live_redo(void);
 
 /*
- * Compares a file that is ok with the server's memory.  redo is what
- * cluster_live_redo() said before the file was read.  Decides under the lock
+ * Compares a file that is ok with the server's memory, and a slot whatever it
+ * is.  redo is what cluster_live_redo() said before the file was read.  Decides under the lock
  * only; without it, it may be wrong.
  */
 extern void cluster_live_check(const ClusterServer *server,

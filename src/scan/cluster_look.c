@@ -152,7 +152,7 @@ look_once(ClusterLook *look, ClusterTarget *target, uint64_t redo,
 	else if (verdict->status == CLUSTER_OK &&
 			 target->file.kind == CLUSTER_RELATION_MAP)
 		check_mapped_files(look, target, verdict);
-	else if (verdict->status == CLUSTER_OK && look->server != NULL)
+	else if (look->server != NULL)
 		cluster_live_check(look->server, &target->file, redo, verdict);
 }
 

@@ -23,18 +23,30 @@ cluster_verdict_set(ClusterVerdict *verdict, ClusterStatus status,
 	verdict->expected = expected;
 }
 
-/* What helps while the server runs, by kind. */
+/*
+ * What helps while the server runs, NULL: nothing that was tried.  A checkpoint
+ * writes pg_control over the file that is there, and ends the server if there is
+ * none.
+ */
 static const char *
-remedy(ClusterKind kind)
+remedy(const ClusterVerdict *verdict, ClusterKind kind)
 {
 	static const char *const words[CLUSTER_KINDS] = {
 		[CLUSTER_CONTROL] = "run CHECKPOINT, then check again; do not restart the server before",
-		[CLUSTER_RELATION_MAP] = "put back the file of a standby or of a backup in which these catalogs have not been rewritten since; do not restart the server before",
+		[CLUSTER_RELATION_MAP] = "put back the file of a standby or of a backup in which no system catalog has been rewritten since; do not restart the server before",
 		[CLUSTER_TWO_PHASE] = "put back the file of a standby or of a backup; without one, move it away before the server restarts, which loses the transaction",
 		[CLUSTER_SLOT] = "advance the slot and run CHECKPOINT, or drop it; then check again; do not restart the server before",
 		[CLUSTER_ORIGINS] = "run CHECKPOINT, then check again; do not restart the server before",
 	};
 
+	if (verdict->status == CLUSTER_IO_ERROR ||
+		verdict->status == CLUSTER_NOT_VERIFIABLE ||
+		(verdict->status == CLUSTER_MISSING && kind == CLUSTER_CONTROL))
+		return NULL;
+	if (verdict->reason == CLUSTER_REASON_SLOT_UNKNOWN)
+		return "move its folder out of pg_replslot";
+	if (verdict->status == CLUSTER_MISSING && kind == CLUSTER_SLOT)
+		return "make the slot's folder if it is gone, too; then advance the slot and run CHECKPOINT, or drop it; do not restart the server before";
 	return words[kind];
 }
 
@@ -59,13 +71,11 @@ void
 cluster_verdict_words(const ClusterVerdict *verdict, ClusterKind kind,
 					  bool live, char words[CLUSTER_MESSAGE_SIZE])
 {
+	const char *helps = live ? remedy(verdict, kind) : NULL;
 	size_t		len;
 
 	reason_words(verdict, words);
 	len = strlen(words);
-	if (!live || len == 0 || remedy(kind) == NULL ||
-		verdict->status == CLUSTER_NOT_VERIFIABLE ||
-		verdict->reason == CLUSTER_REASON_SLOT_UNKNOWN)
-		return;
-	snprintf(words + len, CLUSTER_MESSAGE_SIZE - len, "; %s", remedy(kind));
+	if (len > 0 && helps != NULL)
+		snprintf(words + len, CLUSTER_MESSAGE_SIZE - len, "; %s", helps);
 }

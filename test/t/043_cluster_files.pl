@@ -232,18 +232,18 @@ live('pg_control of the stopped server', 'global/pg_control', bytes("$copy/globa
 mkdir "$data/pg_replslot/planted";
 AccelWal::put("$data/pg_replslot/planted/state", bytes("$copy/$slot"));
 is($q->("SELECT path || ' ' || status || ': ' || message FROM verify_cluster_files() WHERE status <> 'ok'"),
-	'pg_replslot/planted/state foreign: it is the state of another replication slot; advance the slot and run CHECKPOINT, or drop it; then check again; do not restart the server before',
+	'pg_replslot/planted/state foreign: the server has no such slot now, and reads this file at its next start; move its folder out of pg_replslot',
 	'running: a slot\'s folder copied under another name');
 unlink "$data/pg_replslot/planted/state";
 rmdir "$data/pg_replslot/planted";
 rename "$data/pg_replslot/physical2", "$data/../physical2";
 like($q->("SELECT path || ' ' || status || ': ' || message FROM verify_cluster_files() WHERE status <> 'ok'"),
-	qr{^pg_replslot/physical2/state missing: the file is not there}, 'running: the folder of a slot is gone');
+	qr{^pg_replslot/physical2/state missing: the file is not there; make the slot's folder}, 'running: the folder of a slot is gone');
 rename "$data/../physical2", "$data/pg_replslot/physical2";
 $q->(q{SELECT pg_drop_replication_slot('physical2')});
 system_or_bail('cp', '-a', "$copy/pg_replslot/physical2", "$data/pg_replslot/physical2");
 like($q->("SELECT path || ' ' || status || ': ' || message FROM verify_cluster_files() WHERE status <> 'ok'"),
-	qr{^pg_replslot/physical2/state foreign: the server has no such slot now, and will have it after its next start$}, 'running: a slot that was dropped is back on disk');
+	qr{^pg_replslot/physical2/state foreign: the server has no such slot now, and reads this file at its next start; }, 'running: a slot that was dropped is back on disk');
 unlink "$data/$slot2";
 rmdir "$data/pg_replslot/physical2";
 

@@ -1,0 +1,157 @@
+# Damage that lets the server run until its next restart, which fails: each is
+# found, what its message says is done, then all is clean and the server starts.
+use strict;
+use warnings;
+use Accel;
+use AccelWal;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = Accel::new_node('main', allows_streaming => 1, conf => <<'CONF');
+max_prepared_transactions = 10
+autovacuum = off
+checkpoint_timeout = 1h
+log_statement = none
+CONF
+$node->start;
+my $q = sub { return $node->safe_psql('postgres', $_[0]) };
+my $data = $node->data_dir;
+
+$q->($_) foreach split /\n/, <<'SQL';
+CREATE EXTENSION crc32c_accel
+CREATE TABLE t (a int)
+CREATE DATABASE idle
+SELECT pg_create_physical_replication_slot('slot', true)
+SELECT pg_create_physical_replication_slot('spare', true)
+SELECT pg_replication_origin_create('origin')
+SELECT pg_replication_origin_advance('origin', '0/123')
+BEGIN; INSERT INTO t VALUES (1); PREPARE TRANSACTION 'kept'
+BEGIN; INSERT INTO t VALUES (2); PREPARE TRANSACTION 'lost'
+CHECKPOINT
+SQL
+my @prepared = split /\n/, $q->(q{SELECT f.path FROM pg_prepared_xacts p, verify_cluster_files() f
+	WHERE kind = 'two_phase' AND right(path, 8) = upper(lpad(to_hex(p.transaction::text::bigint), 8, '0')) ORDER BY gid});
+my $map = $q->(q{SELECT 'base/' || oid || '/pg_filenode.map' FROM pg_database WHERE datname = 'idle'});
+$node->backup('backup');
+my $backup = $node->backup_dir . '/backup';
+my $slot = 'pg_replslot/slot/state';
+
+sub damage
+{
+	my ($path) = @_;
+	AccelWal::poke("$data/$path", 40, AccelWal::peek("$data/$path", 40, 1) ^ "\x08");
+	return;
+}
+
+# What is not ok, with what is to be done
+sub findings
+{
+	return $q->(q{SELECT coalesce(string_agg(path || ' ' || status || ': ' || message, E'\n'), 'none')
+		FROM verify_cluster_files() WHERE status <> 'ok'});
+}
+
+sub found
+{
+	my ($path, $remedy, $title) = @_;
+	like(findings(), qr/^\Q$path\E \w+: [^;\n]+; \Q$remedy\E[^\n]*$/, "$title: found, the message says what to do");
+	return;
+}
+
+sub clean
+{
+	my ($title) = @_;
+	is(findings(), 'none', "$title: clean again");
+	return;
+}
+
+sub restarts
+{
+	my ($title) = @_;
+	$node->restart;
+	is(findings(), 'none', "$title: the server restarts, and all is clean");
+	return;
+}
+
+# A control first: it is a bomb
+damage($slot);
+found($slot, 'advance the slot and run CHECKPOINT, or drop it', 'a slot');
+$q->('INSERT INTO t VALUES (3); CHECKPOINT');
+isnt(findings(), 'none', 'a slot: a checkpoint alone does not write it again');
+$node->stop;
+ok(!$node->start(fail_ok => 1), 'a slot: without a remedy the server does not start');
+like(slurp_file($node->logfile), qr/checksum mismatch for replication slot file/, 'a slot: because of it');
+damage($slot);
+$node->start;
+
+# Slots
+damage($slot);
+$q->(q{SELECT pg_replication_slot_advance('slot', pg_current_wal_lsn())});
+$q->('CHECKPOINT');
+clean('a slot advanced');
+restarts('a slot advanced');
+
+unlink "$data/$slot";
+found($slot, q{make the slot's folder if it is gone, too; then advance the slot and run CHECKPOINT, or drop it}, 'a slot without a file');
+$q->('INSERT INTO t VALUES (4)');
+$q->(q{SELECT pg_replication_slot_advance('slot', pg_current_wal_lsn())});
+$q->('CHECKPOINT');
+clean('a slot without a file');
+
+unlink "$data/$slot";
+rmdir "$data/pg_replslot/slot" or die $!;
+found($slot, q{make the slot's folder}, 'a slot without a folder');
+mkdir "$data/pg_replslot/slot", 0700;
+$q->(q{SELECT pg_drop_replication_slot('slot')});
+clean('a slot without a folder');
+
+damage('pg_replslot/spare/state');
+$q->(q{SELECT pg_drop_replication_slot('spare')});
+clean('a slot dropped');
+mkdir "$data/pg_replslot/left", 0700;
+AccelWal::put("$data/pg_replslot/left/state", 'half');
+found('pg_replslot/left/state', 'move its folder out of pg_replslot', 'what is left of a slot');
+rename "$data/pg_replslot/left", "$data/../left" or die $!;
+restarts('what is left of a slot');
+
+# Prepared transactions
+damage($prepared[0]);
+found($prepared[0], 'put back the file of a standby or of a backup', 'a prepared transaction');
+isnt($node->psql('postgres', q{COMMIT PREPARED 'kept'}), 0, 'a prepared transaction: it can not be committed');
+AccelWal::put("$data/$prepared[0]", slurp_file("$backup/$prepared[0]"));
+clean('a prepared transaction');
+$node->restart;
+$q->(q{COMMIT PREPARED 'kept'});
+is($q->('SELECT count(*) FROM t WHERE a = 1'), '1', 'a prepared transaction: committed');
+
+damage($prepared[1]);
+found($prepared[1], 'put back the file of a standby or of a backup; without one, move it away before the server restarts, which loses the transaction',
+	'another one');
+rename "$data/$prepared[1]", "$data/../lost" or die $!;
+restarts('another one, moved away');
+is($q->('SELECT count(*) FROM pg_prepared_xacts'), '0', 'another one: lost');
+is($q->('SELECT count(*) FROM t WHERE a = 2'), '0', '... as if rolled back');
+
+# pg_control and the origins: the next checkpoint writes them
+my $stale = slurp_file("$data/global/pg_control");
+foreach my $path ('global/pg_control', 'pg_logical/replorigin_checkpoint')
+{
+	if ($path =~ /control/) { damage($path) } else { AccelWal::poke("$data/$path", 9, 'x') }
+	found($path, 'run CHECKPOINT, then check again', $path);
+	$q->('CHECKPOINT');
+	clean($path);
+}
+AccelWal::put("$data/global/pg_control", $stale);
+found('global/pg_control', 'run CHECKPOINT, then check again', 'an earlier pg_control');
+$q->('CHECKPOINT');
+clean('an earlier pg_control');
+
+# The map of a database that nobody is connected to
+damage($map);
+found($map, 'put back the file of a standby or of a backup', 'a map');
+isnt($node->psql('idle', 'SELECT 1'), 0, 'a map: nobody can connect');
+AccelWal::put("$data/$map", slurp_file("$backup/$map"));
+clean('a map');
+restarts('all of them');
+is($node->safe_psql('idle', 'SELECT count(*) > 0 FROM pg_class'), 't', 'a map: the database is there');
+$node->stop;
+done_testing();
