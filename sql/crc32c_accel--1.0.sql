@@ -357,7 +357,7 @@ CREATE INDEX checksum_findings_run ON checksum_findings (run);
 CREATE INDEX checksum_findings_relation ON checksum_findings (relation, found_at);
 COMMENT ON TABLE checksum_findings IS 'what verify_database_checksums has found; columns as of verify_relation_checksums';
 COMMENT ON COLUMN checksum_findings.run IS 'the run';
-COMMENT ON COLUMN checksum_findings.relation IS 'OID of the relation; NULL: the cluster, whose data checksums are disabled';
+COMMENT ON COLUMN checksum_findings.relation IS 'OID of the relation; NULL: a file of the cluster, or the cluster, whose data checksums are disabled';
 COMMENT ON COLUMN checksum_findings.fork IS 'its fork; NULL: the relation as a whole';
 COMMENT ON COLUMN checksum_findings.blkno IS 'block number within the fork';
 COMMENT ON COLUMN checksum_findings.path IS 'the file, relative to the data directory';
@@ -427,13 +427,14 @@ CREATE PROCEDURE verify_database_checksums(
 	order_by text DEFAULT 'oid',
 	start_at text DEFAULT NULL,
 	min_size bigint DEFAULT NULL,
-	max_size bigint DEFAULT NULL)
+	max_size bigint DEFAULT NULL,
+	cluster_files boolean DEFAULT NULL)
 AS 'MODULE_PATHNAME', 'accel_verify_database_checksums'
 LANGUAGE C;
-COMMENT ON PROCEDURE verify_database_checksums(integer, integer, boolean, timestamptz, boolean, boolean, boolean, interval, interval, text[], text[], text, text, bigint, bigint) IS
-'verifies the relations with storage of this database: WARNINGs for findings, an INFO line at the end, and rows in checksum_runs, checksum_relations and checksum_findings (not on a standby)';
-REVOKE ALL ON PROCEDURE verify_database_checksums(integer, integer, boolean, timestamptz, boolean, boolean, boolean, interval, interval, text[], text[], text, text, bigint, bigint) FROM PUBLIC;
-GRANT EXECUTE ON PROCEDURE verify_database_checksums(integer, integer, boolean, timestamptz, boolean, boolean, boolean, interval, interval, text[], text[], text, text, bigint, bigint) TO pg_stat_scan_tables;
+COMMENT ON PROCEDURE verify_database_checksums(integer, integer, boolean, timestamptz, boolean, boolean, boolean, interval, interval, text[], text[], text, text, bigint, bigint, boolean) IS
+'verifies the files of the cluster with a CRC of their own and the relations with storage of this database: WARNINGs for findings, an INFO line at the end, and rows in checksum_runs, checksum_relations and checksum_findings (not on a standby)';
+REVOKE ALL ON PROCEDURE verify_database_checksums(integer, integer, boolean, timestamptz, boolean, boolean, boolean, interval, interval, text[], text[], text, text, bigint, bigint, boolean) FROM PUBLIC;
+GRANT EXECUTE ON PROCEDURE verify_database_checksums(integer, integer, boolean, timestamptz, boolean, boolean, boolean, interval, interval, text[], text[], text, text, bigint, bigint, boolean) TO pg_stat_scan_tables;
 
 CREATE FUNCTION prune_checksum_history(keep interval)
 RETURNS bigint

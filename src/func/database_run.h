@@ -2,7 +2,8 @@
  * database_run.h
  *	  The state of a run of verify_database_checksums(), and its parts:
  *	  func_database.c runs it, run_list.c makes the list of relations,
- *	  run_relation.c verifies one, run_record.c keeps the history,
+ *	  run_relation.c verifies one, run_cluster.c the files of the cluster,
+ *	  run_record.c keeps the history,
  *	  run_report.c writes messages.
  */
 #ifndef ACCEL_DATABASE_RUN_H
@@ -59,6 +60,7 @@ typedef struct RunOptions
 	RunPosition start_at;
 	int64		min_size;		/* bytes of the main fork */
 	int64		max_size;
+	bool		cluster_files;
 } RunOptions;
 
 /* A relation of the list: what 300,000 of them may take. */
@@ -189,6 +191,13 @@ extern void run_begin_batch(DatabaseRun *run);
 extern void run_end_batch(DatabaseRun *run, bool complete);
 
 /*
+ * run_cluster.c: may the caller have the files of the cluster verified?  Does
+ * it, and records what it finds; no failure ends the run.
+ */
+extern bool run_cluster_allowed(void);
+extern void run_cluster_files(DatabaseRun *run);
+
+/*
  * run_crew.c: workers for the whole run, if it pays.  run_crew_relation()
  * verifies a relation with their help; false: run_relation() has to do it.
  */
@@ -197,11 +206,12 @@ extern void run_crew_stop(DatabaseRun *run, bool at_once);
 extern bool run_crew_relation(DatabaseRun *run, RunRelation *relation);
 
 /*
- * run_record.c.  The first three raise no error but a cancel: what cannot be
+ * run_record.c.  The first four raise no error but a cancel: what cannot be
  * recorded is said once.  Each ends its transaction.
  */
 extern void record_start(DatabaseRun *run);
 extern void record_batch(DatabaseRun *run, bool complete);
+extern void record_cluster(DatabaseRun *run);
 extern void record_end(DatabaseRun *run, const char *state);
 extern Datum record_trusted_runs(DatabaseRun *run);
 extern void record_load_positions(DatabaseRun *run);

@@ -124,7 +124,8 @@ enum
 	ARG_ORDER_BY,
 	ARG_START_AT,
 	ARG_MIN_SIZE,
-	ARG_MAX_SIZE
+	ARG_MAX_SIZE,
+	ARG_CLUSTER_FILES
 };
 
 static void
@@ -314,6 +315,8 @@ read_options(RunOptions *options, FunctionCallInfo fcinfo)
 		options->start_at = position_argument(fcinfo, ARG_START_AT);
 	options->min_size = integer_argument(fcinfo, ARG_MIN_SIZE, 0);
 	options->max_size = integer_argument(fcinfo, ARG_MAX_SIZE, PG_INT64_MAX);
+	options->cluster_files = PG_ARGISNULL(ARG_CLUSTER_FILES) ?
+		run_cluster_allowed() : PG_GETARG_BOOL(ARG_CLUSTER_FILES);
 }
 
 static void
@@ -329,6 +332,11 @@ check_options(DatabaseRun *run)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("start_at requires that order_by is \"oid\"")));
+	if (run->options.cluster_files && !run_cluster_allowed())
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to verify the files of the cluster"),
+				 errdetail("Only members of pg_stat_scan_tables or pg_read_server_files may do that.")));
 }
 
 /* ---------------------------------------------------------------- *
@@ -410,6 +418,8 @@ run_all(DatabaseRun *run)
 {
 	const char *state;
 
+	if (run->options.cluster_files)
+		run_cluster_files(run);
 	list_relations(run);
 	run_crew_start(run);
 	verify_listed(run);

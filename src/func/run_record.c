@@ -59,6 +59,7 @@ static bool lock_run(int64 number, bool session);
 static void unlock_run(int64 number);
 static void write_batch(void *arg);
 static void write_complete_batch(void *arg);
+static void write_cluster(void *arg);
 static void write_findings(DatabaseRun *run);
 static void write_relation(DatabaseRun *run);
 static void write_position(DatabaseRun *run);
@@ -89,6 +90,19 @@ record_batch(DatabaseRun *run, bool complete)
 	if (!run->recording ||
 		!guarded(run, complete ? write_complete_batch : write_batch, run))
 		run_commit(run);
+	run->store = NULL;
+}
+
+/* Findings of no relation. */
+void
+record_cluster(DatabaseRun *run)
+{
+	RunRelation none = {0};
+
+	run->relation = &none;
+	if (!run->recording || !guarded(run, write_cluster, run))
+		run_commit(run);
+	run->relation = NULL;
 	run->store = NULL;
 }
 
@@ -283,6 +297,15 @@ write_batch(void *arg)
 	write_run(run, "running");
 }
 
+static void
+write_cluster(void *arg)
+{
+	DatabaseRun *run = arg;
+
+	write_findings(run);
+	write_run(run, "running");
+}
+
 static Datum
 text_or_null(const char *text, char *null)
 {
@@ -312,6 +335,8 @@ write_findings(DatabaseRun *run)
 	values[5] = text_or_null(relation->owner, &nulls[5]);
 	values[6] = ObjectIdGetDatum(relation->file.tablespace);
 	values[7] = ObjectIdGetDatum(relation->file.number);
+	if (!OidIsValid(relation->item.relid))
+		nulls[6] = nulls[7] = 'n';
 	rows.md.name = STORE_NAME;
 	rows.md.tupdesc = run->store_desc;
 	rows.md.enrtype = ENR_NAMED_TUPLESTORE;

@@ -83,6 +83,27 @@ like(slurp_file($node->logfile), qr/checksum mismatch for replication slot file/
 damage($slot);
 $node->start;
 
+# A run over a database reports and records it, as who may scan tables, too
+damage($slot);
+$q->('CREATE ROLE scanner LOGIN IN ROLE pg_stat_scan_tables; CREATE ROLE bare LOGIN; GRANT EXECUTE ON ALL PROCEDURES IN SCHEMA public TO bare');
+sub run_of
+{
+	my ($role, $arguments) = @_;
+	my $err = '';
+	$node->psql('postgres', "CALL verify_database_checksums(include => '{t}'$arguments)", stderr => \$err, extra_params => [ '-U', $role ]);
+	return $err =~ s/^psql:<stdin>:\d+: //mgr;
+}
+my $warning = qr{^WARNING:  invalid file "\Q$slot\E"\nDETAIL:  checksum_mismatch: calculated CRC[^\n]*\nHINT:  See docs/corruption.md.$}m;
+like(run_of('scanner', ''), $warning, 'a run: reports a file of the cluster');
+is($q->('SELECT path, status, relation IS NULL AND fork IS NULL AND filenode IS NULL FROM checksum_findings'), "$slot|checksum_mismatch|t", 'a run: records it');
+is($q->('SELECT findings, unverifiable, relations FROM checksum_runs'), '1|0|1', 'a run: counts it');
+is($q->('SELECT count(*) FROM checksum_bad_blocks'), '0', 'a run: it is no block');
+like(run_of('scanner', ', fail_on_findings => true'), qr/^ERROR:  1 findings in this database$/m, 'a run: may fail for it');
+unlike(run_of('scanner', ', cluster_files => false'), qr/WARNING/, 'a run: without the files of the cluster');
+unlike(run_of('bare', ''), qr/WARNING|ERROR/, 'a run: who may not does not');
+like(run_of('bare', ', cluster_files => true'), qr/^ERROR:  permission denied to verify the files of the cluster$/m, 'a run: nor if asked to');
+damage($slot);
+
 # Slots
 damage($slot);
 $q->(q{SELECT pg_replication_slot_advance('slot', pg_current_wal_lsn())});

@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 use Accel;
+use AccelWal;
 use Documents;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -17,7 +18,7 @@ $paths{'/var/log/postgresql'} = $folder;
 $node->start;
 my $examples = run_document($node, 'docs/corruption.md',
 	paths => \%paths,
-	hooks => { copy => \&copy_cluster, archive => \&archive_segment });
+	hooks => { copy => \&copy_cluster, archive => \&archive_segment, slot => \&damage_slot });
 cmp_ok($examples, '>', 25, "examples run: $examples");
 $node->stop;
 done_testing();
@@ -28,6 +29,15 @@ sub copy_cluster
 	$node->stop;
 	system_or_bail('cp', '-R', $node->data_dir, $paths{'/copy'});
 	$node->start;
+	return;
+}
+
+# A bit of the state of a slot, while the server runs
+sub damage_slot
+{
+	my ($run, $slot) = @_;
+	my $file = $node->data_dir . "/pg_replslot/$slot/state";
+	AccelWal::poke($file, 100, AccelWal::peek($file, 100, 1) ^ "\x04");
 	return;
 }
 

@@ -1,0 +1,115 @@
+/*
+ * run_cluster.c
+ *	  The files of the cluster, once per run of verify_database_checksums().
+ *
+ * They belong to no relation: their findings have a path, and count for the
+ * run.
+ */
+#include "compat.h"
+
+#include "catalog/pg_authid.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "func/database_run.h"
+#include "func/func_cluster.h"
+
+/* Columns of checksum_findings that such a finding has. */
+#define COLUMN_PATH		3
+#define COLUMN_STATUS	5
+#define COLUMN_MESSAGE	11
+
+/*
+ * What is said of this server's files tells little: sound or not.  So whoever
+ * may scan tables may know it, too.
+ */
+bool
+run_cluster_allowed(void)
+{
+	return has_privs_of_role(GetUserId(), ROLE_PG_STAT_SCAN_TABLES) ||
+		has_privs_of_role(GetUserId(), ROLE_PG_READ_SERVER_FILES);
+}
+
+static void
+keep_row(DatabaseRun *run, const char *path, const char *status,
+		 const char *message)
+{
+	Datum		values[ACCEL_FINDING_COLUMNS] = {0};
+	bool		nulls[ACCEL_FINDING_COLUMNS];
+	MemoryContext old;
+
+	if (!run->recording)
+		return;
+	memset(nulls, true, sizeof(nulls));
+	old = MemoryContextSwitchTo(run->batch_context);
+	if (run->store == NULL)
+		run->store = tuplestore_begin_heap(false, false, work_mem);
+	MemoryContextSwitchTo(run->row_context);
+	if (path != NULL)
+		values[COLUMN_PATH] = CStringGetTextDatum(path);
+	values[COLUMN_STATUS] = CStringGetTextDatum(status);
+	values[COLUMN_MESSAGE] = CStringGetTextDatum(message);
+	nulls[COLUMN_PATH] = path == NULL;
+	nulls[COLUMN_STATUS] = nulls[COLUMN_MESSAGE] = false;
+	tuplestore_putvalues(run->store, run->store_desc, values, nulls);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(run->row_context);
+}
+
+static void
+note_row(void *arg, const ClusterRow *row)
+{
+	DatabaseRun *run = arg;
+	bool		known = row->verdict.status != CLUSTER_NOT_VERIFIABLE;
+	const char *status = cluster_status_name(row->verdict.status);
+	char		words[CLUSTER_MESSAGE_SIZE];
+
+	if (row->verdict.status == CLUSTER_OK)
+		return;
+	cluster_verdict_words(&row->verdict, row->kind, row->live, words);
+	keep_row(run, row->path, status, words);
+	run->totals.findings++;
+	run->totals.unverifiable += known ? 0 : 1;
+	ereport(WARNING,
+			(errcode(known ? ERRCODE_DATA_CORRUPTED : ERRCODE_WARNING),
+			 known ? errmsg("invalid file \"%s\"", row->path) :
+			 errmsg("could not verify file \"%s\"", row->path),
+			 errdetail_internal("%s: %s.", status, words),
+			 known ? errhint("See docs/corruption.md.") : 0));
+}
+
+/* The catalogs that name the databases may be damaged, too. */
+void
+run_cluster_files(DatabaseRun *run)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ErrorData  *error = NULL;
+
+	PG_TRY();
+	{
+		PushActiveSnapshot(GetTransactionSnapshot());
+		accel_cluster_files(NULL, note_row, run);
+		PopActiveSnapshot();
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		error = run_rollback(run);
+	}
+	PG_END_TRY();
+	if (error != NULL)
+	{
+		keep_row(run, NULL, "not_verifiable", error->message);
+		run->totals.findings++;
+		run->totals.unverifiable++;
+		ereport(WARNING,
+				(errcode(error->sqlerrcode),
+				 errmsg("could not verify the files of the cluster: %s",
+						error->message)));
+	}
+	record_cluster(run);
+	run->progress.findings = run->totals.findings;
+}
