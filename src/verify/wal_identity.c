@@ -30,17 +30,26 @@ second_page(const uint8_t *data, size_t len, uint32_t page_size)
 		wal_load64(next + WAL_PAGE_ADDR) % WAL_SEGMENT_MIN == page_size;
 }
 
-/* How many pages of this size are seen after the first one? */
+/*
+ * How many pages of this size are at their places, from an offset on, with this
+ * magic number or (0) with any supported one?
+ */
 static uint32_t
-count_pages(const uint8_t *data, size_t len, uint32_t page_size)
+count_pages(const uint8_t *data, size_t len, size_t from, uint32_t page_size,
+			uint16_t magic)
 {
 	uint32_t	count = 0;
 
-	for (size_t at = page_size; at + WAL_PAGE_SHORT <= len; at += page_size)
-		if (wal_version_supported(wal_load16(data + at)) != NULL &&
-			wal_load64(data + at + WAL_PAGE_ADDR) % WAL_SEGMENT_MIN ==
+	for (size_t at = from; at + WAL_PAGE_SHORT <= len; at += page_size)
+	{
+		uint16_t	found = wal_load16(data + at);
+		bool		wanted = magic != 0 ? found == magic :
+			wal_version_supported(found) != NULL;
+
+		if (wanted && wal_load64(data + at + WAL_PAGE_ADDR) % WAL_SEGMENT_MIN ==
 			at % WAL_SEGMENT_MIN)
 			count++;
+	}
 	return count;
 }
 
@@ -54,10 +63,10 @@ find_page_size(const uint8_t *data, size_t len, uint32_t fallback)
 
 	if (wal_power_of_two(claimed, WAL_PAGE_MIN, WAL_PAGE_MAX))
 		best = claimed;
-	most = count_pages(data, len, best);
+	most = count_pages(data, len, best, best, 0);
 	for (uint32_t size = WAL_PAGE_MIN; size <= WAL_PAGE_MAX; size *= 2)
 	{
-		uint32_t	count = count_pages(data, len, size);
+		uint32_t	count = count_pages(data, len, size, size, 0);
 
 		if (count > most)
 		{
@@ -91,21 +100,6 @@ find_segment_size(const WalIdentity *id, const uint8_t *data,
 	return valid_segment_size(claimed) ? claimed : fallback;
 }
 
-/* How many pages with this magic number are at their places? */
-static uint32_t
-count_magic(const uint8_t *data, size_t len, uint32_t page_size,
-			uint16_t magic)
-{
-	uint32_t	count = 0;
-
-	for (size_t at = 0; at + WAL_PAGE_SHORT <= len; at += page_size)
-		if (wal_load16(data + at) == magic &&
-			wal_load64(data + at + WAL_PAGE_ADDR) % WAL_SEGMENT_MIN ==
-			at % WAL_SEGMENT_MIN)
-			count++;
-	return count;
-}
-
 /*
  * The magic number that most pages at hand have; 0: none has a known one.  One
  * page may be damaged, and one bit makes another version's number of some.
@@ -120,7 +114,7 @@ most_frequent_magic(const uint8_t *data, size_t len, uint32_t page_size)
 	for (size_t n = 0; (version = wal_version_at(n)) != NULL; n++)
 	{
 		uint32_t	count = version->supported ?
-			count_magic(data, len, page_size, version->magic) : 0;
+			count_pages(data, len, 0, page_size, version->magic) : 0;
 
 		if (count > most)
 		{
