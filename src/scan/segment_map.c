@@ -18,6 +18,7 @@
 
 #include "access/xlog.h"
 #include "miscadmin.h"
+#include "storage/bufpage.h"
 #include "storage/fd.h"
 #include "storage/lmgr.h"
 #include "storage/smgr.h"
@@ -201,6 +202,8 @@ sample(SegmentMap *map, const Fork *fork)
 	}
 
 	end = segments_end(fork, map);
+	if (map->count == 0 && end == 1)
+		segment_map_add(map, bytes);	/* as it was just now */
 	while (map->count < end)
 		segment_map_add(map, segment_size(fork, map->count));
 
@@ -255,6 +258,23 @@ segments_end(const Fork *fork, const SegmentMap *map)
 }
 
 /*
+ * How many segments a fork can have at most.  A page of the visibility map has
+ * two bits for each block of the main fork, one of an init fork is all there
+ * ever is: half of what a run asks the file system would be about such forks.
+ */
+static BlockNumber
+segments_possible(ForkNumber fork)
+{
+	const int64 map_blocks = (BLCKSZ - MAXALIGN(SizeOfPageHeaderData)) * 4;
+
+	if (fork == INIT_FORKNUM)
+		return 1;
+	if (fork == VISIBILITYMAP_FORKNUM)
+		return (BlockNumber) (MaxBlockNumber / map_blocks / RELSEG_SIZE) + 1;
+	return MaxBlockNumber / RELSEG_SIZE + 1;
+}
+
+/*
  * Up to where segments are looked for by name: a gap may be as long as what is
  * there before it, and the catalog knows how long the relation once was.
  */
@@ -266,7 +286,7 @@ probe_end(const Fork *fork, const SegmentMap *map)
 	if (fork->fork == MAIN_FORKNUM)
 		known = (BlockNumber) fork->rel->rd_rel->relpages / RELSEG_SIZE;
 	return Min(Max(2 * map->count, known) + PROBE_SEGMENTS + 1,
-			   MaxBlockNumber / RELSEG_SIZE + 1);
+			   segments_possible(fork->fork));
 }
 
 static BlockNumber
