@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 import measure
 import report_checksums
 import report_kernels
+import report_scale
 import report_servers
 
-PARTS = ["pages", "wal", "checksums", "server", "recovery", "dump", "kernels"]
+PARTS = ["pages", "wal", "checksums", "server", "recovery", "dump", "scale", "kernels"]
 
 TITLES = {
     "kernels": "Kernels: the checksum itself",
@@ -22,6 +23,7 @@ TITLES = {
     "checksums": "Data checksums: what they cost",
     "recovery": "Recovery: a backup taken under load",
     "dump": "Dump: pg_dump by compression method",
+    "scale": "Scale: how cost grows with the work",
 }
 
 EXTRAS = {
@@ -32,6 +34,7 @@ EXTRAS = {
     "checksums": report_checksums.part_checksums,
     "recovery": report_servers.part_recovery,
     "dump": report_servers.part_dump,
+    "scale": report_scale.part_scale,
 }
 
 HIDDEN_NOTES = ("failed", "seconds", "command", "revision", "started", "load", "size", "machine")
