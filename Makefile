@@ -29,7 +29,19 @@ ifeq ($(wildcard $(shell $(PG_CONFIG) --includedir-server)/postgres.h),)
 pg_major := $(shell $(PG_CONFIG) --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')
 $(error no server headers of PostgreSQL $(pg_major): install postgresql-server-dev-$(pg_major) (Debian) or postgresql$(pg_major)-devel (RPM))
 endif
+
 include $(PGXS)
+
+# Libraries that decompress WAL archives: those that the server links, where
+# their headers are installed, too.  Without one, its files are not verifiable,
+# and their rows say so.  WITHOUT="lz4 zstd" builds as if they were not there.
+library_fields = $(subst :, ,$(1))
+probe = $(shell printf '\043include "pg_config.h"\n\043ifndef %s\n\043error\n\043endif\n\043include <%s>\nint main(void) { return 0; }\n' \
+	$(word 2,$(1)) $(word 3,$(1)) | $(CC) $(CPPFLAGS) -xc - -l$(word 4,$(1)) -o /dev/null 2>/dev/null && echo $(word 1,$(1)):$(word 4,$(1)))
+libraries := $(foreach library,ZLIB:HAVE_LIBZ:zlib.h:z LZ4:USE_LZ4:lz4frame.h:lz4 ZSTD:USE_ZSTD:zstd.h:zstd,\
+	$(if $(filter $(WITHOUT),$(lastword $(call library_fields,$(library)))),,$(call probe,$(call library_fields,$(library)))))
+override CPPFLAGS := $(foreach library,$(libraries),-DDECODE_HAVE_$(firstword $(call library_fields,$(library)))) $(CPPFLAGS)
+SHLIB_LINK += $(foreach library,$(libraries),-l$(lastword $(call library_fields,$(library))))
 
 ifneq ($(srcroot),)
 $(shell mkdir -p $(dir $(OBJS)))

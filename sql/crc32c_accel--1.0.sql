@@ -655,7 +655,8 @@ CREATE FUNCTION verify_wal_segment(
 	OUT errors integer,
 	OUT first_error_lsn pg_lsn,
 	OUT crc32c bigint,
-	OUT message text)
+	OUT message text,
+	OUT compression text)
 RETURNS record
 AS 'MODULE_PATHNAME', 'accel_verify_wal_segment'
 LANGUAGE C VOLATILE PARALLEL SAFE;
@@ -683,7 +684,8 @@ CREATE FUNCTION verify_wal_segment(
 	OUT errors integer,
 	OUT first_error_lsn pg_lsn,
 	OUT crc32c bigint,
-	OUT message text)
+	OUT message text,
+	OUT compression text)
 RETURNS record
 AS 'MODULE_PATHNAME', 'accel_verify_wal_segment_bytes'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
@@ -713,7 +715,8 @@ CREATE FUNCTION verify_wal_range(
 	OUT errors integer,
 	OUT first_error_lsn pg_lsn,
 	OUT crc32c bigint,
-	OUT message text)
+	OUT message text,
+	OUT compression text)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_verify_wal_range'
 LANGUAGE C VOLATILE PARALLEL SAFE;
@@ -743,7 +746,8 @@ CREATE FUNCTION verify_wal_directory(
 	OUT errors integer,
 	OUT first_error_lsn pg_lsn,
 	OUT crc32c bigint,
-	OUT message text)
+	OUT message text,
+	OUT compression text)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_verify_wal_directory'
 LANGUAGE C VOLATILE PARALLEL SAFE;

@@ -51,7 +51,7 @@ extern void accel_finding_values(const PageFinding *finding, Datum *values,
  * directory; only: the one segment that is wanted, NULL: all are listed.
  */
 extern void accel_wal_directory(WalDirectory *dir, const char *argument,
-								const WalName *only);
+								WalName *only);
 
 #pragma GCC visibility pop
 

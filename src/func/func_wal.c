@@ -13,7 +13,7 @@
 #include "scan/parallel.h"
 #include "scan/wal_parallel.h"
 
-#define RESULT_COLUMNS	17
+#define RESULT_COLUMNS	18
 #define FINDING_COLUMNS 5
 
 static char *
@@ -56,7 +56,9 @@ result_values(const WalSegmentResult *result, Datum values[RESULT_COLUMNS],
 
 	memset(nulls, 0, RESULT_COLUMNS * sizeof(bool));
 	wal_name_print(&result->name, segment);
+	nulls[i] = result->name.timeline == 0;
 	values[i++] = CStringGetTextDatum(segment);
+	nulls[i] = result->name.timeline == 0;
 	values[i++] = Int64GetDatum((int64) result->name.timeline);
 	nulls[i] = !result->has_position;
 	values[i++] = LSNGetDatum(result->start_lsn);
@@ -74,6 +76,8 @@ result_values(const WalSegmentResult *result, Datum values[RESULT_COLUMNS],
 	values[i++] = Int64GetDatum((int64) result->crc);
 	nulls[i] = message == NULL;
 	values[i++] = message == NULL ? (Datum) 0 : CStringGetTextDatum(message);
+	nulls[i] = !result->has_format;
+	values[i++] = CStringGetTextDatum(decode_format_name(result->format));
 	Assert(i == RESULT_COLUMNS);
 }
 
@@ -104,23 +108,33 @@ put_result(void *arg, const WalSegmentResult *result)
 
 /* ---- arguments ---- */
 
-/* A segment's name from SQL. */
+/* A segment's name from SQL; plain: as the server gives it. */
 static WalName
-segment_argument(const char *argument)
+segment_argument(const char *argument, bool plain)
 {
 	WalName		name;
 
-	if (strlen(argument) < WAL_NAME_DIGITS || !wal_name_parse(argument, &name) ||
-		name.kind > WAL_KIND_PARTIAL)
+	if (!wal_name_parse(argument, &name) ||
+		(plain && (name.suffix != 0 || name.has_digest || name.in_folder)))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("\"%s\" is not the name of a WAL segment", argument),
-				 errdetail("A name has 24 hexadecimal digits (upper case), and \".partial\" after them if it is a partial one.")));
+				 errdetail("A name has 24 hexadecimal digits (upper case), and after them what an archiver appends, as \".partial\" or \".gz\".")));
 	return name;
 }
 
+/* The first or the last of all files of a segment: of which kind they may be. */
+static WalName
+bound_argument(const char *argument, uint32_t kind)
+{
+	WalName		name = segment_argument(argument, false);
+	WalName		bound = {name.timeline, name.high, name.low, kind};
+
+	return bound;
+}
+
 void
-accel_wal_directory(WalDirectory *dir, const char *argument, const WalName *only)
+accel_wal_directory(WalDirectory *dir, const char *argument, WalName *only)
 {
 	char	   *path = argument == NULL ? pstrdup(XLOGDIR) :
 		file_scan_path(argument);
@@ -136,9 +150,9 @@ accel_wal_directory(WalDirectory *dir, const char *argument, const WalName *only
 				 errmsg("could not open directory \"%s\": %m", path)));
 }
 
-/* Judges a segment named by the user: not to find it is an error. */
+/* Judges a segment named by the user; what is no file is an error. */
 static void
-judge_named(const char *argument, const WalName *name,
+judge_named(const char *argument, WalName *name,
 			WalSegmentResult *result, WalFindings *findings)
 {
 	WalDirectory dir;
@@ -148,7 +162,9 @@ judge_named(const char *argument, const WalName *name,
 	accel_wal_directory(&dir, argument, name);
 	wal_session_begin(&session, &dir, WAL_RANGE_ALL);
 	opened = wal_segment_judge(&session, name, result, findings);
-	if (opened != FILE_SCAN_OK)
+	if (opened == FILE_SCAN_MISSING)
+		wal_segment_missing(&session, name, result, findings);
+	else if (opened != FILE_SCAN_OK)
 		file_scan_error(opened, wal_directory_file(&dir, name));
 	wal_session_end(&session);
 }
@@ -173,7 +189,7 @@ SQL_FUNCTION(accel_verify_wal_segment)
 
 	if (segment == NULL)
 		PG_RETURN_NULL();
-	name = segment_argument(segment);
+	name = segment_argument(segment, false);
 	judge_named(text_or_null(fcinfo, 1), &name, &result, NULL);
 	PG_RETURN_DATUM(result_record(fcinfo, &result));
 }
@@ -181,7 +197,7 @@ SQL_FUNCTION(accel_verify_wal_segment)
 /* verify_wal_segment(data bytea, segment text) */
 SQL_FUNCTION(accel_verify_wal_segment_bytes)
 {
-	WalName		name = segment_argument(text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	WalName		name = segment_argument(text_to_cstring(PG_GETARG_TEXT_PP(1)), true);
 	bytea	   *data = PG_GETARG_BYTEA_PP(0);
 	WalSession	session;
 	WalSegmentResult result;
@@ -241,10 +257,7 @@ SQL_FUNCTION(accel_verify_wal_directory)
 	InitMaterializedSRF(fcinfo, 0);
 	for (int i = 0; i < 2; i++)
 		if (texts[i] != NULL)
-			bounds[i] = segment_argument(texts[i]);
-	/* all files of these numbers */
-	bounds[0].kind = WAL_KIND_SEGMENT;
-	bounds[1].kind = WAL_KIND_MISSING;
+			bounds[i] = bound_argument(texts[i], i == 0 ? WAL_KIND_SEGMENT : WAL_KIND_MISSING);
 	if (texts[0] != NULL && texts[1] != NULL &&
 		wal_name_compare(&bounds[0], &bounds[1]) > 0)
 		ereport(ERROR,
@@ -254,6 +267,13 @@ SQL_FUNCTION(accel_verify_wal_directory)
 	accel_wal_directory(&dir, text_or_null(fcinfo, 0), NULL);
 	wal_list_names(&dir, texts[0] == NULL ? NULL : &bounds[0],
 				   texts[1] == NULL ? NULL : &bounds[1], &list);
+	if (list.count == 0 && !dir.limits.live)
+	{
+		WalSegmentResult none;
+
+		wal_segment_none(&dir, &none);
+		put_result(fcinfo->resultinfo, &none);
+	}
 	wal_parallel_judge(&dir, WAL_RANGE_ALL, &list, workers, put_result,
 					   fcinfo->resultinfo);
 	return (Datum) 0;
@@ -299,7 +319,7 @@ SQL_FUNCTION(accel_wal_findings)
 	if (max < 0)
 		out_of_range(max, "max_findings", 0, PG_INT32_MAX);
 	findings.max = (size_t) max;
-	name = segment_argument(segment);
+	name = segment_argument(segment, false);
 	judge_named(text_or_null(fcinfo, 1), &name, &result, &findings);
 	if (findings.count > 1)
 		qsort(findings.items, findings.count, sizeof(WalFinding),

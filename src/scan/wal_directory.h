@@ -32,13 +32,21 @@ typedef struct WalNames
 	size_t		room;
 } WalNames;
 
+/* What is in a directory and in its folders of segments. */
+typedef struct WalListing
+{
+	bool		complete;		/* else it is made when it is asked for */
+	WalNames	files;			/* sorted */
+	uint64_t	others;			/* entries that are neither */
+} WalListing;
+
 /* Immutable once it is open; lives in the caller's memory. */
 typedef struct WalDirectory
 {
 	const char *path;
 	WalLimits	limits;
 	WalTimelines timelines;
-	WalNames	files;			/* sorted; none if one file only was wanted */
+	WalListing *listing;
 } WalDirectory;
 
 typedef enum WalDirectoryResult
@@ -50,12 +58,13 @@ typedef enum WalDirectoryResult
 
 /*
  * Opens a directory (path must outlive it); own is the path of this server's
- * pg_wal.  only NULL: lists its segments; else it is the one that is wanted.
+ * pg_wal.  only NULL: lists its segments; else it is the one that is wanted,
+ * and its name becomes that of its file, see wal_directory_find().
  */
 extern WalDirectoryResult wal_directory_open(WalDirectory *dir,
 											 const char *path,
 											 const char *own,
-											 const WalName *only);
+											 WalName *only);
 
 /* A worker begins with its leader's limits. */
 extern WalDirectoryResult wal_directory_join(WalDirectory *dir,
@@ -71,8 +80,18 @@ extern bool wal_live_limit(const WalLimits *limits, uint32_t timeline,
 
 extern void wal_names_add(WalNames *names, const WalName *name);
 
+/* Its segments, listed once. */
+extern const WalListing *wal_directory_listing(const WalDirectory *dir);
+
 /* The path of a file of a directory. */
 extern char *wal_directory_file(const WalDirectory *dir, const WalName *name);
+
+/*
+ * Makes *name the name of a file that is there, if the directory has one of
+ * this timeline, number and kind: compressed perhaps, or in a folder.  What
+ * *name says of that must fit.  A name as the server gives it fits all files.
+ */
+extern bool wal_directory_find(const WalDirectory *dir, WalName *name);
 
 #pragma GCC visibility pop
 

@@ -36,6 +36,16 @@ wal_host_free(void *memory)
 }
 
 void
+wal_host_at_end(void (*fn) (void *arg), void *arg)
+{
+	MemoryContextCallback *callback = palloc(sizeof(MemoryContextCallback));
+
+	callback->func = fn;
+	callback->arg = arg;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, callback);
+}
+
+void
 wal_host_interrupts(void)
 {
 	CHECK_FOR_INTERRUPTS();

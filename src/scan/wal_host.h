@@ -23,6 +23,13 @@ extern void *wal_host_alloc(size_t size);
 extern void *wal_host_grow(void *memory, size_t size);	/* NULL: new */
 extern void wal_host_free(void *memory);
 
+/*
+ * Calls fn when the memory that is allocated now will be freed, whatever ends
+ * the work: what libraries have allocated is given back there.  arg must live
+ * as long.
+ */
+extern void wal_host_at_end(void (*fn) (void *arg), void *arg);
+
 /* Ends the work if the user wants that: called in every loop. */
 extern void wal_host_interrupts(void);
 

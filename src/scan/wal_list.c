@@ -151,12 +151,13 @@ static WalNames
 files_between(const WalDirectory *dir, const WalName *first,
 			  const WalName *last, uint64_t *lowest)
 {
+	const WalNames *files = &wal_directory_listing(dir)->files;
 	WalNames	found = {0};
 
 	*lowest = UINT64_MAX;
-	for (size_t i = 0; i < dir->files.count; i++)
+	for (size_t i = 0; i < files->count; i++)
 	{
-		const WalName *name = &dir->files.names[i];
+		const WalName *name = &files->names[i];
 		uint64_t	segno = segno_of(dir, name);
 
 		if ((first != NULL && wal_name_compare(name, first) < 0) ||
@@ -247,11 +248,12 @@ static WalNames
 files_of_path(const WalDirectory *dir, const WalPath *path, uint64_t first,
 			  uint64_t last)
 {
+	const WalNames *files = &wal_directory_listing(dir)->files;
 	WalNames	found = {0};
 
-	for (size_t i = 0; i < dir->files.count; i++)
+	for (size_t i = 0; i < files->count; i++)
 	{
-		const WalName *name = &dir->files.names[i];
+		const WalName *name = &files->names[i];
 		uint64_t	segno = segno_of(dir, name);
 
 		if (segno >= first && segno <= last &&
@@ -266,12 +268,13 @@ files_of_path(const WalDirectory *dir, const WalPath *path, uint64_t first,
 static uint32_t
 newest_timeline(const WalDirectory *dir)
 {
+	const WalNames *files = &wal_directory_listing(dir)->files;
 	const WalLimits *limits = &dir->limits;
 
 	if (limits->nlimits > 0)
 		return limits->limits[limits->nlimits - 1].timeline;
-	return dir->files.count > 0 ?
-		dir->files.names[dir->files.count - 1].timeline : 1;
+	return files->count > 0 ?
+		files->names[files->count - 1].timeline : 1;
 }
 
 WalPath

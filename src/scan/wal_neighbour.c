@@ -17,53 +17,61 @@
 /* ---- files ---- */
 
 static bool
-read_header(FileScan *file, uint8_t header[WAL_PAGE_LONG])
+read_header(const WalBorders *ctx, WalFile *file,
+			uint8_t header[WAL_PAGE_LONG])
 {
-	return file_scan_read(file, header, WAL_PAGE_LONG, 0) == WAL_PAGE_LONG;
+	WalSource	source = wal_source_file(file, ctx->buffer);
+	size_t		len;
+	const uint8_t *piece = wal_source_piece(&source, 0, WAL_PAGE_LONG, &len);
+
+	if (len < WAL_PAGE_LONG)
+		return false;
+	memcpy(header, piece, WAL_PAGE_LONG);
+	return true;
 }
 
 /* Where WAL of two clusters came together, neither goes on in the other. */
 static WalNeighbour
-judge_neighbour(const WalBorders *ctx, FileScan *file)
+judge_neighbour(const WalBorders *ctx, WalFile *file)
 {
 	uint8_t		header[WAL_PAGE_LONG];
 	WalIdentity id;
 
-	if ((uint64_t) file->size < ctx->id->segment_size)
+	if (wal_file_size(file) < ctx->id->segment_size)
 		return WAL_NEIGHBOUR_SHORT;
-	if (!read_header(file, header))
+	if (!read_header(ctx, file, header))
 		return WAL_NEIGHBOUR_UNREADABLE;
-	wal_identify(&id, header, sizeof(header), (uint64_t) file->size,
+	wal_identify(&id, header, sizeof(header), ctx->id->segment_size,
 				 ctx->id->page_size, ctx->id->segment_size);
 	if (id.has_system && ctx->id->has_system && id.system != ctx->id->system)
 		return WAL_NEIGHBOUR_FOREIGN;
 	return WAL_NEIGHBOUR_OK;
 }
 
+/* *file is set if the state is WAL_NEIGHBOUR_OK. */
 static WalNeighbour
 open_neighbour(const WalBorders *ctx, uint64_t segno, uint32_t timeline,
-			   FileScan *file)
+			   WalFile **file)
 {
 	WalName		name = wal_name_of(timeline, segno, ctx->id->segment_size,
 								   WAL_KIND_SEGMENT);
-	char	   *path = wal_directory_file(ctx->dir, &name);
-	FileScanResult opened = file_scan_open(file, path);
-	WalNeighbour state = opened == FILE_SCAN_MISSING ?
-		WAL_NEIGHBOUR_MISSING : WAL_NEIGHBOUR_UNREADABLE;
+	FileScanResult opened;
+	WalNeighbour state;
 
-	if (opened == FILE_SCAN_OK)
-	{
-		state = judge_neighbour(ctx, file);
-		if (state != WAL_NEIGHBOUR_OK)
-			file_scan_close(file);
-	}
-	wal_host_free(path);
+	wal_directory_find(ctx->dir, &name);
+	*file = wal_files_open(ctx->files, &name, &opened);
+	if (*file == NULL)
+		return opened == FILE_SCAN_MISSING ? WAL_NEIGHBOUR_MISSING :
+			WAL_NEIGHBOUR_UNREADABLE;
+	state = judge_neighbour(ctx, *file);
+	if (state != WAL_NEIGHBOUR_OK)
+		wal_files_close(ctx->files, *file);
 	return state;
 }
 
 /* The segment before: of this timeline, else of the one that it left. */
 static WalNeighbour
-open_previous(const WalBorders *ctx, uint64_t segno, FileScan *file)
+open_previous(const WalBorders *ctx, uint64_t segno, WalFile **file)
 {
 	WalPath		path = wal_timelines_path(&ctx->dir->timelines, ctx->timeline);
 	uint32_t	timeline = wal_path_at(&path, (segno + 1) * ctx->id->segment_size - 1);
@@ -80,7 +88,7 @@ open_previous(const WalBorders *ctx, uint64_t segno, FileScan *file)
  * path *path then is.
  */
 static WalNeighbour
-open_next(const WalBorders *ctx, uint64_t segno, FileScan *file,
+open_next(const WalBorders *ctx, uint64_t segno, WalFile **file,
 		  WalPath *path)
 {
 	WalLsn		begin = segno * ctx->id->segment_size;
@@ -107,52 +115,79 @@ wal_borders_next_is_written(WalBorders *ctx)
 {
 	WalLsn		next = (ctx->segno + 1) * ctx->id->segment_size;
 	uint8_t		header[WAL_PAGE_LONG];
-	FileScan	file;
+	WalFile    *file;
 	bool		written;
 
 	if (open_neighbour(ctx, ctx->segno + 1, ctx->timeline, &file) != WAL_NEIGHBOUR_OK)
 		return false;
-	written = read_header(&file, header) && wal_page_is_at(header, next) &&
+	written = read_header(ctx, file, header) && wal_page_is_at(header, next) &&
 		wal_load32(header + WAL_PAGE_TLI) == ctx->timeline;
-	file_scan_close(&file);
+	wal_files_close(ctx->files, file);
 	return written;
 }
 
 /* ---- the record over the start ---- */
 
 /*
- * The offset of the last page of segment segno in which a record starts; the
- * segment size if there is none, -1 if the pages are not all valid.
+ * Of the pages offset .. offset + len of segment segno, the offset of the last
+ * one in which a record starts; -1: of none; -2: the pages are not all valid.
+ */
+static int64_t
+last_record_page_of(const WalBorders *ctx, WalSource *source, uint64_t segno,
+					int64_t offset, int64_t len)
+{
+	int64_t		page_size = ctx->id->page_size;
+	size_t		got;
+	const uint8_t *piece = wal_source_piece(source, (uint64_t) offset,
+											(uint64_t) len, &got);
+
+	if ((int64_t) got < len)
+		return -2;
+	for (int64_t at = len - page_size; at >= 0; at -= page_size)
+	{
+		WalLsn		address = segno * ctx->id->segment_size + (uint64_t) (offset + at);
+
+		if (!wal_page_is_at(piece + at, address))
+			return -2;
+		if (wal_page_starts_record(piece + at, (uint32_t) page_size, address))
+			return offset + at;
+	}
+	return -1;
+}
+
+/*
+ * The offset of the last page of segment segno in which a record starts; -1: of
+ * none; -2: the pages are not all valid.  They are looked at backwards as far as
+ * they are at hand; what would have to be decompressed again, forwards.
  */
 static int64_t
 last_record_page(const WalBorders *ctx, WalSource *source, uint64_t segno)
 {
-	int64_t		page_size = ctx->id->page_size;
 	int64_t		offset = ctx->id->segment_size;
-	int64_t		wanted = page_size; /* mostly it is the last one */
+	int64_t		wanted = ctx->id->page_size;	/* mostly it is the last one */
+	int64_t		kept = 0;
+	int64_t		page = -1;
+	int64_t		end;
 
-	while (offset > 0)
+	for (; page == -1 && offset > kept; wanted = WAL_PIECE_BYTES)
 	{
-		size_t		len;
-		const uint8_t *piece;
-
-		wanted = wanted < offset ? wanted : offset;
+		if (wanted > offset - kept)
+			wanted = offset - kept;
 		offset -= wanted;
-		piece = wal_source_piece(source, (uint64_t) offset, (uint64_t) wanted, &len);
-		if ((int64_t) len < wanted)
-			return -1;
-		for (int64_t at = wanted - page_size; at >= 0; at -= page_size)
-		{
-			WalLsn		address = segno * ctx->id->segment_size + (uint64_t) (offset + at);
-
-			if (!wal_page_is_at(piece + at, address))
-				return -1;
-			if (wal_page_starts_record(piece + at, (uint32_t) page_size, address))
-				return offset + at;
-		}
-		wanted = WAL_PIECE_BYTES;
+		page = last_record_page_of(ctx, source, segno, offset, wanted);
+		kept = (int64_t) wal_source_kept(source);
 	}
-	return ctx->id->segment_size;
+	if (page != -1)
+		return page;
+	end = offset;
+	for (offset = 0; page != -2 && offset < end; offset += WAL_PIECE_BYTES)
+	{
+		int64_t		len = end - offset < WAL_PIECE_BYTES ? end - offset : WAL_PIECE_BYTES;
+		int64_t		found = last_record_page_of(ctx, source, segno, offset, len);
+
+		page = found == -1 ? page : found;
+	}
+	return page;
 }
 
 /*
@@ -189,16 +224,16 @@ note_lost(WalBorders *ctx, bool carried)
 static int64_t
 look_into(WalBorders *ctx, uint64_t segno)
 {
-	FileScan	file;
+	WalFile    *file;
 	WalSource	source;
 	int64_t		page;
 
 	ctx->before = open_previous(ctx, segno, &file);
 	if (ctx->before != WAL_NEIGHBOUR_OK)
-		return -1;
-	source = wal_source_file(&file, ctx->buffer);
+		return -2;
+	source = wal_source_file(file, ctx->buffer);
 	page = last_record_page(ctx, &source, segno);
-	file_scan_close(&file);
+	wal_files_close(ctx->files, file);
 	return page;
 }
 
@@ -211,11 +246,11 @@ static int64_t
 find_start(WalBorders *ctx, uint64_t *segno)
 {
 	uint32_t	size = ctx->id->segment_size;
-	int64_t		page = size;
+	int64_t		page = -1;
 	bool		lost = false;
 
 	*segno = ctx->segno;
-	while (*segno > 0 && page == size && !lost &&
+	while (*segno > 0 && page == -1 && !lost &&
 		   (ctx->segno - *segno) * size < WAL_REC_MAX)
 	{
 		lost = is_lost(ctx, *segno);
@@ -224,7 +259,7 @@ find_start(WalBorders *ctx, uint64_t *segno)
 	}
 	if (lost)
 		ctx->before = ctx->carry->lost_before;
-	if (page >= 0 && page < size)
+	if (page >= 0)
 		return page;
 	note_lost(ctx, lost);
 	return -1;
@@ -232,7 +267,7 @@ find_start(WalBorders *ctx, uint64_t *segno)
 
 /* Walks the pages of a segment from an offset on. */
 static void
-walk_segment(WalBorders *ctx, WalWalker *walker, FileScan *file,
+walk_segment(WalBorders *ctx, WalWalker *walker, WalFile *file,
 			 uint64_t offset)
 {
 	WalSource	source = wal_source_file(file, ctx->buffer);
@@ -258,7 +293,7 @@ walk_to_segment(WalBorders *ctx, WalWalker *walker,
 {
 	uint64_t	segno;
 	int64_t		page = find_start(ctx, &segno);
-	FileScan	file;
+	WalFile    *file;
 
 	wal_walk_begin(walker, options, page < 0 ? options->segment_start :
 				   segno * ctx->id->segment_size + (uint64_t) page);
@@ -267,8 +302,8 @@ walk_to_segment(WalBorders *ctx, WalWalker *walker,
 		ctx->before = open_previous(ctx, segno, &file);
 		if (ctx->before != WAL_NEIGHBOUR_OK)
 			break;
-		walk_segment(ctx, walker, &file, (uint64_t) page);
-		file_scan_close(&file);
+		walk_segment(ctx, walker, file, (uint64_t) page);
+		wal_files_close(ctx->files, file);
 	}
 	if (walker->page != options->segment_start)
 		wal_walk_begin(walker, options, options->segment_start);
@@ -321,7 +356,7 @@ note_progress(WalBorders *ctx, const WalWalker *walker)
 
 /* Walks the pages of the next segment that the record needs. */
 static void
-walk_on(WalBorders *ctx, WalWalker *walker, FileScan *file, bool note)
+walk_on(WalBorders *ctx, WalWalker *walker, WalFile *file, bool note)
 {
 	WalSource	source = wal_source_file(file, ctx->buffer);
 	uint64_t	offset = walker->page % ctx->id->segment_size;
@@ -374,7 +409,7 @@ is_carried(const WalBorders *ctx, const WalWalker *walker)
 static void
 complete_record(WalBorders *ctx, WalWalker *walker, bool note)
 {
-	FileScan	file;
+	WalFile    *file;
 
 	while (ctx->after == WAL_NEIGHBOUR_OK && wal_walk_wants_more(walker))
 	{
@@ -387,8 +422,8 @@ complete_record(WalBorders *ctx, WalWalker *walker, bool note)
 		if (ctx->after != WAL_NEIGHBOUR_OK)
 			break;
 		wal_walk_follow(walker, &path);
-		walk_on(ctx, walker, &file, note);
-		file_scan_close(&file);
+		walk_on(ctx, walker, file, note);
+		wal_files_close(ctx->files, file);
 	}
 	if (note)
 		ctx->carry->after = ctx->after;

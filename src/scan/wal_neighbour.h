@@ -9,6 +9,7 @@
 #define WAL_NEIGHBOUR_H
 
 #include "scan/wal_directory.h"
+#include "scan/wal_files.h"
 #include "verify/wal_identity.h"
 #include "verify/wal_walk.h"
 
@@ -48,6 +49,7 @@ typedef struct WalCarry
 typedef struct WalBorders
 {
 	const WalDirectory *dir;	/* NULL: it stands alone */
+	WalFiles   *files;			/* of that directory */
 	const WalIdentity *id;
 	uint32_t	timeline;
 	uint64_t	segno;

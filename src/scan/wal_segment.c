@@ -59,6 +59,7 @@ wal_session_begin(WalSession *session, const WalDirectory *dir,
 	session->server = dir->limits.server;
 	session->range = range;
 	session->buffer = wal_host_alloc(WAL_PIECE_BYTES);
+	session->files = wal_files_begin(dir);
 	session->carry = wal_host_alloc(sizeof(WalCarry));
 	memset(session->carry, 0, sizeof(WalCarry));
 	session->records = NULL;
@@ -77,6 +78,8 @@ wal_session_end(WalSession *session)
 {
 	wal_host_free(session->buffer);
 	wal_host_free(session->carry);
+	if (session->files != NULL)
+		wal_files_end(session->files);
 }
 
 /* ---- findings ---- */
@@ -235,7 +238,9 @@ judge_misplaced(SegmentScan *seg, const WalWalkOptions *options)
 		verdict_of_file(seg, WAL_RECYCLED, &why);
 	else
 	{
-		seg->result->counts.skipped_bytes = seg->source.size;
+		seg->result->counts.skipped_bytes =
+			seg->source.size == WAL_SIZE_UNKNOWN ? seg->id.segment_size :
+			seg->source.size;
 		verdict_of_file(seg, WAL_CORRUPT, &why);
 	}
 }
@@ -281,6 +286,51 @@ judge_identity(SegmentScan *seg, const WalWalkOptions *options)
 
 /* ---- verdicts of the file, after the walk ---- */
 
+/* Did the file fail in a way that says nothing of what it holds? */
+static bool
+is_unreadable(const WalVerdict *failed)
+{
+	switch (failed->reason)
+	{
+		case WAL_REASON_FILE_READ:
+		case WAL_REASON_FILE_COMPRESSED:
+		case WAL_REASON_COMPRESSED_WINDOW:
+		case WAL_REASON_COMPRESSED_MEMORY:
+		case WAL_REASON_COMPRESSED_LIBRARY:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/*
+ * Does it end where its compressed data does, with a finding of its own or as a
+ * file that is still being written?
+ */
+static bool
+is_cut_off(const SegmentScan *seg)
+{
+	return seg->source.size < seg->id.segment_size &&
+		(seg->source.failed.reason != WAL_REASON_NONE ||
+		 (seg->name.kind == WAL_KIND_PARTIAL && seg->result->format != DECODE_PLAIN));
+}
+
+/* What is wrong with the compressed data, at the place in what it holds. */
+static void
+judge_compression(SegmentScan *seg)
+{
+	const WalVerdict *failed = &seg->source.failed;
+	uint64_t	end = seg->source.size < seg->id.segment_size ?
+		seg->source.size : seg->id.segment_size - 1;
+
+	if (failed->reason == WAL_REASON_NONE ||
+		(failed->reason == WAL_REASON_COMPRESSED_TRUNCATED &&
+		 seg->name.kind == WAL_KIND_PARTIAL))
+		return;
+	finding_of_file(seg, WAL_CORRUPT, end, failed);
+	seg->result->status = WAL_CORRUPT;
+}
+
 static void
 judge_size(SegmentScan *seg)
 {
@@ -288,11 +338,14 @@ judge_size(SegmentScan *seg)
 	uint64_t	expected = seg->id.segment_size;
 	WalVerdict	why = verdict_of(WAL_REASON_FILE_SIZE, size, expected, 0);
 
-	if (size == expected)
+	if (size == expected || is_cut_off(seg))
 		return;
+	if (size > expected && seg->result->format != DECODE_PLAIN)
+		why.reason = WAL_REASON_COMPRESSED_SIZE;
 	finding_of_file(seg, WAL_SIZE_MISMATCH, size < expected ? size : expected,
 					&why);
-	seg->result->status = WAL_SIZE_MISMATCH;
+	if (seg->result->status == WAL_OK)
+		seg->result->status = WAL_SIZE_MISMATCH;
 }
 
 static void
@@ -332,7 +385,8 @@ judge_unreadable(SegmentScan *seg)
 {
 	WalVerdict	why = {WAL_REASON_FILE_UNREADABLE};
 
-	if (seg->walker.counts.pages > 0 || seg->id.magic != 0 || seg->id.zero ||
+	if (seg->source.failed.reason != WAL_REASON_NONE ||
+		seg->walker.counts.pages > 0 || seg->id.magic != 0 || seg->id.zero ||
 		seg->source.size < seg->id.page_size)
 		return false;
 	verdict_of_file(seg, WAL_NOT_VERIFIABLE, &why);
@@ -359,6 +413,7 @@ judge_walk(SegmentScan *seg)
 	if (judge_unreadable(seg))
 		return;
 	result->status = WAL_OK;
+	judge_compression(seg);
 	judge_size(seg);
 	judge_system(seg);
 	judge_version(seg);
@@ -426,6 +481,7 @@ walk_source(SegmentScan *seg)
 		if (len < WAL_PIECE_BYTES)
 			break;
 	}
+	wal_source_measure(&seg->source, seg->id.segment_size);
 }
 
 /* What the file is, from its first pages. */
@@ -433,17 +489,19 @@ static void
 identify(SegmentScan *seg)
 {
 	const WalSession *session = seg->session;
+	uint32_t	segment_size = session->dir != NULL ?
+		session->dir->limits.segment_size : session->server.segment_size;
 	size_t		len;
 	const uint8_t *data = wal_source_piece(&seg->source, 0, WAL_PIECE_BYTES,
 										   &len);
 
-	wal_identify(&seg->id, data, len, seg->source.size,
-				 session->server.page_size,
-				 session->dir != NULL ? session->dir->limits.segment_size :
-				 session->server.segment_size);
+	wal_identify(&seg->id, data, len,
+				 seg->source.size == WAL_SIZE_UNKNOWN ? segment_size :
+				 seg->source.size, session->server.page_size, segment_size);
 	seg->result->magic = seg->id.magic;
 	seg->segno = wal_name_segno(&seg->name, seg->id.segment_size);
 	seg->borders.dir = session->dir;
+	seg->borders.files = session->files;
 	seg->borders.id = &seg->id;
 	seg->borders.timeline = seg->name.timeline;
 	seg->borders.segno = seg->segno;
@@ -477,7 +535,7 @@ walk(SegmentScan *seg, const WalWalkOptions *options)
 	wal_borders_enter(&seg->borders, &seg->walker, options);
 	seg->crc = CHECKSUM_CRC_INIT;
 	walk_source(seg);
-	if (seg->source.failed.reason != WAL_REASON_NONE)
+	if (is_unreadable(&seg->source.failed))
 	{
 		verdict_of_file(seg, WAL_NOT_VERIFIABLE, &seg->source.failed);
 		return false;
@@ -502,6 +560,9 @@ judge_pass(SegmentScan *seg)
 
 	memset(result, 0, sizeof(*result));
 	result->name = seg->name;
+	result->has_format = true;
+	result->format = seg->source.file == NULL ? DECODE_PLAIN :
+		seg->source.file->format;
 	seg->digest = CHECKSUM_CRC_INIT;
 	seg->hands_over = false;
 	seg->source.failed.reason = WAL_REASON_NONE;
@@ -518,6 +579,11 @@ judge_pass(SegmentScan *seg)
 	}
 	result->has_position = true;
 	result->start_lsn = seg->segno * seg->id.segment_size;
+	if (is_unreadable(&seg->source.failed))
+	{
+		verdict_of_file(seg, WAL_NOT_VERIFIABLE, &seg->source.failed);
+		return;
+	}
 	set_options(seg, &options);
 	if (judge_identity(seg, &options) || !walk(seg, &options))
 		return;
@@ -536,7 +602,7 @@ judge_pass(SegmentScan *seg)
  * would say the same.  A writer would have begun there.
  */
 static bool
-is_zero_for_good(SegmentScan *seg, FileScan *file)
+is_zero_for_good(SegmentScan *seg)
 {
 	uint64_t	size = seg->source.size;
 	size_t		len;
@@ -545,15 +611,15 @@ is_zero_for_good(SegmentScan *seg, FileScan *file)
 	if (!seg->id.zero || seg->walker.counts.pages > 0 ||
 		seg->result->counts.errors != 1)
 		return false;
-	file_scan_resize(file);
+	wal_source_restart(&seg->source);
 	page = wal_source_piece(&seg->source, 0, seg->id.page_size, &len);
 	return len == seg->id.page_size && wal_is_zero(page, len) &&
-		(uint64_t) file->size == size;
+		(seg->source.size == WAL_SIZE_UNKNOWN || seg->source.size == size);
 }
 
 /* Passes over a file until two in succession find the same. */
 static void
-judge_file(SegmentScan *seg, FileScan *file)
+judge_file(SegmentScan *seg)
 {
 	uint32_t	digest = 0;
 	uint32_t	errors = 0;
@@ -561,14 +627,13 @@ judge_file(SegmentScan *seg, FileScan *file)
 	for (int pass = 0; pass < MAX_PASSES; pass++)
 	{
 		if (pass > 0)
-			file_scan_resize(file);
-		seg->source.size = (uint64_t) file->size;
+			wal_source_restart(&seg->source);
 		judge_pass(seg);
 		if (seg->result->status != WAL_CORRUPT &&
 			seg->result->status != WAL_SIZE_MISMATCH)
 			break;
 		if ((errors == seg->result->counts.errors && digest == seg->digest) ||
-			is_zero_for_good(seg, file))
+			is_zero_for_good(seg))
 			break;
 		errors = seg->result->counts.errors;
 		digest = seg->digest;
@@ -609,18 +674,17 @@ FileScanResult
 wal_segment_judge(WalSession *session, const WalName *name,
 				  WalSegmentResult *result, WalFindings *findings)
 {
-	char	   *path = wal_directory_file(session->dir, name);
-	FileScan	file;
-	FileScanResult opened = file_scan_open(&file, path);
+	FileScanResult opened;
+	WalFile    *file = wal_files_open(session->files, name, &opened);
 	SegmentScan *seg;
 
-	if (opened != FILE_SCAN_OK)
+	if (file == NULL)
 		return opened;
 	seg = segment_begin(session, name, result, findings);
-	seg->source = wal_source_file(&file, session->buffer);
-	judge_file(seg, &file);
+	seg->source = wal_source_file(file, session->buffer);
+	judge_file(seg);
 	hand_over(seg);
-	if (!file_scan_still_there(&file))
+	if (!file_scan_still_there(&file->scan))
 	{
 		/* of bytes that may be new ones */
 		result->counts.errors = 0;
@@ -631,8 +695,7 @@ wal_segment_judge(WalSession *session, const WalName *name,
 		memset(session->carry, 0, sizeof(WalCarry));
 	}
 	explain(seg);
-	file_scan_close(&file);
-	wal_host_free(path);
+	wal_files_close(session->files, file);
 	wal_host_free(seg);
 	return FILE_SCAN_OK;
 }
@@ -662,10 +725,33 @@ row_of_name(const WalSession *session, const WalName *name,
 
 	memset(result, 0, sizeof(*result));
 	result->name = *name;
-	result->has_position = true;
+	result->has_position = wal_name_possible(name, size);
 	result->start_lsn = wal_name_segno(name, size) * size;
 	result->status = status;
 	result->message = verdict_of(reason, (uint64_t) error, 0, 0);
+}
+
+void
+wal_segment_missing(const WalSession *session, const WalName *name,
+					WalSegmentResult *result, WalFindings *findings)
+{
+	WalFinding	finding = {0};
+
+	row_of_name(session, name, result, WAL_MISSING, WAL_REASON_FILE_MISSING, 0);
+	finding.lsn = result->start_lsn;
+	finding.status = result->status;
+	finding.verdict = result->message;
+	if (findings != NULL)
+		keep_finding(findings, &finding);
+}
+
+void
+wal_segment_none(const WalDirectory *dir, WalSegmentResult *result)
+{
+	memset(result, 0, sizeof(*result));
+	result->status = WAL_NOT_VERIFIABLE;
+	result->message = verdict_of(WAL_REASON_NO_SEGMENT,
+								 wal_directory_listing(dir)->others, 0, 0);
 }
 
 void
@@ -681,12 +767,6 @@ wal_segment_judge_entry(WalSession *session, const WalName *name,
 		row_of_name(session, name, result,
 					removed ? WAL_REMOVED_DURING_SCAN : WAL_MISSING,
 					removed ? WAL_REASON_FILE_REMOVED : WAL_REASON_FILE_MISSING, 0);
-		return;
-	}
-	if (name->kind > WAL_KIND_PARTIAL)
-	{
-		row_of_name(session, name, result, WAL_NOT_VERIFIABLE,
-					WAL_REASON_FILE_COMPRESSED, 0);
 		return;
 	}
 	opened = wal_segment_judge(session, name, result, NULL);

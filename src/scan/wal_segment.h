@@ -20,9 +20,11 @@ typedef struct WalSegmentResult
 	WalStatus	status;
 	bool		has_position;	/* start_lsn */
 	bool		has_counts;		/* it was walked: end_lsn, counts */
-	bool		has_crc;		/* of the whole file */
+	bool		has_crc;		/* of the whole segment, decompressed */
+	bool		has_format;		/* of the file */
 	uint16_t	magic;			/* 0: unknown */
 	uint32_t	crc;
+	DecodeFormat format;
 	WalLsn		start_lsn;
 	WalLsn		end_lsn;
 	WalCounts	counts;
@@ -46,6 +48,7 @@ typedef struct WalSession
 								 * version */
 	WalRange	range;
 	uint8_t    *buffer;			/* WAL_PIECE_BYTES; NULL: bytes in memory */
+	WalFiles   *files;
 	WalCarry   *carry;
 	const WalRecordSink *records;	/* of server.system alone; NULL: nobody
 									 * wants them */
@@ -71,6 +74,16 @@ extern FileScanResult wal_segment_judge(WalSession *session,
 extern void wal_segment_judge_bytes(WalSession *session, const uint8_t *data,
 									uint64_t size, const WalName *name,
 									WalSegmentResult *result);
+
+/* The result for a name that has no file; findings may be NULL. */
+extern void wal_segment_missing(const WalSession *session,
+								const WalName *name,
+								WalSegmentResult *result,
+								WalFindings *findings);
+
+/* The one result for a directory in which there is no segment. */
+extern void wal_segment_none(const WalDirectory *dir,
+							 WalSegmentResult *result);
 
 /* Judges a name of a list; what cannot be read is a row too. */
 extern void wal_segment_judge_entry(WalSession *session, const WalName *name,

@@ -2,17 +2,15 @@
  * wal_source.c
  *	  Bytes of WAL: a file, or memory.
  */
-#include <errno.h>
-
 #include "scan/wal_source.h"
 
 WalSource
-wal_source_file(FileScan *file, uint8_t *buffer)
+wal_source_file(WalFile *file, uint8_t *buffer)
 {
 	WalSource	source = {0};
 
 	source.file = file;
-	source.size = (uint64_t) file->size;
+	source.size = wal_file_size(file);
 	source.buffer = buffer;
 	return source;
 }
@@ -27,19 +25,20 @@ wal_source_bytes(const uint8_t *data, uint64_t size)
 	return source;
 }
 
-static void
-note_failure(WalSource *source, uint64_t offset, int error)
+void
+wal_source_restart(WalSource *source)
 {
-	source->failed.reason = WAL_REASON_FILE_READ;
-	source->failed.value = (uint64_t) error;
-	source->failed.more = offset;
+	if (source->file == NULL)
+		return;
+	wal_file_restart(source->file);
+	source->size = wal_file_size(source->file);
 }
 
 const uint8_t *
 wal_source_piece(WalSource *source, uint64_t offset, uint64_t wanted,
 				 size_t *len)
 {
-	ssize_t		got;
+	const uint8_t *piece;
 
 	if (wanted > WAL_PIECE_BYTES)
 		wanted = WAL_PIECE_BYTES;
@@ -51,10 +50,28 @@ wal_source_piece(WalSource *source, uint64_t offset, uint64_t wanted,
 		*len = (size_t) (wanted < left ? wanted : left);
 		return left > 0 ? source->data + offset : source->data;
 	}
-	got = file_scan_read(source->file, source->buffer, (size_t) wanted,
-						 (off_t) offset);
-	if (got < 0)
-		note_failure(source, offset, errno);
-	*len = got < 0 ? 0 : (size_t) got;
-	return source->buffer;
+	piece = wal_file_piece(source->file, source->buffer, offset,
+						   (size_t) wanted, len, &source->failed);
+	if (source->size == WAL_SIZE_UNKNOWN)
+		source->size = wal_file_size(source->file);
+	return piece;
+}
+
+uint64_t
+wal_source_kept(const WalSource *source)
+{
+	return source->file == NULL || source->file->format == DECODE_PLAIN ? 0 :
+		source->file->held;
+}
+
+void
+wal_source_measure(WalSource *source, uint64_t expected)
+{
+	size_t		len;
+
+	if (source->file == NULL || source->file->format == DECODE_PLAIN)
+		return;
+	wal_source_piece(source, expected, 1, &len);
+	if (source->size == WAL_SIZE_UNKNOWN)
+		source->size = expected + 1;
 }

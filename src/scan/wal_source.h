@@ -5,25 +5,24 @@
 #ifndef WAL_SOURCE_H
 #define WAL_SOURCE_H
 
-#include "scan/wal_host.h"
-#include "verify/wal_reason.h"
+#include "scan/wal_file.h"
 
 #pragma GCC visibility push(hidden)
 
-/* stays in the second-level cache; a multiple of every page size */
-#define WAL_PIECE_BYTES		(128 * 1024)
-
 typedef struct WalSource
 {
-	FileScan   *file;			/* NULL: data */
+	WalFile    *file;			/* NULL: data */
 	const uint8_t *data;
-	uint64_t	size;			/* bytes */
+	uint64_t	size;			/* bytes, or WAL_SIZE_UNKNOWN */
 	uint8_t    *buffer;			/* WAL_PIECE_BYTES, for a file */
 	WalVerdict	failed;			/* no reason: nothing has */
 } WalSource;
 
-extern WalSource wal_source_file(FileScan *file, uint8_t *buffer);
+extern WalSource wal_source_file(WalFile *file, uint8_t *buffer);
 extern WalSource wal_source_bytes(const uint8_t *data, uint64_t size);
+
+/* The next pass over the same source begins. */
+extern void wal_source_restart(WalSource *source);
 
 /*
  * At most WAL_PIECE_BYTES at an offset, in the buffer or in place; sets *len
@@ -31,6 +30,18 @@ extern WalSource wal_source_bytes(const uint8_t *data, uint64_t size);
  */
 extern const uint8_t *wal_source_piece(WalSource *source, uint64_t offset,
 									   uint64_t wanted, size_t *len);
+
+/*
+ * From where on what was read last, up to its end, can be read again without
+ * more work than that.
+ */
+extern uint64_t wal_source_kept(const WalSource *source);
+
+/*
+ * At the end of a segment of expected bytes: a size that was not known becomes
+ * known, as expected + 1 if there are more.
+ */
+extern void wal_source_measure(WalSource *source, uint64_t expected);
 
 #pragma GCC visibility pop
 

@@ -5,23 +5,41 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "scan/wal_host.h"
+#include "scan/wal_source.h"
 #include "scan/wal_timelines.h"
 
 /* of all history files together; one of a thousand timelines has 40 kB */
 #define HISTORY_BYTES_MAX	(4 * 1024 * 1024)
 
+/* wal-g compresses these, too. */
+static const struct
+{
+	const char *text;
+	DecodeFormat format;
+}			suffixes[] = {
+	{"", DECODE_PLAIN},
+	{".gz", DECODE_GZIP},
+	{".lz4", DECODE_LZ4},
+	{".zst", DECODE_ZSTD}
+};
+
+#define NSUFFIXES	((int) (sizeof(suffixes) / sizeof(suffixes[0])))
+
+#define NAME_LENGTH	16			/* 00000002.history */
+
 uint32_t
 wal_timelines_file(const char *name)
 {
 	unsigned	timeline;
-	char		suffix[16];
 
-	if (strlen(name) != 16 ||
-		sscanf(name, "%8X%15s", &timeline, suffix) != 2 ||
-		strcmp(suffix, ".history") != 0 || timeline < 2)
+	if (strlen(name) < NAME_LENGTH || sscanf(name, "%8X", &timeline) != 1 ||
+		strspn(name, "0123456789ABCDEF") != 8 ||
+		strncmp(name + 8, ".history", 8) != 0 || timeline < 2)
 		return 0;
-	return timeline;
+	for (int i = 0; i < NSUFFIXES; i++)
+		if (strcmp(name + NAME_LENGTH, suffixes[i].text) == 0)
+			return timeline;
+	return 0;
 }
 
 /* ---- reading ---- */
@@ -52,35 +70,72 @@ parse_history(WalLineage *lineage, char *contents)
 	}
 }
 
-/* Reads a history file of at most budget bytes; returns its bytes, -1: none. */
-static int64_t
-read_history(WalLineage *lineage, const char *directory, uint32_t timeline,
-			 int64_t budget)
+/* Opens the history file of a timeline, under the first of its names. */
+static bool
+open_history(WalFile *file, const char *directory, uint32_t timeline)
 {
 	size_t		room = strlen(directory) + 32;
 	char	   *path = wal_host_alloc(room);
-	FileScan	file;
+	bool		opened = false;
+
+	for (int i = 0; !opened && i < NSUFFIXES; i++)
+	{
+		snprintf(path, room, "%s/%08X.history%s", directory, timeline,
+				 suffixes[i].text);
+		opened = wal_file_open(file, path, suffixes[i].format) == FILE_SCAN_OK;
+	}
+	wal_host_free(path);
+	return opened;
+}
+
+/*
+ * Reads a history file of at most budget bytes; returns how many it has, -1: too
+ * many, or it cannot be read.
+ */
+static int64_t
+read_contents(WalFile *file, char **contents, int64_t budget)
+{
+	WalSource	source = wal_source_file(file, wal_host_alloc(WAL_PIECE_BYTES));
+	int64_t		done = 0;
+	size_t		len;
+
+	*contents = NULL;
+	do
+	{
+		const uint8_t *piece = wal_source_piece(&source, (uint64_t) done,
+												WAL_PIECE_BYTES, &len);
+
+		if (source.failed.reason != WAL_REASON_NONE ||
+			done + (int64_t) len > budget)
+		{
+			done = -1;
+			break;
+		}
+		*contents = wal_host_grow(*contents, (size_t) done + len + 1);
+		memcpy(*contents + done, piece, len);
+		done += (int64_t) len;
+		(*contents)[done] = '\0';
+	} while (len == WAL_PIECE_BYTES);
+	wal_host_free(source.buffer);
+	return done;
+}
+
+/* Reads a history file of at most budget bytes; returns its bytes, -1: none. */
+static int64_t
+read_history(WalLineage *lineage, WalFile *file, const char *directory,
+			 uint32_t timeline, int64_t budget)
+{
 	char	   *contents;
 	int64_t		len;
 
 	memset(lineage, 0, sizeof(*lineage));
 	lineage->timeline = timeline;
-	snprintf(path, room, "%s/%08X.history", directory, timeline);
-	if (file_scan_open(&file, path) != FILE_SCAN_OK)
-	{
-		wal_host_free(path);
+	if (!open_history(file, directory, timeline))
 		return -1;
-	}
-	len = file.size;
-	contents = len <= budget ? wal_host_alloc((size_t) len + 1) : NULL;
-	if (contents != NULL)
-		len = file_scan_read(&file, contents, (size_t) len, 0);
-	file_scan_close(&file);
-	wal_host_free(path);
-	if (contents == NULL || len < 0)
-		return -1;
-	contents[len] = '\0';
-	parse_history(lineage, contents);
+	len = read_contents(file, &contents, budget);
+	wal_file_close(file);
+	if (len >= 0)
+		parse_history(lineage, contents);
 	wal_host_free(contents);
 	return len;
 }
@@ -187,10 +242,13 @@ wal_timelines_read(WalTimelines *ctx, const char *directory,
 				   uint32_t *timelines, size_t ntimelines)
 {
 	int64_t		budget = HISTORY_BYTES_MAX;
+	WalFile    *file = NULL;
 
 	memset(ctx, 0, sizeof(*ctx));
 	if (ntimelines > 0)
 	{
+		file = wal_host_alloc(sizeof(WalFile));
+		wal_file_init(file);
 		qsort(timelines, ntimelines, sizeof(uint32_t), compare_newest_first);
 		ctx->lineages = wal_host_alloc(ntimelines * sizeof(WalLineage));
 	}
@@ -201,13 +259,15 @@ wal_timelines_read(WalTimelines *ctx, const char *directory,
 		wal_host_interrupts();
 		if (is_told_of(ctx, timelines[i]))
 			continue;
-		len = read_history(&ctx->lineages[ctx->nlineages], directory,
+		len = read_history(&ctx->lineages[ctx->nlineages], file, directory,
 						   timelines[i], budget);
 		if (len < 0)
 			continue;
 		budget -= len;
 		ctx->nlineages++;
 	}
+	if (file != NULL)
+		wal_file_end(file);
 	index_timelines(ctx);
 }
 

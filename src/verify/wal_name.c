@@ -6,14 +6,26 @@
 
 #include "verify/wal_name.h"
 
-/* By kind.  From the third on: listed, not readable here. */
-static const char *const suffixes[] = {
-	"", ".partial",
-	".gz", ".lz4", ".zst", ".bz2", ".xz", ".br", ".lzo", ".gpg",
-	".partial.gz", ".partial.lz4", ".gz.partial", ".lz4.partial"
+/* What archivers append, and what it promises. */
+static const struct
+{
+	const char *text;
+	DecodeFormat format;
+}			suffixes[] = {
+	{"", DECODE_PLAIN},
+	{".gz", DECODE_GZIP},
+	{".lz4", DECODE_LZ4},
+	{".zst", DECODE_ZSTD},
+	{".bz2", DECODE_BZIP2},
+	{".xz", DECODE_XZ},
+	{".lzo", DECODE_LZOP},
+	{".br", DECODE_BROTLI},
+	{".gpg", DECODE_ENCRYPTED}
 };
 
 #define NSUFFIXES	(sizeof(suffixes) / sizeof(suffixes[0]))
+
+#define PARTIAL		".partial"
 
 static uint64_t
 segments_per_4gb(uint32_t segment_size)
@@ -25,12 +37,14 @@ WalName
 wal_name_of(uint32_t timeline, uint64_t segno, uint32_t segment_size,
 			uint32_t kind)
 {
-	WalName		name;
+	WalName		name = {0};
 
 	name.timeline = timeline;
 	name.high = (uint32_t) (segno / segments_per_4gb(segment_size));
 	name.low = (uint32_t) (segno % segments_per_4gb(segment_size));
 	name.kind = kind;
+	name.partial = kind == WAL_KIND_PARTIAL ? WAL_PARTIAL_AFTER_DIGITS :
+		WAL_PARTIAL_NONE;
 	return name;
 }
 
@@ -53,24 +67,119 @@ parse_hex(const char *digits, uint32_t *value)
 }
 
 bool
+wal_name_is_folder(const char *file_name)
+{
+	uint32_t	timeline;
+	uint32_t	high;
+
+	return strlen(file_name) == WAL_NAME_FOLDER &&
+		parse_hex(file_name, &timeline) && timeline != 0 &&
+		parse_hex(file_name + 8, &high);
+}
+
+/* "-" and the SHA-1 of the contents, in lower case. */
+static bool
+parse_digest(const char *text, WalName *name)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	if (text[0] != '-' || strlen(text) < 1 + 2 * WAL_NAME_DIGEST)
+		return false;
+	for (int i = 0; i < 2 * WAL_NAME_DIGEST; i++)
+	{
+		const char *digit = strchr(digits, text[1 + i]);
+
+		if (digit == NULL)
+			return false;
+		name->digest[i / 2] = (uint8_t) (name->digest[i / 2] << 4 | (digit - digits));
+	}
+	name->has_digest = true;
+	return true;
+}
+
+/* Passes over ".partial", once in a name. */
+static const char *
+parse_partial(const char *text, WalName *name, WalPartialPlace place)
+{
+	if (name->partial != WAL_PARTIAL_NONE ||
+		strncmp(text, PARTIAL, strlen(PARTIAL)) != 0)
+		return text;
+
+	name->partial = (uint8_t) place;
+	name->kind = WAL_KIND_PARTIAL;
+	return text +strlen(PARTIAL);
+}
+
+/* What follows the digits. */
+static bool
+parse_tail(const char *text, WalName *name)
+{
+	size_t		suffix = NSUFFIXES;
+
+	text = parse_partial(text, name, WAL_PARTIAL_AFTER_DIGITS);
+
+	if (parse_digest(text, name))
+		text = parse_partial(text +1 + 2 * WAL_NAME_DIGEST, name,
+							 WAL_PARTIAL_AFTER_DIGEST);
+
+	while (--suffix > 0)
+		if (strncmp(text, suffixes[suffix].text, strlen(suffixes[suffix].text)) == 0)
+			break;
+	name->suffix = (uint8_t) suffix;
+	text	  +=strlen(suffixes[suffix].text);
+
+	if (suffix > 0)
+		text = parse_partial(text, name, WAL_PARTIAL_LAST);
+
+	return *text == '\0';		/* else a backup label, say */
+}
+
+bool
 wal_name_parse(const char *file_name, WalName *name)
 {
-	if (!parse_hex(file_name, &name->timeline) || name->timeline == 0 ||
-		!parse_hex(file_name + 8, &name->high) ||
-		!parse_hex(file_name + 16, &name->low))
-		return false;
-	for (name->kind = 0; name->kind < NSUFFIXES; name->kind++)
-		if (strcmp(file_name + WAL_NAME_DIGITS, suffixes[name->kind]) == 0)
-			return true;
-	return false;				/* a backup label, say */
+	memset(name, 0, sizeof(*name));
+	if (strlen(file_name) > WAL_NAME_FOLDER + 1 &&
+		file_name[WAL_NAME_FOLDER] == '/')
+	{
+		const char *folder = file_name;
+
+		file_name += WAL_NAME_FOLDER + 1;
+		if (strncmp(folder, file_name, WAL_NAME_FOLDER) != 0)
+			return false;
+		name->in_folder = true;
+	}
+	return strlen(file_name) >= WAL_NAME_DIGITS &&
+		parse_hex(file_name, &name->timeline) && name->timeline != 0 &&
+		parse_hex(file_name + 8, &name->high) &&
+		parse_hex(file_name + 16, &name->low) &&
+		parse_tail(file_name + WAL_NAME_DIGITS, name);
+}
+
+DecodeFormat
+wal_name_format(const WalName *name)
+{
+	return suffixes[name->suffix].format;
 }
 
 void
 wal_name_print(const WalName *name, char file_name[WAL_NAME_SIZE])
 {
-	snprintf(file_name, WAL_NAME_SIZE, "%08X%08X%08X%s", name->timeline,
-			 name->high, name->low,
-			 name->kind < NSUFFIXES ? suffixes[name->kind] : "");
+	char		folder[WAL_NAME_FOLDER + 2] = "";
+	char		digest[2 + 2 * WAL_NAME_DIGEST] = "";
+
+	if (name->in_folder)
+		snprintf(folder, sizeof(folder), "%08X%08X/", name->timeline,
+				 name->high);
+	if (name->has_digest)
+		digest[0] = '-';
+	for (int i = 0; name->has_digest && i < WAL_NAME_DIGEST; i++)
+		snprintf(digest + 1 + 2 * i, 3, "%02x", name->digest[i]);
+	snprintf(file_name, WAL_NAME_SIZE, "%s%08X%08X%08X%s%s%s%s%s", folder,
+			 name->timeline, name->high, name->low,
+			 name->partial == WAL_PARTIAL_AFTER_DIGITS ? PARTIAL : "", digest,
+			 name->partial == WAL_PARTIAL_AFTER_DIGEST ? PARTIAL : "",
+			 suffixes[name->suffix].text,
+			 name->partial == WAL_PARTIAL_LAST ? PARTIAL : "");
 }
 
 uint64_t
@@ -88,6 +197,23 @@ wal_name_possible(const WalName *name, uint32_t segment_size)
 
 #define COMPARE(x, y)	(((x) > (y)) - ((x) < (y)))
 
+/* Files of one segment: what is named most plainly first. */
+static int
+compare_files(const WalName *a, const WalName *b)
+{
+	if (a->kind != b->kind)
+		return COMPARE(a->kind, b->kind);
+	if (a->suffix != b->suffix)
+		return COMPARE(a->suffix, b->suffix);
+	if (a->in_folder != b->in_folder)
+		return COMPARE(a->in_folder, b->in_folder);
+	if (a->has_digest != b->has_digest)
+		return COMPARE(a->has_digest, b->has_digest);
+	if (a->partial != b->partial)
+		return COMPARE(a->partial, b->partial);
+	return memcmp(a->digest, b->digest, sizeof(a->digest));
+}
+
 int
 wal_name_compare(const WalName *a, const WalName *b)
 {
@@ -97,7 +223,7 @@ wal_name_compare(const WalName *a, const WalName *b)
 		return COMPARE(a->high, b->high);
 	if (a->low != b->low)
 		return COMPARE(a->low, b->low);
-	return COMPARE(a->kind, b->kind);
+	return compare_files(a, b);
 }
 
 int
@@ -109,5 +235,5 @@ wal_name_compare_segments(const WalName *a, const WalName *b)
 		return COMPARE(a->low, b->low);
 	if (a->timeline != b->timeline)
 		return COMPARE(b->timeline, a->timeline);
-	return COMPARE(a->kind, b->kind);
+	return compare_files(a, b);
 }

@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 
+#include "decode/format.h"
 #include "verify/wal_reason.h"
 #include "verify/wal_version.h"
 

@@ -1,7 +1,8 @@
 #!/bin/sh
 # layers.sh SRC: fails when a layer includes what DESIGN.md forbids it.
 #	kernel   no PostgreSQL header, no malloc, no I/O
-#	verify   kernel/ and headers valid for front end and back end; no ereport,
+#	decode   C11, its libraries and kernel/; no server, no standard I/O
+#	verify   kernel/, decode/ and headers valid for front end and back end; no ereport,
 #	         fmgr, locks
 #	scan     no fmgr, no tuplestore, nothing of func/, server/
 #	server   beside scan/: nothing of func/
@@ -32,6 +33,9 @@ sources()
 forbid "kernel/ may include C11, intrinsics and its own headers only" \
 	'^#include +("(postgres|fmgr|miscadmin|[a-z]+/)|<postgres)|\b(malloc|free|palloc|fopen|open|read)\(' \
 	$(sources kernel)
+forbid "decode/ may include its libraries and kernel/ only, and opens nothing" \
+	'^#include +"(postgres|fmgr|miscadmin|verify/|scan/|func/|server/|(access|storage|utils|common|port)/)|\b(ereport|elog|palloc|fopen|open|printf)\(' \
+	$(sources decode)
 forbid "verify/ may not report, lock, call fmgr or reach upwards" \
 	'\b(ereport|elog|LWLockAcquire|palloc|malloc)\(|^#include +"(fmgr|scan/|func/|server/|storage/(buf_|bufmgr|lw|smgr|md|fd))' \
 	$(sources verify)
@@ -40,7 +44,7 @@ forbid "scan/ may not use fmgr or tuplestores, nor reach upwards" \
 	$(sources scan)
 forbid "the readers of WAL raise no error and reach the server by wal_host.h alone" \
 	'\b(ereport|elog|palloc|psprintf|pstrdup|CHECK_FOR_INTERRUPTS)\(|^#include +"(compat|postgres|miscadmin|access/|storage/|utils/)' \
-	$(for room in timelines directory list source neighbour segment block_walk; do sources scan | grep "/wal_$room\.[ch]$"; done)
+	$(for room in timelines directory list file files source neighbour segment block_walk; do sources scan | grep "/wal_$room\.[ch]$"; done)
 forbid "the readers of files of a cluster raise no error and reach the server by cluster_live.h and wal_host.h" \
 	'\b(ereport|elog|palloc|psprintf|pstrdup|CHECK_FOR_INTERRUPTS)\(|^#include +"(compat|postgres|miscadmin|access/|storage/|utils/)' \
 	$(for room in files look read; do sources scan | grep "/cluster_$room\.[ch]$"; done)

@@ -63,7 +63,7 @@ INSERT INTO bad (what, sql, expected) VALUES
 	('malformed segment name', $$SELECT * FROM verify_wal_segment('x')$$, '{22023}'),
 	('malformed segment name', $$SELECT * FROM verify_wal_segment('../PG_VERSION')$$, '{22023}'),
 	('malformed segment name', $$SELECT * FROM wal_findings('00000001000000000000000')$$, '{22023}'),
-	('missing segment', $$SELECT * FROM verify_wal_segment('0000000100000FFF000000AA')$$, '{58P01}'),
+	('segment of no directory', $$SELECT * FROM verify_wal_segment('0000000100000FFF000000AA', 'no_such_directory')$$, '{58P01}'),
 	('no directory', $$SELECT * FROM verify_wal_directory('no_such_directory')$$, '{58P01}'),
 	('no data directory', $$SELECT * FROM verify_cluster_files('base')$$, '{22023}'),
 	('a file for a data directory', $$SELECT * FROM verify_cluster_files('PG_VERSION')$$, '{42809}'),

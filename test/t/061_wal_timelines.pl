@@ -78,9 +78,10 @@ foreach my $case (
 			mkdir '00000013.history';
 			}, $whole, '' ],
 	[ 'compressed', sub {
-			rename('000000020000000000000FFE', '000000020000000000000FFE.gz');
+			rename('000000020000000000000FFE', '000000020000000000000FFE.gpg');
+			AccelWal::poke('000000020000000000000FFE.gpg', 0, 'Salted__');
 			rename('000000030000000000000FFE', '000000030000000000000FFE.partial');
-			}, $whole, '02/0000FFE.gz not_verifiable, 03/0000FFE.partial partial' ],
+			}, $whole, '02/0000FFE.gpg not_verifiable, 03/0000FFE.partial partial' ],
 	[ 'no regular files', sub {
 			unlink('000000020000000000000FFE', '000000030000000000000FFE', '000000040000000000000FFF', '000000040000000100000000');
 			mkdir '000000020000000000000FFE';
@@ -98,7 +99,8 @@ foreach my $case (
 	[ 'an empty history', sub { unlink '0000000B.history'; AccelWal::put('0000000B.history', '') }, $range, join(', ', map { sprintf('0B/%07X missing', $_) } 0xFFC .. 0x1005) . ', 0B/0001006 corrupt' ],
 	[ 'a history that is none', sub { unlink '0000000B.history'; AccelWal::put('0000000B.history', "\0" x 100000) }, $range, join(', ', map { sprintf('0B/%07X missing', $_) } 0xFFC .. 0x1005) . ', 0B/0001006 corrupt' ],
 	[ 'no histories', sub { unlink glob('*.history') }, $whole, '01/0000FFD corrupt, 02/0000FFE corrupt, 03/0000FFF corrupt, 04/0001000 corrupt, 05/0001001 corrupt, 06/0001002 corrupt, 07/0001003 corrupt, 08/0001004 corrupt, 09/0001005 corrupt, 0A/0001006 corrupt' ],
-	[ 'an empty directory', sub { unlink glob('*') }, "SELECT count(*) FROM verify_wal_directory('%s')", '0' ],
+	[ 'an empty directory', sub { unlink glob('*') }, "SELECT string_agg(w::text, '') FROM verify_wal_directory('%s') w",
+		'(,,,,not_verifiable,,0,0,0,0,0,0,0,0,,,"none of the 0 entries of the directory is named as a WAL segment",)' ],
 	[ 'an empty directory, a range', sub { unlink glob('*') }, $range, '01/0000FFC missing' ])
 {
 	my ($title, $change, $query, $want) = @$case;

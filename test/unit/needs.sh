@@ -8,6 +8,7 @@
 #   wal       the part of src/verify that includes no header of a server
 #   cluster   the part of src/verify that judges files of a cluster
 #   verify    src/verify/*.c, compiled as front-end code
+#   decode    src/decode/*.c, with the libraries whose headers are installed
 #   server    the headers of a PostgreSQL server (PG_CONFIG), else skipped
 #   pgport    libpgcommon and libpgport of that server (and its headers)
 #   native    not under emulators
@@ -18,6 +19,18 @@
 # shellcheck shell=sh disable=SC2154
 
 server_headers=$("$pg_config" --includedir-server 2>/dev/null) || server_headers=
+
+# decode_libraries: the compiler's arguments for the libraries of src/decode
+# that can be had here, asked once.
+decode_libraries() {
+	for library in ZLIB:zlib.h:z LZ4:lz4frame.h:lz4 ZSTD:zstd.h:zstd; do
+		link=-l${library##*:}
+		header=${library#*:}
+		printf '#include <%s>\nint main(void) { return 0; }\n' "${header%:*}" |
+			${CC:-cc} -xc - "$link" -o /dev/null 2>/dev/null &&
+			echo "-DDECODE_HAVE_${library%%:*} $link"
+	done
+}
 
 needs() { # SOURCE WORD
 	sed -n 1p "$1" | grep -q "needs:.*[ ]$2[ ]"
@@ -39,11 +52,15 @@ needs_met() {
 needed() {
 	if needs_server "$1"; then echo "-DFRONTEND -isystem $server_headers"; fi
 	if needs "$1" verify; then
-		echo "$root"/src/verify/*.c
+		echo "$root"/src/verify/*.c "$root/src/decode/format.c"
 	elif needs "$1" wal; then
-		echo "$root"/src/verify/wal*.c "$root/src/verify/finding.c"
+		echo "$root"/src/verify/wal*.c "$root/src/verify/finding.c" "$root/src/decode/format.c"
 	elif needs "$1" cluster; then
 		echo "$root"/src/verify/cluster_*.c "$root/src/verify/finding.c"
+	fi
+	if needs "$1" decode; then
+		: "${decoders:=$(decode_libraries | tr '\n' ' ')}"
+		echo "$root"/src/decode/*.c "$decoders"
 	fi
 	if needs "$1" pgport; then
 		echo "-L$("$pg_config" --pkglibdir) -L$("$pg_config" --libdir)"

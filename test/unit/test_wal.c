@@ -561,6 +561,68 @@ name_of(const char *text)
 	return name;
 }
 
+/* What archivers make of a name, and what must not be taken for one. */
+#define DIGITS	"0000000A000000010000000F"
+#define FOLDER	"0000000A00000001/"
+#define DIGEST	"-0123456789abcdef0123456789abcdef01234567"
+
+static void
+test_archived_names(void)
+{
+	static const struct
+	{
+		const char *text;
+		uint32_t	kind;
+		DecodeFormat format;
+	}			names[] = {
+		{DIGITS, WAL_KIND_SEGMENT, DECODE_PLAIN},
+		{DIGITS ".partial", WAL_KIND_PARTIAL, DECODE_PLAIN},
+		{DIGITS ".gz", WAL_KIND_SEGMENT, DECODE_GZIP},
+		{DIGITS ".lz4", WAL_KIND_SEGMENT, DECODE_LZ4},
+		{DIGITS ".zst", WAL_KIND_SEGMENT, DECODE_ZSTD},
+		{DIGITS ".gpg", WAL_KIND_SEGMENT, DECODE_ENCRYPTED},
+		{DIGITS ".partial.lz4", WAL_KIND_PARTIAL, DECODE_LZ4},
+		{DIGITS ".gz.partial", WAL_KIND_PARTIAL, DECODE_GZIP},
+		{DIGITS DIGEST, WAL_KIND_SEGMENT, DECODE_PLAIN},
+		{DIGITS DIGEST ".gz", WAL_KIND_SEGMENT, DECODE_GZIP},
+		{DIGITS DIGEST ".partial.zst", WAL_KIND_PARTIAL, DECODE_ZSTD},
+		{DIGITS ".partial" DIGEST ".zst", WAL_KIND_PARTIAL, DECODE_ZSTD},
+		{FOLDER DIGITS, WAL_KIND_SEGMENT, DECODE_PLAIN},
+		{FOLDER DIGITS ".partial" DIGEST ".lz4", WAL_KIND_PARTIAL, DECODE_LZ4}
+	};
+	static const char *const others[] = {
+		DIGITS "-0123", DIGITS DIGEST "0", DIGITS ".gz.gz", DIGITS ".GZ",
+		DIGITS "-0123456789ABCDEF0123456789ABCDEF01234567", DIGITS ".",
+		DIGITS ".partial.partial", DIGITS ".partial.gz.partial", DIGITS "/",
+		"0000000A00000002/" DIGITS, FOLDER, "/" DIGITS, FOLDER FOLDER DIGITS
+	};
+	char		text[WAL_NAME_SIZE];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	{
+		WalName		name = name_of(names[i].text);
+
+		wal_name_print(&name, text);
+		check(strcmp(text, names[i].text) == 0, "printed: %s", text);
+		check(name.kind == names[i].kind && name.timeline == 10 &&
+			  name.high == 1 && name.low == 15, "%s: parts", text);
+		check(wal_name_format(&name) == names[i].format, "%s: format", text);
+		for (size_t j = 0; j < i; j++)
+		{
+			WalName		other = name_of(names[j].text);
+
+			check(wal_name_compare(&name, &other) * wal_name_compare(&other, &name) < 0,
+				  "%s is not %s", names[i].text, names[j].text);
+		}
+	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		check(!parses(others[i]), "no name: %s", others[i]);
+	check(wal_name_is_folder("0000000A00000001") &&
+		  !wal_name_is_folder("0000000000000001") &&
+		  !wal_name_is_folder("0000000A0000001") &&
+		  !wal_name_is_folder("0000000a00000001"), "folders");
+}
+
 static void
 test_names(void)
 {
@@ -584,12 +646,6 @@ test_names(void)
 	check(!parses("00000000000000010000000F"), "timeline 0");
 	check(!parses("0000000A.history"), "history");
 	check(!parses("0000000A000000010000000F.00000028.backup"), "backup label");
-	name = name_of("0000000A000000010000000F.partial.lz4");
-	check(name.kind > WAL_KIND_PARTIAL && name.kind != WAL_KIND_MISSING,
-		  "compressed");
-	wal_name_print(&name, text);
-	check(strcmp(text, "0000000A000000010000000F.partial.lz4") == 0,
-		  "printed: %s", text);
 	name = name_of("0000000100000002000000FF");
 	check(wal_name_possible(&name, 16 << 20) &&
 		  wal_name_segno(&name, 16 << 20) == 0x2FF, "segno");
@@ -698,6 +754,7 @@ main(int argc, char **argv)
 	rounds = unit.scale == UNIT_FULL ? 40 : unit.scale == UNIT_QUICK ? 15 : 5;
 	checksum_init();
 	test_names();
+	test_archived_names();
 	for (int i = 0; i < rounds; i++)
 	{
 		while (!make_log(page_sizes[i % 3], magics[i % 5]))

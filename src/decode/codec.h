@@ -1,0 +1,78 @@
+/*
+ * codec.h
+ *	  What each library does for the decoder: one frame, step by step.
+ *
+ * A codec whose library this build lacks has no functions.
+ */
+#ifndef DECODE_CODEC_H
+#define DECODE_CODEC_H
+
+#include <stdbool.h>
+
+#include "decode/format.h"
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * Windows up to 128 MB are the most that a reader of Zstandard accepts without
+ * being told to; nothing here allocates more, whatever a header says.
+ */
+#define DECODE_WINDOW_LOG_MAX	27
+
+typedef enum DecodeReason
+{
+	DECODE_FINE,
+	DECODE_READ,				/* the file: errno is in stored */
+	DECODE_TRUNCATED,			/* it ends within a frame */
+	DECODE_DAMAGED,				/* no encoder writes that */
+	DECODE_CHECKSUM,			/* of gzip: stored, computed */
+	DECODE_LENGTH,				/* of gzip: stored, computed */
+	DECODE_TRAILING,			/* bytes after the last frame */
+	DECODE_WINDOW,				/* needs more than DECODE_WINDOW_LOG_MAX */
+	DECODE_MEMORY,				/* there is none */
+	DECODE_UNSUPPORTED			/* by this build, or ever */
+} DecodeReason;
+
+typedef struct DecodeFailure
+{
+	DecodeReason reason;
+	uint64_t	offset;			/* in the file, where it was noticed */
+	uint64_t	stored;
+	uint64_t	computed;
+} DecodeFailure;
+
+typedef enum CodecResult
+{
+	CODEC_MORE,					/* in or out is used up */
+	CODEC_FRAME_END,
+	CODEC_FAILED
+} CodecResult;
+
+/* Bytes to take and room to fill; a step moves both ends. */
+typedef struct CodecSpan
+{
+	const uint8_t *in;
+	size_t		in_len;
+	uint8_t    *out;
+	size_t		out_len;
+} CodecSpan;
+
+typedef struct DecodeCodec
+{
+	DecodeFormat format;
+
+	/* makes *state (NULL at first) ready for a frame; false: no memory */
+	bool		(*begin) (void **state);
+
+	/* CODEC_FAILED: sets failure, but for its offset */
+	CodecResult (*step) (void *state, CodecSpan *span, DecodeFailure *failure);
+	void		(*end) (void *state);
+} DecodeCodec;
+
+extern const DecodeCodec decode_codec_gzip;
+extern const DecodeCodec decode_codec_lz4;
+extern const DecodeCodec decode_codec_zstd;
+
+#pragma GCC visibility pop
+
+#endif							/* DECODE_CODEC_H */

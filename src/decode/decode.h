@@ -1,0 +1,50 @@
+/*
+ * decode.h
+ *	  Compressed files as streams of bytes.
+ *
+ * The frames of a file (members, in gzip) are one stream.  What goes wrong is a
+ * value, and what was decoded before it is delivered.  Memory is bounded by
+ * DECODE_WINDOW_LOG_MAX whatever the file says; how much is decoded is the
+ * caller's to bound.
+ */
+#ifndef DECODE_H
+#define DECODE_H
+
+#include <sys/types.h>
+
+#include "decode/codec.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Reads a file at an offset: bytes read, 0 at its end, -1 with errno. */
+typedef ssize_t (*DecodeReadFn) (void *arg, void *buffer, size_t len,
+								 uint64_t offset);
+
+typedef struct Decoder Decoder;
+
+/* Can this build read the format? */
+extern bool decode_can(DecodeFormat format);
+
+/* NULL: no memory.  To be freed by decode_free(), at whatever point. */
+extern Decoder *decode_new(void);
+extern void decode_free(Decoder *decoder);
+
+/*
+ * Begins a file, or the same one again.  A format that this build cannot read
+ * is a failure of the first read.
+ */
+extern void decode_begin(Decoder *decoder, DecodeFormat format,
+						 DecodeReadFn read, void *arg);
+
+/*
+ * The next len bytes; fewer at the end, and before a failure, which
+ * decode_failure() tells.  Once it was fewer, it is 0.
+ */
+extern size_t decode_read(Decoder *decoder, uint8_t *out, size_t len);
+
+/* reason DECODE_FINE: nothing failed yet */
+extern DecodeFailure decode_failure(const Decoder *decoder);
+
+#pragma GCC visibility pop
+
+#endif							/* DECODE_H */

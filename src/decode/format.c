@@ -1,0 +1,54 @@
+/*
+ * format.c
+ *	  The forms in which archivers keep files: names, and magic bytes.
+ *
+ * The magic numbers are those of RFC 1952 (gzip), RFC 8878 (Zstandard), the LZ4
+ * frame format 1.6, and the documents of xz, bzip2, lzop and openssl-enc.
+ */
+#include <string.h>
+
+#include "decode/format.h"
+
+typedef struct Magic
+{
+	DecodeFormat format;
+	size_t		len;
+	const char *bytes;
+} Magic;
+
+static const Magic magics[] = {
+	{DECODE_GZIP, 2, "\x1F\x8B"},
+	{DECODE_LZ4, 4, "\x04\x22\x4D\x18"},
+	{DECODE_ZSTD, 4, "\x28\xB5\x2F\xFD"},
+	{DECODE_BZIP2, 3, "BZh"},
+	{DECODE_XZ, 6, "\xFD" "7zXZ\0"},
+	{DECODE_LZOP, 4, "\x89LZO"},
+	{DECODE_ENCRYPTED, 8, "Salted__"}
+};
+
+const char *
+decode_format_name(DecodeFormat format)
+{
+	static const char *const names[] = {
+#define DECODE_FORMAT(id, name) name,
+		DECODE_FORMAT_LIST
+#undef DECODE_FORMAT
+	};
+
+	return (size_t) format < sizeof(names) / sizeof(names[0]) ?
+		names[format] : "";
+}
+
+DecodeFormat
+decode_format_of(const uint8_t *bytes, size_t len)
+{
+	for (size_t i = 0; i < sizeof(magics) / sizeof(magics[0]); i++)
+		if (len >= magics[i].len &&
+			memcmp(bytes, magics[i].bytes, magics[i].len) == 0)
+			return magics[i].format;
+	/* a skippable frame: of LZ4 too, but pzstd is who writes them first */
+	if (len >= 4 && (bytes[0] & 0xF0) == 0x50 &&
+		memcmp(bytes + 1, "\x2A\x4D\x18", 3) == 0)
+		return DECODE_ZSTD;
+	return DECODE_PLAIN;
+}

@@ -1,0 +1,238 @@
+/*
+ * wal_file.c
+ *	  One file of WAL, plain or compressed, read at any offset.
+ *
+ * The window has two halves, for the piece decoded last and the one before it.
+ * So a read of up to a piece before the end needs no second pass over the file,
+ * and most reads are served in place.
+ */
+#include <errno.h>
+
+#include "scan/wal_file.h"
+#include "verify/wal_version.h"
+
+static void
+release(void *arg)
+{
+	WalFile    *file = arg;
+
+	decode_free(file->decoder);
+	file->decoder = NULL;
+}
+
+void
+wal_file_init(WalFile *file)
+{
+	memset(file, 0, sizeof(*file));
+	file->window = wal_host_alloc(2 * WAL_PIECE_BYTES);
+	wal_host_at_end(release, file);
+}
+
+/* ---- opening ---- */
+
+/* What the file is by its first bytes, or by its name. */
+static DecodeFormat
+find_format(WalFile *file, DecodeFormat named)
+{
+	uint8_t		magic[DECODE_MAGIC_MAX];
+	ssize_t		len = file_scan_read(&file->scan, magic, sizeof(magic), 0);
+	DecodeFormat format = len > 0 ? decode_format_of(magic, (size_t) len) :
+		DECODE_PLAIN;
+
+	if (format != DECODE_PLAIN ||
+		(len >= 2 && wal_version(wal_load16(magic)) != NULL))
+		return format;
+	return named;
+}
+
+static ssize_t
+read_stored(void *arg, void *buffer, size_t len, uint64_t offset)
+{
+	return file_scan_read(arg, buffer, len, (off_t) offset);
+}
+
+/* No memory for a decoder is a failure of the first read. */
+static void
+begin_decoding(WalFile *file)
+{
+	file->head_len = 0;
+	file->held = file->position = 0;
+	file->ended = false;
+	file->failed.reason = WAL_REASON_NONE;
+	if (file->decoder == NULL)
+		file->decoder = decode_new();
+	if (file->decoder != NULL)
+		decode_begin(file->decoder, file->format, read_stored, &file->scan);
+	else
+	{
+		file->failed.reason = WAL_REASON_COMPRESSED_MEMORY;
+		file->ended = true;
+	}
+}
+
+FileScanResult
+wal_file_open(WalFile *file, const char *path, DecodeFormat named)
+{
+	size_t		len = strlen(path);
+	FileScanResult opened;
+
+	if (len >= sizeof(file->path))
+	{
+		errno = ENAMETOOLONG;
+		return FILE_SCAN_FAILED;
+	}
+	memcpy(file->path, path, len + 1);
+	opened = file_scan_open(&file->scan, file->path);
+	if (opened != FILE_SCAN_OK)
+	{
+		file->path[0] = '\0';
+		return opened;
+	}
+	file->format = find_format(file, named);
+	if (file->format != DECODE_PLAIN)
+		begin_decoding(file);
+	return FILE_SCAN_OK;
+}
+
+void
+wal_file_restart(WalFile *file)
+{
+	file_scan_resize(&file->scan);
+	if (file->format != DECODE_PLAIN)
+		begin_decoding(file);
+}
+
+void
+wal_file_close(WalFile *file)
+{
+	if (file->path[0] == '\0')
+		return;
+	file_scan_close(&file->scan);
+	file->path[0] = '\0';
+}
+
+void
+wal_file_end(WalFile *file)
+{
+	wal_file_close(file);
+	release(file);
+	wal_host_free(file->window);
+	file->window = NULL;
+}
+
+uint64_t
+wal_file_size(const WalFile *file)
+{
+	if (file->format == DECODE_PLAIN)
+		return (uint64_t) file->scan.size;
+	return file->ended ? file->position : WAL_SIZE_UNKNOWN;
+}
+
+/* ---- decoding ---- */
+
+static WalVerdict
+verdict_of(const WalFile *file, const DecodeFailure *failure)
+{
+	static const WalReason reasons[] = {
+		[DECODE_FINE] = WAL_REASON_NONE,
+		[DECODE_READ] = WAL_REASON_FILE_READ,
+		[DECODE_TRUNCATED] = WAL_REASON_COMPRESSED_TRUNCATED,
+		[DECODE_DAMAGED] = WAL_REASON_COMPRESSED_INVALID,
+		[DECODE_CHECKSUM] = WAL_REASON_COMPRESSED_CRC,
+		[DECODE_LENGTH] = WAL_REASON_COMPRESSED_LENGTH,
+		[DECODE_TRAILING] = WAL_REASON_COMPRESSED_TRAILING,
+		[DECODE_WINDOW] = WAL_REASON_COMPRESSED_WINDOW,
+		[DECODE_MEMORY] = WAL_REASON_COMPRESSED_MEMORY,
+		[DECODE_UNSUPPORTED] = WAL_REASON_COMPRESSED_LIBRARY,
+	};
+	WalVerdict	verdict = {reasons[failure->reason], 0, failure->stored,
+	failure->computed, failure->offset};
+
+	if (failure->reason == DECODE_UNSUPPORTED)
+	{
+		verdict.value = file->format;
+		if (file->format > DECODE_ZSTD)
+			verdict.reason = WAL_REASON_FILE_COMPRESSED;
+	}
+	return verdict;
+}
+
+/* Decodes the next piece into its half of the window. */
+static void
+decode_piece(WalFile *file)
+{
+	uint64_t	begin = file->position;
+	uint8_t    *half = file->window + begin / WAL_PIECE_BYTES % 2 * WAL_PIECE_BYTES;
+	size_t		got;
+
+	wal_host_interrupts();
+	got = decode_read(file->decoder, half, WAL_PIECE_BYTES);
+	file->position += got;
+	if (begin == 0)
+	{
+		file->head_len = got < sizeof(file->head) ? got : sizeof(file->head);
+		memcpy(file->head, half, file->head_len);
+	}
+	if (got > 0 && begin >= WAL_PIECE_BYTES)
+		file->held = begin - WAL_PIECE_BYTES;
+	if (got < WAL_PIECE_BYTES)
+	{
+		DecodeFailure failure = decode_failure(file->decoder);
+
+		file->ended = true;
+		file->failed = verdict_of(file, &failure);
+	}
+}
+
+/* len bytes of the window at an offset: in place, or put together. */
+static const uint8_t *
+from_window(const WalFile *file, uint8_t *buffer, uint64_t offset, size_t len)
+{
+	size_t		at = (size_t) (offset % (2 * WAL_PIECE_BYTES));
+	size_t		first = 2 * WAL_PIECE_BYTES - at;
+
+	if (len <= first)
+		return file->window + at;
+	memcpy(buffer, file->window + at, first);
+	memcpy(buffer + first, file->window, len - first);
+	return buffer;
+}
+
+static const uint8_t *
+decoded_piece(WalFile *file, uint8_t *buffer, uint64_t offset, size_t wanted,
+			  size_t *len, WalVerdict *failed)
+{
+	uint64_t	left;
+
+	*len = wanted;
+	if (offset < file->held && offset + wanted <= file->head_len)
+		return file->head + offset;
+	if (offset < file->held)
+		begin_decoding(file);
+	while (!file->ended && file->position < offset + wanted)
+		decode_piece(file);
+	left = offset < file->position ? file->position - offset : 0;
+	*len = left < wanted ? (size_t) left : wanted;
+	if (*len < wanted && file->failed.reason != WAL_REASON_NONE)
+		*failed = file->failed;
+	return from_window(file, buffer, offset, *len);
+}
+
+const uint8_t *
+wal_file_piece(WalFile *file, uint8_t *buffer, uint64_t offset,
+			   size_t wanted, size_t *len, WalVerdict *failed)
+{
+	ssize_t		got;
+
+	if (file->format != DECODE_PLAIN)
+		return decoded_piece(file, buffer, offset, wanted, len, failed);
+	got = file_scan_read(&file->scan, buffer, wanted, (off_t) offset);
+	if (got < 0)
+	{
+		failed->reason = WAL_REASON_FILE_READ;
+		failed->value = (uint64_t) errno;
+		failed->more = offset;
+	}
+	*len = got < 0 ? 0 : (size_t) got;
+	return buffer;
+}

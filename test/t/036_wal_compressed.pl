@@ -1,0 +1,316 @@
+# WAL, compressed: the same verdicts as of plain segments, damage after the
+# compression, and what no decoder must be tempted by.
+#
+# A format whose program or whose library is missing is skipped; that the build
+# lacks the library must be said by each file's row then.
+use strict;
+use warnings;
+use Accel;
+use AccelWal;
+use File::Copy;
+use IO::Compress::Gzip qw(gzip);
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+# flips per format, and the seed that repeats them
+my $flips = $ENV{ACCEL_ARCHIVE_FLIPS} // ($ENV{LONG} ? 3400 : 100);
+my $seed = $ENV{ACCEL_WAL_SEED} // time;
+srand $seed;
+note "seed $seed";
+
+my $MB = 1024 * 1024;
+my $tmp = PostgreSQL::Test::Utils::tempdir();
+my $node = Accel::new_node(
+	'main',
+	extra => ['--wal-segsize=1'],
+	conf => "wal_keep_size = 512MB\nautovacuum = off\nwal_compression = on\n");
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION crc32c_accel');
+my $psql = $node->background_psql('postgres');
+
+sub sql
+{
+	my ($out) = $psql->query_safe($_[0]);
+	return $out;
+}
+
+# --- segments ----------------------------------------------------------------
+
+my $begin = sql('SELECT pg_switch_wal()');
+$begin = sql("SELECT pg_logical_emit_message(true, 'a', 'b')") && sql('SELECT pg_walfile_name(pg_current_wal_lsn())');
+sql($_) foreach q{CREATE TABLE t (id int PRIMARY KEY, filler text)},
+  q{INSERT INTO t SELECT g, repeat(md5(g::text), 8) FROM generate_series(1, 5000) g},
+  q{CHECKPOINT},
+  q{UPDATE t SET filler = filler || 'x' WHERE id % 3 = 0},
+  # over two borders, with all of a segment within
+  q{SELECT pg_logical_emit_message(false, 'test', string_agg(md5(g::text), '')) FROM generate_series(1, 50000) g},
+  q{SELECT count(pg_logical_emit_message(false, 'test', repeat('z', g))) FROM generate_series(1, 500) g},
+  q{SELECT pg_switch_wal()};
+my @names = split /\n/, sql("SELECT segment FROM verify_wal_directory() WHERE status IN ('ok', 'ok_switched') AND segment >= '$begin'");
+my $plain = "$tmp/plain";
+mkdir $plain;
+copy($node->data_dir . "/pg_wal/$_", "$plain/$_") foreach @names;
+is(sql("SELECT count(*), sum(errors), count(DISTINCT compression), max(compression) FROM verify_wal_directory('$plain')"),
+	scalar(@names) . '|0|1|none', 'plain: intact');
+my $name = $names[1];
+my $flipped_name = $names[2];
+
+# --- formats -------------------------------------------------------------------
+
+# Runs bytes through a program, which reads no file so that it knows no size.
+sub through
+{
+	my ($bytes, @command) = @_;
+	my $out;
+	IPC::Run::run(\@command, '<', \$bytes, '>', \$out) or die "@command";
+	return $out;
+}
+
+sub gzipped
+{
+	my ($bytes) = @_;
+	my $out;
+	gzip(\$bytes => \$out, -Minimal => 1) or die;
+	return $out;
+}
+
+sub has_program { return system("command -v $_[0] >/dev/null") == 0; }
+
+sub halves
+{
+	my ($encode, $bytes) = @_;
+	return $encode->(substr($bytes, 0, 400001)) . $encode->(substr($bytes, 400001));
+}
+
+my $lz4 = sub { through($_[0], 'lz4', '-c', '-1', '-B4') };
+my $zstd = sub { through($_[0], 'zstd', '-c', '-q', '-1') };
+
+# [what, suffix, compression, program, encoder]
+my @formats = (
+	[ 'gzip', '.gz', 'gzip', undef, \&gzipped ],
+	[ 'gzip, without a suffix', '', 'gzip', undef, \&gzipped ],
+	[ 'gzip of two members', '.gz', 'gzip', undef, sub { halves(\&gzipped, @_) } ],
+	[ 'lz4', '.lz4', 'lz4', 'lz4', $lz4 ],
+	[ 'lz4 of two frames', '.lz4', 'lz4', 'lz4', sub { halves($lz4, @_) } ],
+	[ 'lz4, blocks alone', '.lz4', 'lz4', 'lz4', sub { through($_[0], 'lz4', '-c', '-B4', '-BI', '--no-frame-crc') } ],
+	[ 'zstd', '.zst', 'zstd', 'zstd', $zstd ],
+	[ 'zstd of two frames', '.zst', 'zstd', 'zstd', sub { halves($zstd, @_) } ],
+	[ 'zstd, skippable frames', '.zst', 'zstd', 'zstd',
+		sub { "\x5F\x2A\x4D\x18\x05\0\0\0skips" . $zstd->($_[0]) . "\x50\x2A\x4D\x18\0\0\0\0" } ],
+	[ 'zstd, no checksum, a large window', '.zst', 'zstd', 'zstd', sub { through($_[0], 'zstd', '-c', '-q', '-1', '--no-check', '--long=27') } ]);
+
+# All that a row says but how its file is named and stored.
+my $columns = 'timeline, start_lsn, end_lsn, status, server_version, records, fpi_bytes, bytes_verified, head_bytes, tail_bytes, zero_bytes, skipped_bytes, errors, first_error_lsn, crc32c, message';
+my $number = 0;
+
+# Makes a directory of a function's results for each plain segment.
+sub archive
+{
+	my ($from, $suffix, $encode) = @_;
+	my $to = "$tmp/" . ++$number;
+	mkdir $to;
+	AccelWal::put("$to/$_$suffix", $encode->(slurp_file("$from/$_"))) foreach @names;
+	return $to;
+}
+
+sub rows { return sql("SELECT $columns FROM verify_wal_directory('$_[0]', workers => " . ($_[1] // 0) . ')'); }
+
+my $read = q{SELECT substring(pg_read_file('/proc/self/io') FROM 'rchar: (\d+)')::bigint};
+
+# Plain segments with the damage of t/031: before the compression.
+my $damaged = "$tmp/damaged";
+mkdir $damaged;
+copy("$plain/$_", "$damaged/$_") foreach @names;
+AccelWal::poke("$damaged/$names[0]", 300000, 'damage');
+AccelWal::poke("$damaged/$names[1]", 8192 * 60, "\0" x 8192);
+AccelWal::poke("$damaged/$names[2]", 8192 * 30 + 8, 'x');
+AccelWal::poke("$damaged/$names[4]", 100, "\xFF" x 50);
+my ($intact_rows, $damaged_rows) = (rows($plain), rows($damaged));
+isnt($intact_rows, $damaged_rows, 'damage before the compression');
+
+my %readable;
+foreach my $format (@formats)
+{
+	my ($what, $suffix, $compression, $program, $encode) = @$format;
+  SKIP:
+	{
+		skip "$what: no program $program", 1 if $program && !has_program($program);
+		my $directory = archive($plain, $suffix, $encode);
+		my $message = sql("SELECT min(message) FROM verify_wal_directory('$directory') WHERE status = 'not_verifiable'");
+		if ($message =~ /^this build of crc32c_accel cannot read $compression/)
+		{
+			is(sql("SELECT count(*), string_agg(DISTINCT status || ' ' || compression, ', ') FROM verify_wal_directory('$directory')"),
+				scalar(@names) . "|not_verifiable $compression", "$what: no library, and each file says so");
+			diag "SKIP $what: this build has no library for it";
+			next;
+		}
+		$readable{$compression} //= $format;
+		is(rows($directory), $intact_rows, "$what: the rows of the plain segments");
+		my ($from, $rows, $to) = (sql($read), sql("SELECT count(*) FROM verify_wal_directory('$directory', '$names[0]', '$names[1]')"), sql($read));
+		my $bytes = 0;
+		$bytes += -s "$directory/$_$suffix" foreach @names[0, 1];
+		# the first one is asked for its size, of the third one the first bytes are needed
+		cmp_ok($to - $from, '<', $bytes + 300000, "$what: each file is read once");
+		is(rows($directory, 2), $intact_rows, "$what: by workers");
+		is(sql("SELECT string_agg(DISTINCT compression, ' ') || count(*) FILTER (WHERE right(segment, length('$suffix')) = '$suffix') FROM verify_wal_directory('$directory')"),
+			$compression . scalar(@names), "$what: named");
+		is(sql("SELECT count(*) FROM verify_wal_directory('$directory') a, verify_wal_segment(a.segment, '$directory') s, verify_wal_segment(left(a.segment, 24), '$directory') b
+			WHERE a::text <> s::text OR a::text <> b::text"), 0, "$what: one by one");
+		is(rows(archive($damaged, $suffix, $encode)), $damaged_rows, "$what: damage before the compression");
+	}
+}
+ok($readable{gzip} || !-e '/usr/include/zlib.h', 'gzip is read where zlib.h is installed');
+
+# --- damage after the compression ---------------------------------------------
+
+# What a query says of copies of a file, each changed in its own way: [number,
+# status, errors, message] of those that are reported neither by the status nor
+# as other bytes.
+sub unreported
+{
+	my ($suffix, $bytes, $count, $change, $first) = @_;
+	my $folder = "$tmp/copies";
+	mkdir $folder;
+	foreach my $i ($first .. $first + $count - 1)
+	{
+		my $copy = $bytes;
+		$change->(\$copy, $i);
+		mkdir "$folder/$i";
+		AccelWal::put("$folder/$i/$flipped_name$suffix", $copy);
+	}
+	my $found = sql("SELECT string_agg(i || ' ' || status || ' ' || coalesce(message, ''), E'\\n') FILTER (WHERE errors = 0 AND crc32c IS DISTINCT FROM
+		(SELECT crc32c FROM verify_wal_segment('$flipped_name', '$plain'))) || '', count(*)
+		FROM generate_series($first, $first + $count - 1) i, verify_wal_segment('$flipped_name', '$folder/' || i)");
+	foreach my $i ($first .. $first + $count - 1)
+	{
+		unlink "$folder/$i/$flipped_name$suffix";
+		rmdir "$folder/$i";
+	}
+	return $found;
+}
+
+foreach my $compression (sort keys %readable)
+{
+	my (undef, $suffix, undef, undef, $encode) = @{ $readable{$compression} };
+	my $bytes = $encode->(slurp_file("$plain/$flipped_name"));
+	my $left = $flips;
+	my $batch = 100;
+	while ($left > 0)
+	{
+		my $count = $left < $batch ? $left : $batch;
+		is(unreported($suffix, $bytes, $count, sub {
+				my $at = int(rand(length($bytes)));
+				# a third of them in the first and last bytes: headers, trailers
+				$at = int(rand(30)) if $_[1] % 6 == 0;
+				$at = length($bytes) - 1 - int(rand(30)) if $_[1] % 6 == 1;
+				substr(${ $_[0] }, $at, 1) ^= chr(1 << int(rand(8)));
+				}, 0), "|$count", "$compression: $count flips, all reported but where the bytes are the same (seed $seed)");
+		$left -= $count;
+	}
+	my $step = $ENV{LONG} ? 4096 : 32768;
+	my $cuts = int((length($bytes) - 1) / $step) + 1;
+	is(unreported($suffix, $bytes, $cuts, sub { substr(${ $_[0] }, $_[1] * $step) = '' }, 0),
+		"|$cuts", "$compression: cut off at every $step bytes");
+	is(unreported($suffix, $bytes, 30, sub { substr(${ $_[0] }, -1 - $_[1]) = '' }, 0),
+		'|30', "$compression: the last bytes are cut off");
+
+	# what is said, and what came before is judged
+	my $folder = "$tmp/said_$compression";
+	mkdir $folder;
+	my $half = int(length($bytes) / 2);
+	AccelWal::put("$folder/$flipped_name$suffix", substr($bytes, 0, $half));
+	like(sql("SELECT status, errors, records > 0 AND bytes_verified + skipped_bytes + head_bytes + tail_bytes < $MB, message FROM verify_wal_segment('$flipped_name', '$folder')"),
+		qr/^corrupt\|1\|t\|the compressed data ends early, at offset $half$/, "$compression: cut off: said, with what came before");
+	is(sql("SELECT reason || ' ' || status || ' ' || (file_offset > 8192) FROM wal_findings('$flipped_name', '$folder')"),
+		'compressed_truncated corrupt true', "$compression: cut off: as a finding");
+	AccelWal::put("$folder/$flipped_name$suffix", "$bytes garbage");
+	is(sql("SELECT status, errors, message, bytes_verified > 0 FROM verify_wal_segment('$flipped_name', '$folder')"),
+		'corrupt|1|unexpected data after the end of the compressed data, at offset ' . length($bytes) . '|t', "$compression: trailing garbage");
+	if ($compression eq 'gzip')
+	{
+		my ($crc, $length) = unpack('LL', substr($bytes, -8));
+		AccelWal::put("$folder/$flipped_name$suffix", substr($bytes, 0, -8) . pack('LL', $crc ^ 1, $length));
+		is(sql("SELECT status, errors, message FROM verify_wal_segment('$flipped_name', '$folder')"),
+			sprintf('corrupt|1|incorrect checksum of the compressed data before offset %u, calculated %08X but expected %08X', length($bytes), $crc, $crc ^ 1), 'gzip: another CRC-32');
+		AccelWal::put("$folder/$flipped_name$suffix", substr($bytes, 0, -8) . pack('LL', $crc, $length - 1));
+		is(sql("SELECT status, errors, message FROM verify_wal_segment('$flipped_name', '$folder')"),
+			'corrupt|1|incorrect length ' . ($length - 1) . ' of the compressed data before offset ' . length($bytes) . ", expected $length", 'gzip: another length');
+	}
+	AccelWal::put("$folder/$flipped_name$suffix", '');
+	is(sql("SELECT status, compression, message FROM verify_wal_segment('$flipped_name', '$folder')"),
+		"corrupt|$compression|the compressed data ends early, at offset 0", "$compression: an empty file");
+	AccelWal::put("$folder/$flipped_name$suffix", 'x' . substr($bytes, 1));
+	is(sql("SELECT status, compression, message FROM verify_wal_segment('$flipped_name', '$folder')"),
+		"corrupt|$compression|the compressed data is invalid at offset 0", "$compression: another first byte");
+	AccelWal::put("$folder/$flipped_name$suffix", $encode->(substr(slurp_file("$plain/$flipped_name"), 0, 500000)));
+	is(sql("SELECT status, errors, message FROM verify_wal_segment('$flipped_name', '$folder')"),
+		"size_mismatch|1|WAL segment has 500000 bytes, expected $MB", "$compression: a short segment");
+	AccelWal::put("$folder/$flipped_name$suffix", $encode->(slurp_file("$plain/$flipped_name") . "\0"));
+	is(sql("SELECT status, errors, message FROM verify_wal_segment('$flipped_name', '$folder')"),
+		"size_mismatch|1|the decompressed WAL segment has more than $MB bytes", "$compression: a long one");
+	AccelWal::put("$folder/$flipped_name$suffix", $encode->('no WAL ' x 100000));
+	is(sql("SELECT status, message FROM verify_wal_segment('$flipped_name', '$folder')"),
+		'not_verifiable|no page of the file is valid: it is encrypted, compressed or no WAL', "$compression: of something else");
+	unlink "$folder/$flipped_name$suffix";
+
+	# a stream that a receiver still writes to
+	AccelWal::put("$folder/$flipped_name$suffix.partial", substr($bytes, 0, $half));
+	is(sql("SELECT status, errors, records > 0, segment FROM verify_wal_directory('$folder')"),
+		"partial|0|t|$flipped_name$suffix.partial", "$compression: a partial one, still written");
+
+	# 300 MB of zeros
+	my $zeros = substr($encode->("\0" x (100 * $MB)), 0);
+	AccelWal::put("$folder/$names[0]$suffix", $zeros x 3);
+	my ($before, $row, $after) = (sql($read), sql("SELECT status, errors > 0 FROM verify_wal_segment('$names[0]', '$folder')"), sql($read));
+	is($row, 'corrupt|t', "$compression: a bomb");
+	cmp_ok($after - $before, '<', 900000, "$compression: a bomb is not read to its end");
+}
+my ($peak) = sql(q{SELECT substring(pg_read_file('/proc/self/status') FROM 'VmHWM:\s+(\d+)')::int});
+cmp_ok($peak, '<', 400 * 1024, "memory is bounded ($peak kB, shared buffers included)");
+
+SKIP:
+{
+	skip 'zstd is not read here', 1 unless $readable{zstd};
+	AccelWal::put("$tmp/window", '');
+	mkdir "$tmp/wide";
+	AccelWal::put("$tmp/wide/$name.zst", "\x28\xB5\x2F\xFD\0\xA8\x0B\0\0\0");
+	is(sql("SELECT status, errors, message FROM verify_wal_segment('$name', '$tmp/wide')"),
+		'not_verifiable|1|decompression needs a window of more than 128 MB', 'zstd: a window of 2 GB');
+}
+
+# --- formats that are not read -------------------------------------------------
+
+my $others = "$tmp/others";
+mkdir $others;
+AccelWal::put("$others/$names[0].xz", "\xFD7zXZ\0 and so on");
+AccelWal::put("$others/$names[1].gz", 'Salted__ by pgBackRest');
+AccelWal::put("$others/$names[2].br", 'whatever');
+AccelWal::put("$others/$names[3]", "BZh91AY&SY and so on");
+is(sql("SELECT string_agg(compression || ' ' || status || ' ' || errors || ' ' || split_part(message, ',', 1), E'\\n') FROM verify_wal_directory('$others')"),
+	join("\n", map { "$_ not_verifiable 1 the file is in format $_" } 'xz', 'encrypted', 'brotli', 'bzip2'), 'formats that are not read');
+copy("$plain/$names[0]", "$others/$names[0].gz");
+is(sql("SELECT compression || ' ' || status FROM verify_wal_segment('$names[0].gz', '$others')"), 'none ok', 'the bytes decide, not the name');
+
+# --- names, folders, nothing ---------------------------------------------------
+
+is(sql("SELECT status, segment, start_lsn IS NOT NULL, message FROM verify_wal_segment('00000001000000FF00000001', '$plain')"),
+	'missing|00000001000000FF00000001|t|the segment is not there', 'an explicit name that does not exist');
+is(sql("SELECT status, reason FROM wal_findings('00000001000000FF00000001', '$plain')"), 'missing|file_missing', 'as a finding');
+is(sql("SELECT status FROM verify_wal_segment('$name.gz', '$plain')"), 'missing', 'its other name does not exist');
+is(sql("SELECT segment, status, compression IS NULL FROM verify_wal_segment('$name')") =~ /^$name\|/ ? 'ok' : '', 'ok', 'in pg_wal');
+my $nothing = "$tmp/nothing";
+mkdir $nothing;
+AccelWal::put("$nothing/$_", 'x') foreach 'README', '000000010000000000000001.00000028.backup', '00000002.history';
+mkdir "$nothing/$_" foreach 'base', '0000000100000000';
+is(sql("SELECT status, segment IS NULL, timeline IS NULL, message FROM verify_wal_directory('$nothing')"),
+	'not_verifiable|t|t|none of the 4 entries of the directory is named as a WAL segment', 'a directory without segments');
+copy("$plain/$name", "$nothing/0000000100000000/$name");
+is(sql("SELECT segment, status FROM verify_wal_directory('$nothing')"), "0000000100000000/$name|ok", 'a folder of segments');
+is(sql("SELECT segment, status FROM verify_wal_segment('$name', '$nothing')"), "0000000100000000/$name|ok", 'found there by its name');
+copy("$plain/$name", "$nothing/$name-0123456789abcdef0123456789abcdef01234567");
+is(sql("SELECT string_agg(segment || ' ' || status, ', ') FROM verify_wal_directory('$nothing')"),
+	"$name-0123456789abcdef0123456789abcdef01234567 ok, 0000000100000000/$name ok", 'two names of a segment: both are judged');
+
+$psql->quit;
+$node->stop;
+done_testing();
