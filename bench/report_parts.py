@@ -13,12 +13,13 @@ import report_kernels
 import report_scale
 import report_servers
 
-PARTS = ["pages", "wal", "checksums", "server", "recovery", "dump", "scale", "kernels"]
+PARTS = ["pages", "wal", "backup", "checksums", "server", "recovery", "dump", "scale", "kernels"]
 
 TITLES = {
     "kernels": "Kernels: the checksum itself",
     "pages": "Pages: verifying a table while the server works",
     "wal": "WAL: verifying every record",
+    "backup": "Backups: verifying files, pages and WAL",
     "server": "Server: PostgreSQL's own CRC-32C accelerated",
     "checksums": "Data checksums: what they cost",
     "recovery": "Recovery: a backup taken under load",
@@ -30,6 +31,7 @@ EXTRAS = {
     "kernels": report_kernels.part_kernels,
     "pages": report_servers.part_pages,
     "wal": report_servers.part_wal,
+    "backup": report_servers.part_backup,
     "server": report_servers.part_server,
     "checksums": report_checksums.part_checksums,
     "recovery": report_servers.part_recovery,

@@ -1,0 +1,474 @@
+/* needs: kernel verify */
+/*
+ * test_backup.c
+ *	  What backups are judged by: manifests, names, labels, fates of pages.
+ *
+ * Fates: random WAL of records that are made here, beside a model that goes
+ * over every page for each of them.  Manifests: a whole one, then random events
+ * and the same cut anywhere, which end in an error and nowhere else.
+ */
+#include "unit.h"
+#include "verify/backup_fate.h"
+#include "verify/backup_label.h"
+#include "verify/backup_manifest.h"
+#include "verify/backup_status.h"
+
+/* ---- names ---- */
+
+static const struct
+{
+	const char *path;
+	bool		relation;
+	BackupRelationFile file;
+}			names[] = {
+	{"base/5/1259", true, {1663, 5, 1259, BACKUP_FORK_MAIN, 0}},
+	{"base/5/1259.3", true, {1663, 5, 1259, BACKUP_FORK_MAIN, 3}},
+	{"base/5/1259_fsm", true, {1663, 5, 1259, BACKUP_FORK_FSM, 0}},
+	{"base/5/1259_vm.12", true, {1663, 5, 1259, BACKUP_FORK_VM, 12}},
+	{"base/4294967295/4294967295_init", true, {1663, 4294967295u, 4294967295u, BACKUP_FORK_INIT, 0}},
+	{"global/1262", true, {1664, 0, 1262, BACKUP_FORK_MAIN, 0}},
+	{"pg_tblspc/16384/PG_15_202209061/5/16385", true, {16384, 5, 16385, BACKUP_FORK_MAIN, 0}},
+	{"base/5/4294967296", false, {0}}, {"base/5/1259.", false, {0}},
+	{"base/5/1259.0", false, {0}}, {"base/5/01259", false, {0}},
+	{"base/5/1259_x", false, {0}}, {"base/5/t3_1259", false, {0}},
+	{"base/5/1259.1.2", false, {0}}, {"base/5", false, {0}},
+	{"base/5/PG_VERSION", false, {0}}, {"base//1259", false, {0}},
+	{"base/5/6/1259", false, {0}}, {"global/5/1259", false, {0}},
+	{"pg_tblspc/16384/5/16385", false, {0}}, {"1259", false, {0}},
+	{"pg_tblspc/16384/PG_15", false, {0}}, {"pg_wal/1259", false, {0}},
+};
+
+static const char *const impossible[] = {
+	"", "/", "/etc", "..", "../x", "x/..", "x/../y", "./x", "x/.", "x//y", "x/",
+};
+static const char *const possible[] = {
+	"x", "...", "..x", "x..", "a/b/c", ".hidden", "a b",
+};
+
+static void
+test_names(void)
+{
+	BackupRelationFile file;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	{
+		bool		is = backup_relation_file(names[i].path, &file);
+
+		check(is == names[i].relation, "%s: %d", names[i].path, is);
+		if (is)
+			check(file.tablespace == names[i].file.tablespace &&
+				  file.database == names[i].file.database &&
+				  file.number == names[i].file.number &&
+				  file.fork == names[i].file.fork &&
+				  file.segment == names[i].file.segment, "%s", names[i].path);
+	}
+	for (size_t i = 0; i < sizeof(impossible) / sizeof(impossible[0]); i++)
+		check(!backup_path_possible(impossible[i]), "\"%s\"", impossible[i]);
+	for (size_t i = 0; i < sizeof(possible) / sizeof(possible[0]); i++)
+		check(backup_path_possible(possible[i]), "\"%s\"", possible[i]);
+	check(backup_map_file("base/5/pg_filenode.map", &file) && file.database == 5, "a map");
+	check(backup_map_file("global/pg_filenode.map", &file) && file.database == 0, "the shared map");
+	check(!backup_map_file("pg_filenode.map", &file), "no map");
+	check(backup_path_ignored("pg_wal/x") && !backup_path_ignored("pg_walx"), "pg_wal");
+}
+
+/* ---- labels ---- */
+
+static void
+test_labels(void)
+{
+	static const char text[] = "START WAL LOCATION: 1/A0000028 (file 00000001000000010000000A)\n"
+		"CHECKPOINT LOCATION: 1/A0000060\nBACKUP METHOD: streamed\n"
+		"BACKUP FROM: standby\nSTART TIME: x\nLABEL: my label\nSTART TIMELINE: 7\n";
+	BackupLabel label;
+	uint32_t	space;
+	size_t		at = 0;
+
+	check(backup_label_read(text, &label), "a label");
+	check(label.start == UINT64_C(0x1A0000028) && label.checkpoint == UINT64_C(0x1A0000060) &&
+		  label.timeline == 7 && label.from_standby && strcmp(label.label, "my label") == 0, "its fields");
+	for (size_t len = 0; len < strlen(text); len++)
+	{
+		char		cut[sizeof(text)];
+
+		memcpy(cut, text, len);
+		cut[len] = '\0';
+		(void) backup_label_read(cut, &label);
+	}
+	check(!backup_label_read("LABEL: x\n", &label), "no label");
+	check(backup_map_next("16384 /a\\\nb\n16385 /c\n", &at, &space) && space == 16384 && at == 12, "a map's first line");
+	check(backup_map_next("16384 /a\\\nb\n16385 /c\n", &at, &space) && space == 16385 && at == 0, "its last");
+	check(!backup_map_next("x /a\n", &at, &space) && !backup_map_next("1 \n", &at, &space) &&
+		  !backup_map_next("4294967296 /a\n", &at, &space) && !backup_map_next("1 /a", &at, &space), "no map");
+}
+
+/* ---- manifests ---- */
+
+static int	nfiles;
+static int	nranges;
+
+static void
+take_file(void *arg, const ManifestFile *file)
+{
+	(void) arg;
+	nfiles++;
+	check(backup_path_possible(file->path), "a path that comes through: %s", file->path);
+}
+
+static void
+take_range(void *arg, const ManifestRange *range)
+{
+	(void) arg;
+	nranges++;
+	check(range->timeline != 0 && range->start <= range->end, "a range that comes through");
+}
+
+/* o O objects, a A arrays, f a field, s a string, n a number */
+static const struct
+{
+	char		kind;
+	const char *token;
+}			whole[] = {
+	{'o', ""}, {'f', "PostgreSQL-Backup-Manifest-Version"}, {'n', "2"},
+	{'f', "System-Identifier"}, {'n', "18446744073709551615"},
+	{'f', "Files"}, {'a', ""},
+	{'o', ""}, {'f', "Path"}, {'s', "base/1/1259"}, {'f', "Size"}, {'n', "9223372036854775807"},
+	{'f', "Checksum-Algorithm"}, {'s', "CRC32C"}, {'f', "Checksum"}, {'s', "01AbcdEF"}, {'O', ""},
+	{'o', ""}, {'f', "Encoded-Path"}, {'s', "78FF79"}, {'f', "Size"}, {'n', "0"}, {'O', ""},
+	{'A', ""},
+	{'f', "WAL-Ranges"}, {'a', ""},
+	{'o', ""}, {'f', "Timeline"}, {'n', "4294967295"}, {'f', "Start-LSN"}, {'s', "0/28"},
+	{'f', "End-LSN"}, {'s', "FFFFFFFF/FFFFFFFF"}, {'O', ""},
+	{'A', ""},
+	{'f', "Manifest-Checksum"}, {'s', "00112233445566778899aabbccddeeff00112233445566778899AABBCCDDEEFF"},
+	{'O', ""},
+};
+#define NEVENTS	(sizeof(whole) / sizeof(whole[0]))
+
+static void
+feed(ManifestReader *reader, size_t event)
+{
+	const char *token = whole[event].token;
+
+	switch (whole[event].kind)
+	{
+		case 'o':
+			manifest_object_start(reader);
+			break;
+		case 'O':
+			manifest_object_end(reader);
+			break;
+		case 'a':
+			manifest_array_start(reader);
+			break;
+		case 'A':
+			manifest_array_end(reader);
+			break;
+		case 'f':
+			manifest_field(reader, token);
+			break;
+		default:
+			manifest_scalar(reader, token, whole[event].kind == 's',
+							whole[event].kind == 'n');
+	}
+}
+
+static void
+begin(ManifestReader *reader)
+{
+	memset(reader, 0x5A, sizeof(*reader));
+	manifest_begin(reader);
+	reader->file = take_file;
+	reader->range = take_range;
+	nfiles = nranges = 0;
+}
+
+static void
+test_manifests(void)
+{
+	ManifestReader reader;
+
+	begin(&reader);
+	for (size_t i = 0; i < NEVENTS; i++)
+		feed(&reader, i);
+	check(manifest_finish(&reader) && nfiles == 2 && nranges == 1, "a whole manifest: %s",
+		  reader.error ? reader.error : "");
+	check(reader.version == 2 && reader.has_system && reader.system == UINT64_MAX &&
+		  reader.own[31] == 0xFF && reader.own[1] == 0x11, "what it says");
+	for (size_t cut = 0; cut < NEVENTS; cut++)
+	{
+		begin(&reader);
+		for (size_t i = 0; i < cut; i++)
+			feed(&reader, i);
+		check(!manifest_finish(&reader), "cut after %zu events", cut);
+	}
+	/* without a field's name; without a field that has a plain value */
+	for (size_t left = 0; left < NEVENTS; left++)
+		for (size_t count = 1; count <= 2; count++)
+		{
+			if (whole[left].kind != 'f' ||
+				(count == 2 && whole[left + 1].kind != 's' && whole[left + 1].kind != 'n'))
+				continue;
+			begin(&reader);
+			for (size_t i = 0; i < NEVENTS; i++)
+				if (i < left || i >= left + count)
+					feed(&reader, i);
+			check(!manifest_finish(&reader), "without event %zu (%zu)", left, count);
+		}
+	for (int round = 0; round < 20000; round++)
+	{
+		begin(&reader);
+		for (int i = 0; i < 30; i++)
+			feed(&reader, (size_t) (unit_random() % NEVENTS));
+		check(!manifest_finish(&reader), "random events");
+	}
+}
+
+/* ---- fates ---- */
+
+#define PAGES	64
+#define BLOCK	8192
+
+static uint8_t record[1024];
+static uint32_t length;
+
+static void
+put32(uint32_t value)
+{
+	memcpy(record + length, &value, 4);
+	length += 4;
+}
+
+static void
+put_header(uint8_t rmgr, uint8_t info)
+{
+	memset(record, 0, sizeof(record));
+	record[WAL_REC_RMID] = rmgr;
+	record[WAL_REC_INFO] = info;
+	length = WAL_REC_HEADER;
+}
+
+static void
+put_end(void)
+{
+	memcpy(record + WAL_REC_TOT_LEN, &length, 4);
+}
+
+/* A reference without data, which may make the page anew. */
+static void
+make_reference(const WalBlockTag *tag, bool init)
+{
+	put_header(10, 0);
+	record[length++] = 0;
+	record[length++] = (uint8_t) (tag->fork | (init ? WAL_BLOCK_WILL_INIT : 0));
+	length += 2;				/* no data */
+	put32(tag->tablespace);
+	put32(tag->database);
+	put32(tag->relation);
+	put32(tag->block);
+	put_end();
+}
+
+static void
+put_main_length(uint32_t size)
+{
+	record[length++] = WAL_ID_DATA_SHORT;
+	record[length++] = (uint8_t) size;
+}
+
+static void
+make_drop(const WalBlockTag *tag, bool abort)
+{
+	put_header(1, (uint8_t) ((abort ? 0x20 : 0x00) | 0x80));
+	put_main_length(8 + 4 + 8 + 4 + 8 + 4 + 12);
+	length += 8;				/* time */
+	put32(7);					/* database, subtransactions, relations */
+	length += 8;
+	put32(2);
+	length += 8;
+	put32(1);
+	put32(tag->tablespace);
+	put32(tag->database);
+	put32(tag->relation);
+	put_end();
+}
+
+static void
+make_truncate(const WalBlockTag *tag)
+{
+	put_header(2, 0x20);
+	put_main_length(20);
+	put32(tag->block);
+	put32(tag->tablespace);
+	put32(tag->database);
+	put32(tag->relation);
+	put32(7);
+	put_end();
+}
+
+static void
+make_database(const WalBlockTag *tag, bool drop)
+{
+	put_header(4, drop ? 0x20 : 0x00);
+	put_main_length(drop ? 12 : 16);
+	put32(tag->database);
+	put32(drop ? 1 : tag->tablespace);
+	put32(tag->tablespace);
+	if (!drop)
+		put32(tag->tablespace);
+	put_end();
+}
+
+static void
+make_map(const WalBlockTag *tag)
+{
+	put_header(7, 0);
+	put_main_length(12);
+	put32(tag->database);
+	put32(tag->tablespace);
+	put32(0);
+	put_end();
+}
+
+/* What each kind of record makes of a page, by the words of backup_fate.h. */
+static bool
+concerns(int kind, const WalBlockTag *at, const WalBlockTag *page,
+		 BackupFate *fate)
+{
+	bool		database = at->tablespace == page->tablespace && at->database == page->database;
+	bool		relation = database && at->relation == page->relation;
+
+	*fate = BACKUP_FATE_GONE;
+	switch (kind)
+	{
+		case 0:
+			*fate = BACKUP_FATE_READ;
+			return wal_block_tag_equal(at, page);
+		case 1:
+			*fate = BACKUP_FATE_RESTORED;
+			return wal_block_tag_equal(at, page);
+		case 2:
+		case 3:
+			return relation;
+		case 4:
+			return relation && (page->fork == 0 ? page->block >= at->block :
+								at->block == 0 && page->fork < 3);
+		case 5:
+		case 6:
+			return database;
+		case 7:
+			*fate = BACKUP_FATE_RESTORED;
+			return database && page->relation == 0;
+		default:
+			*fate = BACKUP_FATE_UNKNOWN;
+			return true;
+	}
+}
+
+static void
+make(int kind, const WalBlockTag *tag)
+{
+	if (kind <= 1)
+		make_reference(tag, kind == 1);
+	else if (kind <= 3)
+		make_drop(tag, kind == 3);
+	else if (kind == 4)
+		make_truncate(tag);
+	else if (kind <= 6)
+		make_database(tag, kind == 5);
+	else
+		make_map(tag);
+}
+
+static WalBlockTag
+random_tag(void)
+{
+	uint32_t	n = (uint32_t) unit_random();
+	WalBlockTag tag = {1663 + (n & 1), 5 + (n >> 1 & 1), 100 + (n >> 2 & 3), n >> 4 & 3, n >> 6 & 3};
+
+	return tag;
+}
+
+static void
+walk_randomly(void)
+{
+	static BackupFates fates;
+	BackupSuspect suspects[PAGES];
+	WalBlockTag tags[PAGES];
+	BackupFate	model[PAGES] = {BACKUP_FATE_NONE};
+	WalLsn		lsns[PAGES] = {0};
+
+	for (uint32_t i = 0; i < PAGES; i++)
+	{
+		tags[i] = random_tag();
+		if (i % 16 == 0)		/* a map */
+			tags[i].relation = tags[i].fork = tags[i].block = 0;
+		suspects[i].tag = tags[i];
+		suspects[i].number = i;
+	}
+	backup_fates_begin(&fates, suspects, PAGES, BLOCK);
+	for (WalLsn lsn = 1; lsn < 40; lsn++)
+	{
+		WalBlockTag at = random_tag();
+		uint64_t	dice = unit_random() % 100;
+		int			kind = dice < 45 ? 0 : dice < 90 ? 1 : dice == 99 ? 8 : 2 + (int) (dice % 6);
+
+		make(kind, &at);
+		if (kind == 8)
+			backup_fates_gap(&fates);
+		else
+			backup_fates_record(&fates, lsn, record, length);
+		for (int i = 0; i < PAGES; i++)
+		{
+			BackupFate	fate;
+
+			if (model[i] != BACKUP_FATE_NONE || !concerns(kind, &at, &tags[i], &fate))
+				continue;
+			model[i] = fate;
+			lsns[i] = kind == 8 ? 0 : lsn;
+		}
+	}
+	for (int i = 0; i < PAGES; i++)
+		check(suspects[i].fate == model[suspects[i].number] &&
+			  suspects[i].lsn == lsns[suspects[i].number], "fate %d, expected %d",
+			  suspects[i].fate, model[suspects[i].number]);
+}
+
+static void
+test_fates(void)
+{
+	WalBlockTag tag = {1663, 5, 100, 0, 1};
+	BackupSuspect suspect = {tag, BACKUP_FATE_NONE, 0, 0};
+	static BackupFates fates;
+
+	for (int round = 0; round < 2000; round++)
+		walk_randomly();
+	/* lengths that lie are never followed */
+	for (int kind = 2; kind < 8; kind++)
+		for (int round = 0; round < 3000; round++)
+		{
+			make(kind, &tag);
+			for (int n = 0; n < 3; n++)
+				record[WAL_REC_HEADER + unit_random() % (length - WAL_REC_HEADER)] = (uint8_t) unit_random();
+			backup_fates_begin(&fates, &suspect, 1, BLOCK);
+			backup_fates_record(&fates, 1, record, length);
+		}
+	/* what cannot be decoded is as good as missing */
+	make_reference(&tag, true);
+	record[WAL_REC_HEADER] = 77;
+	backup_fates_begin(&fates, &suspect, 1, BLOCK);
+	backup_fates_record(&fates, 1, record, length);
+	check(suspect.fate == BACKUP_FATE_UNKNOWN, "a record that cannot be decoded");
+}
+
+int
+main(int argc, char **argv)
+{
+	unit_begin("test_backup", argc, argv);
+	test_names();
+	test_labels();
+	test_manifests();
+	test_fates();
+	check(strcmp(backup_status_name(BACKUP_HEALED_BY_WAL), "healed_by_wal") == 0, "a status");
+	return unit_finish();
+}
