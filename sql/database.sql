@@ -23,6 +23,15 @@ SELECT bool_and(crc32c = crc32c_accel(read_disk_page('digested', 'main', blkno))
 	count(*) = pg_relation_size('digested') / 8192 AS every_block
 FROM relation_page_crcs('digested') WITH ORDINALITY AS r(blkno, lsn, crc32c, n);
 SELECT array_agg(blkno) FROM relation_page_crcs('digested', 'main', 2, 4);
+-- rows of several blocks: the CRC of that part of the file
+SELECT n, bool_and(crc32c = crc32c_file(pg_relation_filepath('digested'), r.blkno * 8192, n * 8192)) AS same,
+	count(*) = (max(r.blkno) + n) / n AS rows, bool_and(r.blkno % n = 0) AS aligned
+FROM unnest(ARRAY[1, 2, 3, 8, 1000000]::bigint[]) n, relation_page_crcs('digested', blocks_per_row => n::integer) r GROUP BY n ORDER BY n;
+SELECT blkno, crc32c = crc32c_file(pg_relation_filepath('digested'), greatest(blkno, 2) * 8192, 8192 * (least(blkno + 2, 4) - greatest(blkno, 2) + 1)) AS same
+FROM relation_page_crcs('digested', 'main', 2, 4, blocks_per_row => 3);
+SELECT bool_and(r.lsn = b.lsn) AS lsn FROM relation_page_crcs('digested', blocks_per_row => 4) r,
+	LATERAL (SELECT max(lsn) AS lsn FROM relation_page_crcs('digested', 'main', r.blkno, r.blkno + 3)) b;
+SELECT count(*) FROM relation_page_crcs('digested', blocks_per_row => 4, max_rate => 1000000);
 SELECT count(*) FROM relation_page_crcs('digested', 'vm');
 SELECT count(*) FROM relation_page_crcs('digested', 'main', 100000, 200000);
 
@@ -44,6 +53,8 @@ SELECT relation_page_crcs(NULL);
 SELECT relation_page_crcs('digested', 'toast');
 SELECT relation_page_crcs('digested', 'main', -1);
 SELECT relation_page_crcs('digested', 'main', 2, 1);
+SELECT relation_page_crcs('digested', blocks_per_row => 0);
+SELECT relation_page_crcs('digested', max_rate => -1);
 SELECT relation_page_crcs('digested', 'fsm', masked => true);
 SELECT relation_page_crcs('pg_views');
 SELECT relation_page_crcs(0);

@@ -48,6 +48,20 @@ foreach my $case (
 is($node->safe_psql('postgres', "SELECT count(*) FROM verify_relation_checksums('t')"),
 	'0', 'all is well again');
 
+# Digests: a row with a block that cannot be read has none, and a file that
+# cannot be opened gives the same words as one block a row does.
+foreach my $case (
+	[ 'a block of a row cannot be read', 'read', 2, 16, "16|t\n", qr/no digest of block 16: io_error/ ],
+	[ 'a file cannot be opened, a block a row', 'open', 1, 1, "0|t\n", qr/no digest of block 0: io_error/ ],
+	[ 'a file cannot be opened, many', 'open', 1, 8, "0|t\n", qr/no digest of block 0: io_error/ ])
+{
+	my ($title, $call, $nth, $n, $want, $words) = @$case;
+	my ($rc, $out, $err) = $node->psql('postgres', "SELECT fault_arm('$call', 'eio', $nth, true, '$path');
+		SELECT blkno, crc32c IS NULL FROM relation_page_crcs('t', 'main', 0, 31, blocks_per_row => $n) WHERE crc32c IS NULL");
+	is("$out\n" =~ s/^\n//r, $want, $title);
+	like($err, $words, '... and is not silent');
+}
+
 # A slow read holds up nobody else.  Nothing of the table is in the page cache,
 # and the read that fetches the damaged block stops: meanwhile another session
 # loads blocks of all partitions of the buffer mapping.

@@ -122,7 +122,9 @@ sub digests
 {
 	my ($node, $masked) = @_;
 	my $out = $node->safe_psql('postgres', join ' UNION ALL ', map {
-		"SELECT '$_->[0].$_->[1]', count(*), crc32c_agg((blkno, crc32c)::text::bytea ORDER BY blkno)
+		"SELECT '$_->[0].$_->[1]', count(*), crc32c_agg((blkno, crc32c)::text::bytea ORDER BY blkno),
+			(SELECT crc32c_agg((blkno, crc32c)::text::bytea ORDER BY blkno)
+				FROM relation_page_crcs('$_->[0]', '$_->[1]', masked => $masked, blocks_per_row => 7))
 		FROM relation_page_crcs('$_->[0]', '$_->[1]', masked => $masked)"
 	} @relations);
 	return { map { /^(.*)\.(\w+)\|(.*)$/ ? ("$1, $2" => $3) : () } split /\n/, $out };
