@@ -54,7 +54,8 @@ needed() {
 	if needs "$1" verify; then
 		echo "$root"/src/verify/*.c "$root/src/decode/format.c"
 	elif needs "$1" wal; then
-		echo "$root"/src/verify/wal*.c "$root/src/verify/finding.c" "$root/src/decode/format.c"
+		echo "$root"/src/verify/wal*.c "$root"/src/verify/lost*.c \
+			"$root/src/verify/finding.c" "$root/src/decode/format.c"
 	elif needs "$1" cluster; then
 		echo "$root"/src/verify/cluster_*.c "$root/src/verify/finding.c"
 	fi

@@ -1,0 +1,217 @@
+/*
+ * lost_book.c
+ *	  What WAL has proved of blocks so far, in bounded memory.
+ *
+ * Proofs are in a hash table with open addressing, an entry per block.  Ends of
+ * storage are noted in the order of the WAL, and looked at when the book is
+ * closed: then they are sorted by storage and LSN, and each knows the lowest
+ * block that it or a later one cut off, so that one search per entry tells.
+ */
+#include <stdlib.h>
+
+#include "verify/lost_book.h"
+
+void
+lost_book_open(LostBook *book, void *memory, size_t bytes)
+{
+	size_t		ends_bytes = bytes / 8 / sizeof(LostEntry) * sizeof(LostEntry);
+
+	memset(book, 0, sizeof(*book));
+	book->ends = memory;
+	book->ends_room = ends_bytes / sizeof(LostEnd);
+	book->entries = (LostEntry *) (void *) ((char *) memory + ends_bytes);
+	book->room = (bytes - ends_bytes) / sizeof(LostEntry);
+	book->most = book->room - book->room / 4;
+	lost_book_reopen(book);
+}
+
+void
+lost_book_reopen(LostBook *book)
+{
+	memset(book->entries, 0, book->room * sizeof(LostEntry));
+	book->count = 0;
+	book->nends = 0;
+}
+
+/* ---- proofs ---- */
+
+/* Multiplies and folds, as Fibonacci hashing does (Knuth, volume 3, 6.4). */
+static uint64_t
+hash_of(const WalBlockTag *tag)
+{
+	const uint64_t ratio = UINT64_C(0x9E3779B97F4A7C15);
+	uint64_t	h = ((uint64_t) tag->relation << 32 | tag->block) * ratio;
+
+	h ^= (uint64_t) tag->tablespace << 8 ^ (uint64_t) tag->database << 4 ^
+		tag->fork ^ h >> 32;
+	return h * ratio;
+}
+
+/* A place from the upper half of the hash, without a division. */
+static LostEntry *
+place_of(LostBook *book, const WalBlockTag *tag)
+{
+	return &book->entries[(hash_of(tag) >> 32) * book->room >> 32];
+}
+
+bool
+lost_book_prove(LostBook *book, const WalBlockTag *tag, LostProof proof,
+				WalLsn lsn)
+{
+	LostEntry  *entry = place_of(book, tag);
+	const LostEntry *end = book->entries + book->room;
+
+	while (entry->lsn != 0 && !wal_block_tag_equal(&entry->tag, tag))
+		if (++entry == end)
+			entry = book->entries;
+	if (entry->lsn == 0)
+	{
+		if (book->count == book->most)
+			return false;
+		book->count++;
+		entry->tag = *tag;
+	}
+	if (lsn > entry->lsn)
+	{
+		entry->lsn = lsn;
+		entry->proof = proof;
+	}
+	return true;
+}
+
+/* ---- ends of storage ---- */
+
+bool
+lost_book_end(LostBook *book, const LostEvent *event, WalLsn lsn)
+{
+	LostEnd    *end;
+
+	if (book->nends == book->ends_room)
+		return false;
+	end = &book->ends[book->nends++];
+	end->event = *event;
+	end->lsn = lsn;
+	return true;
+}
+
+static int
+compare32(uint32_t a, uint32_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int
+compare_storage(const LostEvent *a, const LostEvent *b)
+{
+	int			order = compare32(a->tablespace, b->tablespace);
+
+	if (order == 0)
+		order = compare32(a->database, b->database);
+	return order != 0 ? order : compare32(a->relation, b->relation);
+}
+
+static int
+compare_ends(const void *a, const void *b)
+{
+	const LostEnd *x = a;
+	const LostEnd *y = b;
+	int			order = compare_storage(&x->event, &y->event);
+
+	return order != 0 ? order : (x->lsn > y->lsn) - (x->lsn < y->lsn);
+}
+
+/* The first end of a storage after lsn; NULL: there is none. */
+static const LostEnd *
+next_end(const LostBook *book, const LostEvent *storage, WalLsn lsn)
+{
+	LostEnd		wanted = {*storage, lsn + 1, 0};
+	size_t		low = 0;
+	size_t		high = book->nends;
+
+	while (low < high)
+	{
+		size_t		middle = low + (high - low) / 2;
+
+		if (compare_ends(&book->ends[middle], &wanted) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == book->nends ||
+		compare_storage(&book->ends[low].event, storage) != 0)
+		return NULL;
+	return &book->ends[low];
+}
+
+bool
+lost_book_ended(const LostBook *book, const WalBlockTag *tag, WalLsn lsn)
+{
+	const LostEvent relation = {tag->tablespace, tag->database, tag->relation,
+	0};
+	const LostEvent database = {0, tag->database, 0, 0};
+	const LostEvent tablespace = {tag->tablespace, 0, 0, 0};
+	const LostEnd *end = next_end(book, &relation, lsn);
+
+	if (end != NULL && (tag->fork != 0 || tag->block >= end->least))
+		return true;
+	return next_end(book, &database, lsn) != NULL ||
+		next_end(book, &tablespace, lsn) != NULL;
+}
+
+static void
+sort_ends(LostBook *book)
+{
+	if (book->nends > 1)
+		qsort(book->ends, book->nends, sizeof(LostEnd), compare_ends);
+	for (size_t i = book->nends; i-- > 0;)
+	{
+		LostEnd    *end = &book->ends[i];
+
+		end->least = end->event.first;
+		if (i + 1 < book->nends && end[1].least < end->least &&
+			compare_storage(&end[1].event, &end->event) == 0)
+			end->least = end[1].least;
+	}
+}
+
+/* ---- closing ---- */
+
+int
+lost_tag_compare(const WalBlockTag *a, const WalBlockTag *b)
+{
+	int			order = compare32(a->tablespace, b->tablespace);
+
+	if (order == 0)
+		order = compare32(a->database, b->database);
+	if (order == 0)
+		order = compare32(a->relation, b->relation);
+	if (order == 0)
+		order = compare32(a->fork, b->fork);
+	return order != 0 ? order : compare32(a->block, b->block);
+}
+
+static int
+compare_entries(const void *a, const void *b)
+{
+	return lost_tag_compare(&((const LostEntry *) a)->tag,
+							&((const LostEntry *) b)->tag);
+}
+
+void
+lost_book_close(LostBook *book)
+{
+	size_t		n = 0;
+
+	sort_ends(book);
+	for (size_t i = 0; i < book->room; i++)
+	{
+		const LostEntry *entry = &book->entries[i];
+
+		if (entry->lsn != 0 &&
+			!lost_book_ended(book, &entry->tag, entry->lsn))
+			book->entries[n++] = *entry;
+	}
+	book->count = n;
+	if (n > 1)
+		qsort(book->entries, n, sizeof(LostEntry), compare_entries);
+}

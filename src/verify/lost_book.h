@@ -1,0 +1,74 @@
+/*
+ * lost_book.h
+ *	  What WAL has proved of blocks so far, in bounded memory.
+ *
+ * The book takes what a block must at least carry, the newest word counting,
+ * and which storage ended where.  When it is full, or the WAL is over, it is
+ * closed: what was proved before its storage ended is struck out, the rest is in
+ * order of files and blocks.  Its owner asks the disk and opens it again.
+ */
+#ifndef LOST_BOOK_H
+#define LOST_BOOK_H
+
+#include "verify/lost_event.h"
+#include "verify/lost_witness.h"
+
+#pragma GCC visibility push(hidden)
+
+/* A block, and the LSN that it has on disk or has passed. */
+typedef struct LostEntry
+{
+	WalBlockTag tag;
+	LostProof	proof;
+	WalLsn		lsn;			/* 0: the place is free */
+} LostEntry;
+
+/* Storage that ended with the record at lsn. */
+typedef struct LostEnd
+{
+	LostEvent	event;
+	WalLsn		lsn;
+	uint32_t	least;			/* closed: first of this one and of the later
+								 * ones of the same storage */
+} LostEnd;
+
+typedef struct LostBook
+{
+	LostEntry  *entries;
+	size_t		room;			/* places of the hash table */
+	size_t		most;			/* entries that it takes */
+	size_t		count;
+	LostEnd    *ends;
+	size_t		ends_room;
+	size_t		nends;
+} LostBook;
+
+#define LOST_BOOK_MIN	8192	/* bytes */
+
+/*
+ * An empty book within so many bytes at memory, which is aligned for LostEntry.
+ * Closing it may allocate as many again for a moment (qsort of the C library).
+ */
+extern void lost_book_open(LostBook *book, void *memory, size_t bytes);
+
+/* false: it is full. */
+extern bool lost_book_prove(LostBook *book, const WalBlockTag *tag,
+							LostProof proof, WalLsn lsn);
+extern bool lost_book_end(LostBook *book, const LostEvent *event, WalLsn lsn);
+
+/* Strikes out and sorts: entries 0 to count - 1. */
+extern void lost_book_close(LostBook *book);
+
+/* Of a closed book: has the storage of this block ended after lsn? */
+extern bool lost_book_ended(const LostBook *book, const WalBlockTag *tag,
+							WalLsn lsn);
+
+/* Of a closed book: empty again. */
+extern void lost_book_reopen(LostBook *book);
+
+/* Order of entries: by file, then block. */
+extern int	lost_tag_compare(const WalBlockTag *a, const WalBlockTag *b);
+
+#pragma GCC visibility pop
+
+#endif							/* LOST_BOOK_H */

@@ -1,0 +1,40 @@
+/*
+ * lost_event.h
+ *	  What WAL says of storage: truncated, dropped, made anew.
+ *
+ * From such a record on, what earlier ones proved of the disk holds no more.
+ */
+#ifndef LOST_EVENT_H
+#define LOST_EVENT_H
+
+#include "verify/wal_blocks.h"
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * The storage that a record ends: numbers that are 0 stand for all.  Of a
+ * relation, blocks from first on, in all forks that a fork number here allows.
+ */
+typedef struct LostEvent
+{
+	uint32_t	tablespace;
+	uint32_t	database;
+	uint32_t	relation;
+	uint32_t	first;			/* block of the main fork; all of the others */
+} LostEvent;
+
+typedef void (*LostEventFn) (void *arg, const LostEvent *event);
+
+/* Can a record with this header be about storage? */
+extern bool lost_event_possible(const uint8_t *rec);
+
+/*
+ * Calls event for each storage that a decoded record ends.  false: the record
+ * is about storage and cannot be understood, or is cut.
+ */
+extern bool lost_events(const uint8_t *rec, const WalBlocks *blocks,
+						LostEventFn event, void *arg);
+
+#pragma GCC visibility pop
+
+#endif							/* LOST_EVENT_H */
