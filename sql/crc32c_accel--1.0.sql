@@ -758,6 +758,29 @@ COMMENT ON FUNCTION verify_wal_directory(text, text, text, integer) IS
 REVOKE ALL ON FUNCTION verify_wal_directory(text, text, text, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION verify_wal_directory(text, text, text, integer) TO pg_read_server_files;
 
+-- lost writes
+
+CREATE FUNCTION verify_lost_writes(
+	directory text DEFAULT NULL,
+	start_lsn pg_lsn DEFAULT NULL,
+	end_lsn pg_lsn DEFAULT NULL,
+	OUT relation regclass,
+	OUT fork text,
+	OUT blkno bigint,
+	OUT path text,
+	OUT status text,
+	OUT disk_lsn pg_lsn,
+	OUT expected_lsn pg_lsn,
+	OUT segment text,
+	OUT message text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'accel_verify_lost_writes'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+COMMENT ON FUNCTION verify_lost_writes(text, pg_lsn, pg_lsn) IS
+'names the blocks of this database whose page on disk is older than WAL allows: writes that storage has lost; directory NULL is pg_wal, start NULL its oldest segment, end NULL the redo point of the last checkpoint';
+REVOKE ALL ON FUNCTION verify_lost_writes(text, pg_lsn, pg_lsn) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_lost_writes(text, pg_lsn, pg_lsn) TO pg_stat_scan_tables;
+
 CREATE FUNCTION wal_findings(
 	segment text,
 	directory text DEFAULT NULL,

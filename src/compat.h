@@ -20,6 +20,13 @@
 #error "crc32c_accel needs PostgreSQL 15 or later"
 #endif
 
+/* The map from files to relations; wanted for RelidByRelfilenumber(). */
+#if PG_VERSION_NUM >= 160000
+#include "utils/relfilenumbermap.h"
+#else
+#include "utils/relfilenodemap.h"
+#endif
+
 /* 19's headers bring fewer others along; 15 has no varatt.h yet. */
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
@@ -83,12 +90,22 @@
 	strlcpy(dst, relpathperm(locator, MAIN_FORKNUM), size)
 #endif
 
+/* The path of the first file of any fork, likewise. */
+#if PG_VERSION_NUM >= 180000
+#define LOCATOR_FORK_PATH(locator, fork, dst, size) \
+	strlcpy(dst, relpathperm(locator, fork).str, size)
+#else
+#define LOCATOR_FORK_PATH(locator, fork, dst, size) \
+	strlcpy(dst, relpathperm(locator, fork), size)
+#endif
+
 /* 16 renamed the members of RelFileLocator, too. */
 #if PG_VERSION_NUM < 160000
 #define LOCATOR_TABLESPACE(locator)	((locator).spcNode)
 #define LOCATOR_DATABASE(locator)	((locator).dbNode)
 #define LOCATOR_NUMBER(locator)		((locator).relNode)
 #define LOCATOR_OF(record)			((record).rnode)
+#define RelidByRelfilenumber		RelidByRelfilenode
 #define RelationMapOidToFilenumber	RelationMapOidToFilenode
 #else
 #define LOCATOR_TABLESPACE(locator)	((locator).spcOid)

@@ -70,6 +70,8 @@ INSERT INTO bad (what, sql, expected) VALUES
 	('a file for a directory', $$SELECT * FROM verify_wal_directory('PG_VERSION')$$, '{58P01,42809,22023}'),
 	('reversed range', $$SELECT * FROM verify_wal_range('0/2000000', '0/1000000')$$, '{22023}'),
 	('negative limit', $$SELECT * FROM wal_findings(pg_walfile_name(pg_current_wal_lsn()), max_findings => -1)$$, '{22023}'),
+	('reversed range', $$SELECT * FROM verify_lost_writes(NULL, '0/2000000', '0/1000000')$$, '{22023}'),
+	('no directory', $$SELECT * FROM verify_lost_writes('no_such_directory')$$, '{58P01}'),
 	('negative block', $$SELECT * FROM wal_block_history('t', 'main', -1)$$, '{22003,22023}'),
 	('wrong fork', $$SELECT * FROM wal_block_history('t', 'x', 0)$$, '{22023}'),
 	('a view', $$SELECT * FROM wal_block_history('v', 'main', 0)$$, '{42809,22023}'),

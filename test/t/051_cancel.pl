@@ -98,6 +98,7 @@ my %input = (
 	verify_wal_directory => 'SELECT * FROM verify_wal_directory()',
 	verify_wal_range => "SELECT * FROM verify_wal_range('$start')",
 	verify_cluster_files => 'SELECT count(*) FROM generate_series(1, 10000) g, verify_cluster_files(CASE WHEN g > 0 THEN NULL END)',
+	verify_lost_writes => 'SELECT * FROM verify_lost_writes()',
 	wal_block_history => "SELECT count(*) FROM wal_block_history('big', 'main', 0, start_lsn => '$start')",
 	wal_page_image => '- one record',
 	crc32c_combine => '- constant time', crc32_combine => '- constant time',

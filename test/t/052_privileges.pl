@@ -29,7 +29,7 @@ my %granted = (
 		  verify_wal_directory wal_findings verify_backup verify_backup_summary verify_cluster_files)),
 	(map { $_ => 'reader' } qw(wal_block_history)),
 	(map { $_ => 'scanner' } qw(verify_relation_checksums verify_relation_summary
-		  verify_database_checksums relation_segments relation_page_crcs
+		  verify_lost_writes verify_database_checksums relation_segments relation_page_crcs
 		  accel_checksum_progress accel_checksum_origin)),
 	(map { $_ => 'monitor' } qw(drive_crc32c crc32c_bench page_checksum_bench)));
 

@@ -1,0 +1,168 @@
+# What verify_lost_writes says of each kind of damage, and of WAL that it cannot
+# use: gaps, another server's, another history's; of relations without WAL, of a
+# standby, of a cluster without checksums.
+use strict;
+use warnings;
+use Accel;
+use AccelWal;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = Accel::new_node('main', checksums => 0, allows_streaming => 1,
+	extra => ['--wal-segsize=1'], conf => <<'CONF');
+autovacuum = off
+checkpoint_timeout = 1h
+wal_keep_size = 512MB
+CONF
+$node->start;
+my $q = sub { return $node->safe_psql('postgres', $_[0]) };
+my $named = sub {
+	my ($of, $arguments) = @_;
+	return $of->safe_psql('postgres',
+		"SELECT relation, fork, blkno, status, disk_lsn IS NOT NULL, expected_lsn > coalesce(disk_lsn, '0/0'), segment ~ '^[0-9A-F]{24}\$' FROM verify_lost_writes("
+		  . ($arguments // '') . ') ORDER BY relation::text, fork, blkno');
+};
+
+$q->(<<'SQL');
+CREATE EXTENSION crc32c_accel;
+CREATE TABLE t (i int PRIMARY KEY, b text) WITH (fillfactor = 50);
+INSERT INTO t SELECT g, repeat('x', 500) FROM generate_series(1, 100) g;
+CREATE UNLOGGED TABLE u AS SELECT * FROM t;
+VACUUM t;
+CHECKPOINT;
+SQL
+$node->backup('base');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($node, 'base', has_streaming => 1);
+Accel::configure($standby);
+$standby->start;
+
+sub file
+{
+	my ($of, $relation, $fork) = @_;
+	return $of->data_dir . '/' . $of->safe_psql('postgres', "SELECT pg_relation_filepath('$relation'" . ($fork ? ", '$fork'" : '') . ')');
+}
+
+my %old;
+foreach my $relation ('t', 't_pkey', 'pg_statistic')
+{
+	my $path = file($node, $relation);
+	$old{$relation} = AccelWal::peek($path, 0, -s $path);
+}
+my $before = $q->('SELECT redo_lsn FROM pg_control_checkpoint()');
+$q->("UPDATE t SET b = repeat('y', 500); REINDEX TABLE u; INSERT INTO t SELECT g, repeat('z', 500) FROM generate_series(101, 140) g");
+$q->('ANALYZE t; CHECKPOINT');
+is($named->($node), '', 'healthy');
+
+# --- kinds of damage -----------------------------------------------------------
+
+my $t = file($node, 't');
+my $good = AccelWal::peek($t, 0, -s $t);
+$node->stop('fast');
+AccelWal::poke($t, 8192, substr($old{t}, 8192, 8192));
+AccelWal::poke($t, 2 * 8192, "\0" x 8192);
+truncate($t, (-s $t) - 8192) or die $!;
+my $last = (-s $t) / 8192;
+$node->start;
+is($named->($node), join("\n", 't|main|1|stale_page|t|t|t', 't|main|2|zeroed_page|f|t|t', "t|main|$last|missing_block|f|t|t"),
+	'an older page, zeros, a file that ends early; without checksums');
+like($q->('SELECT message FROM verify_lost_writes() WHERE blkno = 1'),
+	qr{^a write was lost: the page on disk has LSN [0-9A-F]+/[0-9A-F]+, WAL wants [0-9A-F]+/[0-9A-F]+ or later$},
+	'words of an older page');
+is($q->("SELECT count(*) FROM verify_relation_checksums('t') WHERE blkno = 1"), 0, 'which is healthy by itself');
+is($q->("SELECT lsn < expected_lsn FROM verify_lost_writes(), verify_page(read_disk_page('t', 'main', 1), 1) WHERE blkno = 1"),
+	't', 'the LSN on disk is older');
+
+# A user's range: what is before it is not asked, what is after it neither
+my $redo = $q->('SELECT redo_lsn FROM pg_control_checkpoint()');
+is($named->($node, "start_lsn => '$redo'"), '', 'a start after the writes: nothing to say');
+is($named->($node, "end_lsn => '$before'"), 't|main|2|zeroed_page|f|t|t', 'an end before them: what was there then, and is no more');
+my ($ret, $out, $err) = $node->psql('postgres', "SELECT count(*) FROM verify_lost_writes(end_lsn => pg_current_wal_lsn() + 1000)");
+like("$out $err", qr{^3 .*NOTICE:  WAL from .* on is not judged: no checkpoint}s, 'an end after the last checkpoint: said');
+
+# --- a copy in memory ------------------------------------------------------------
+
+AccelWal::poke($t, 0, $good);
+is($named->($node), '', 'put right');
+$q->('SELECT count(*) FROM t');	# which sets hint bits
+$q->('CHECKPOINT');
+AccelWal::poke($t, 8192, substr($old{t}, 8192, 8192));
+like($q->('SELECT message FROM verify_lost_writes()'),
+	qr{; shared buffers hold the page with LSN .*, which will not be written unless it changes$}, 'a clean buffer has the page');
+$q->("UPDATE t SET b = 'n'");
+like($q->('SELECT message FROM verify_lost_writes() WHERE blkno = 1'), qr{, which will be written$}, 'a dirty one');
+$q->('CHECKPOINT');
+is($named->($node), '', 'and heals the disk');
+
+# --- indexes, catalogs; not what has no WAL ----------------------------------------
+
+my %files = map { $_ => file($node, $_) } 't_pkey', 'pg_statistic', 'u';
+$node->stop('fast');
+my %now = map { $_ => AccelWal::peek($files{$_}, 0, -s $files{$_}) } keys %files;
+AccelWal::poke($files{t_pkey}, 8192, substr($old{t_pkey}, 8192, 8192));
+AccelWal::poke($files{pg_statistic}, 0, $old{pg_statistic});
+AccelWal::poke($files{u}, 0, "\0" x 8192);
+$node->start;
+is($q->('SELECT string_agg(DISTINCT relation || \' \' || status, \', \') FROM verify_lost_writes()'),
+	'pg_statistic stale_page, t_pkey stale_page', 'an index and a catalog; an unlogged table has no WAL that tells');
+$node->stop('fast');
+AccelWal::poke($files{$_}, 0, $now{$_}) foreach keys %files;
+$node->start;
+is($named->($node), '', 'put right');
+
+# --- WAL that cannot be used -----------------------------------------------------
+
+my $dir = PostgreSQL::Test::Utils::tempdir();
+AccelWal::copy_files($node->data_dir . '/pg_wal', $dir);
+is($named->($node, "'$dir'"), '', 'a copy of pg_wal');
+my @segments = split /\n/, $q->("SELECT segment FROM verify_wal_range('$before', (SELECT redo_lsn FROM pg_control_checkpoint()))");
+if (@segments > 2)
+{
+	unlink "$dir/$segments[1]" or die $!;
+	like($q->("SELECT status || ' ' || message FROM verify_lost_writes('$dir', '$before')"),
+		qr{^not_verifiable WAL before \S+ cannot be judged: segment $segments[1]: the segment is not there$}, 'a gap is said');
+}
+my $empty = PostgreSQL::Test::Utils::tempdir();
+like($q->("SELECT status || ' ' || message FROM verify_lost_writes('$empty')"),
+	qr{^not_verifiable the directory has no segment in common with pg_wal}, 'an empty directory');
+
+# A clone goes its own way: the same system identifier, timeline and names
+my $clone = PostgreSQL::Test::Cluster->new('clone');
+$clone->init_from_backup($node, 'base');
+Accel::configure($clone);
+$clone->start;
+$clone->safe_psql('postgres', "UPDATE t SET b = repeat('c', 500); CHECKPOINT; SELECT pg_switch_wal(); CHECKPOINT; UPDATE t SET b = repeat('c', 500); CHECKPOINT");
+my $other = $clone->data_dir . '/pg_wal';
+like($q->("SELECT status || ' ' || message FROM verify_lost_writes('$other')"),
+	qr{^not_verifiable .*(another history|in common)}, 'a clone\'s WAL');
+
+# --- a standby ---------------------------------------------------------------------
+
+$q->('CHECKPOINT');
+$node->wait_for_catchup($standby);
+$standby->safe_psql('postgres', 'CHECKPOINT');
+is($named->($standby), '', 'standby: healthy');
+$standby->stop('fast');
+AccelWal::poke($standby->data_dir . '/' . $q->("SELECT pg_relation_filepath('t')"), 8192, substr($old{t}, 8192, 8192));
+$standby->start;
+is($named->($standby), 't|main|1|stale_page|t|t|t', 'standby: an older page');
+
+# --- arguments -----------------------------------------------------------------------
+
+foreach my $case (
+	[ "'/nowhere'", '58P01' ],
+	[ "'$dir/$segments[0]'", '42809' ],
+	[ "start_lsn => '1/0', end_lsn => '0/1'", '22023' ])
+{
+	my ($rc, $o, $e) = $node->psql('postgres', "\\set VERBOSITY sqlstate\nSELECT * FROM verify_lost_writes($case->[0])");
+	like($e, qr/ERROR:  $case->[1]/, "verify_lost_writes($case->[0])");
+}
+$q->('CREATE ROLE reader; GRANT pg_stat_scan_tables TO reader; CREATE ROLE nobody');
+is($q->('SET ROLE reader; SELECT count(*) FROM verify_lost_writes()'), 0, 'pg_stat_scan_tables may ask about pg_wal');
+foreach my $case ([ 'reader', "'$dir'" ], [ 'nobody', '' ])
+{
+	my ($rc, $o, $e) = $node->psql('postgres', "\\set VERBOSITY sqlstate\nSET ROLE $case->[0]; SELECT * FROM verify_lost_writes($case->[1])");
+	like($e, qr/ERROR:  42501/, "$case->[0] may not ask about another directory");
+}
+done_testing();
