@@ -316,7 +316,7 @@ need_chroot()	# major
 	need_root "to make a chroot"
 	need_disk "$ACCEL_CACHE" 2000 "chroots with other servers"
 	as_root mkdir -p "$ACCEL_CACHE"
-	packages="postgresql-$1,postgresql-server-dev-$1,gcc,make,libipc-run-perl"
+	packages="postgresql-$1,postgresql-server-dev-$1,gcc,make,libipc-run-perl,zlib1g-dev,liblz4-dev,libzstd-dev,lz4,zstd"
 	if [ "$1" != 19 ]; then
 		make_chroot "$root" "$(release_of "$1")" "$mirror" "$packages,postgresql-$1-pgtap"
 	else

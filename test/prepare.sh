@@ -12,25 +12,25 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 need_native_major
 
 packages="gcc make libc6-dev perl python3 git"
-server="postgresql-$major postgresql-server-dev-$major"
+server="postgresql-$major postgresql-server-dev-$major zlib1g-dev liblz4-dev libzstd-dev"
 chroots='' states='' releases='' monitoring=''
 for part in "$@"; do
 	case $part in
-		unit) packages="$packages $server clang libclang-rt-dev zlib1g-dev libisal-dev libdeflate-dev
+		unit) packages="$packages $server clang libclang-rt-dev libisal-dev libdeflate-dev
 			qemu-user-static gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu
 			libc6-dev-s390x-cross" ;;
 		regress) packages="$packages $server" chroots="$chroots $needed_majors $optional_majors" ;;
 		pgtap) packages="$packages $server postgresql-$major-pgtap" chroots="$chroots $needed_majors $optional_majors" ;;
 		tap)
-			packages="$packages $server libipc-run-perl" chroots="$chroots $needed_majors $optional_majors"
-			monitoring="check-postgres postgresql-$major-cron prometheus-postgres-exporter"
+			packages="$packages $server libipc-run-perl lz4 zstd" chroots="$chroots $needed_majors $optional_majors"
+			monitoring="check-postgres postgresql-$major-cron prometheus-postgres-exporter pgbackrest barman"
 			;;
 		matrix) packages="$packages $server clang libclang-rt-dev qemu-user-static binfmt-support qemu-system-x86 cpio
 			gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross mmdebstrap valgrind
 			libipc-run-perl" chroots="$chroots $needed_majors" ;;
 		fuzz) packages="$packages $server clang libclang-rt-dev" ;;
 		coverage) packages="$packages $server postgresql-$major-pgtap libipc-run-perl qemu-user-static
-			zlib1g-dev libisal-dev libdeflate-dev" ;;
+			libisal-dev libdeflate-dev" ;;
 		gates) packages="$packages $server clang libclang-rt-dev shellcheck python3-venv python3-pip" ;;
 		states) packages="$packages mmdebstrap" states=1 ;;
 		packages) packages="$packages $server libipc-run-perl python3-venv python3-pip python3-matplotlib mmdebstrap" releases=$debian_releases ;;

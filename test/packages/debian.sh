@@ -108,17 +108,17 @@ esac
 
 root=$ACCEL_CACHE/deb-$release
 if [ "$1" = prepare ]; then
-	[ ! -d "$root" ] || exit 0
+	[ ! -f "$root/usr/include/lz4frame.h" ] || exit 0
 	command -v mmdebstrap >/dev/null || install_packages mmdebstrap
 	need_root "to make a chroot"
 	need_disk "$ACCEL_CACHE" 2500 "a chroot with the tools of Debian packages"
 	as_root mkdir -p "$ACCEL_CACHE"
 	say "making a chroot for Debian packages ($release)"
 	make_chroot "$root" "$release" "$(debian_mirror)" \
-		"build-essential,debhelper,fakeroot,lintian,postgresql-all,postgresql-server-dev-all"
+		"build-essential,debhelper,fakeroot,lintian,postgresql-all,postgresql-server-dev-all,zlib1g-dev,liblz4-dev,libzstd-dev"
 	exit
 fi
-[ -d "$root" ] || die "no chroot at $root (debian.sh prepare $release makes it)"
+[ -f "$root/usr/include/lz4frame.h" ] || die "no chroot at $root (debian.sh prepare $release makes it)"
 
 scratch=$(mktemp -d)
 trap 'as_root rm -rf "$scratch"' EXIT
