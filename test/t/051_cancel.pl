@@ -70,6 +70,8 @@ for (my $at = 5000; $at < -s $file; $at += 8192)
 	syswrite $fh, 'damage';
 }
 close $fh;
+my $backup = $node->basedir . '/copy';
+system('cp', '-r', $node->data_dir, $backup) == 0 or die 'no copy';
 $node->start;
 my $start = $q->('SELECT pg_current_wal_lsn() - 64::numeric * 1024 * 1024 * 2');
 
@@ -101,6 +103,8 @@ my %input = (
 	verify_lost_writes => 'SELECT * FROM verify_lost_writes()',
 	wal_block_history => "SELECT count(*) FROM wal_block_history('big', 'main', 0, start_lsn => '$start')",
 	wal_page_image => '- one record',
+	verify_backup => "SELECT count(*) FROM verify_backup('$backup')",
+	verify_backup_summary => "SELECT * FROM verify_backup_summary('$backup')",
 	crc32c_combine => '- constant time', crc32_combine => '- constant time',
 	crc32c_bytes => '- four bytes', crc32c_kernel => '- no input',
 	checksum_kernels => '- no input', crc32c_server => '- no input',
