@@ -392,17 +392,16 @@ is_wal_complete(const BlockSearch *search)
 		form->relpersistence == RELPERSISTENCE_PERMANENT;
 }
 
-static WalBlockWalkEnd
-walk_directory(History *history, const WalDirectory *dir, XLogRecPtr from)
+static void
+walk_directory(History *history, const WalDirectory *dir, XLogRecPtr from,
+			   WalBlockWalkEnd *end)
 {
 	WalBlockWalk walk = {dir, from, WAL_LSN_MAX, history->search.timeline, 0,
 	take_record, put_gap, history};
-	WalBlockWalkEnd end;
 
 	if (!history->goes_on)
 		walk.to = history->until;
-	wal_block_walk(&walk, &end);
-	return end;
+	wal_block_walk(&walk, end);
 }
 
 /* Walks everything; is the present where it ended? */
@@ -410,12 +409,12 @@ static bool
 walk_all(History *history, XLogRecPtr from)
 {
 	BlockSearch *search = &history->search;
-	WalBlockWalkEnd end;
+	WalBlockWalkEnd end = {0};
 
 	for (int i = 0; i < search->ndirs; i++)
 	{
 		history->goes_on = i + 1 < search->ndirs;
-		end = walk_directory(history, &search->dirs[i], from);
+		walk_directory(history, &search->dirs[i], from, &end);
 		from = Max(from, end.end);
 		if (from >= history->until)
 			break;

@@ -50,7 +50,8 @@ note_trouble(Walk *ctx, WalStatus status, const WalVerdict *verdict)
 	if (ctx->troubled)
 		return;
 	ctx->troubled = true;
-	ctx->trouble.segment = *ctx->segment;
+	if (ctx->segment != NULL)
+		ctx->trouble.segment = *ctx->segment;
 	ctx->trouble.status = status;
 	ctx->trouble.verdict = *verdict;
 }
