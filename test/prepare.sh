@@ -11,7 +11,7 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 [ $# -gt 0 ] || set -- unit regress pgtap tap matrix fuzz gates states packages
 need_native_major
 
-packages="gcc make libc6-dev perl python3 git"
+packages="gcc make ccache libc6-dev perl python3 git"
 server="postgresql-$major postgresql-server-dev-$major zlib1g-dev liblz4-dev libzstd-dev"
 chroots='' states='' releases='' monitoring=''
 for part in "$@"; do
