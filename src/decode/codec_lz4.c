@@ -2,6 +2,8 @@
  * codec_lz4.c
  *	  LZ4 frames, by liblz4, which checks their checksums.
  */
+#include <stdlib.h>
+
 #include "decode/codec.h"
 
 #ifndef DECODE_HAVE_LZ4
@@ -12,35 +14,61 @@ const DecodeCodec decode_codec_lz4 = {DECODE_LZ4, NULL, NULL, NULL};
 
 #include <lz4frame.h>
 
+typedef struct Lz4
+{
+	LZ4F_dctx  *context;
+	bool		in_frame;		/* the last frame was left unfinished */
+} Lz4;
+
+/*
+ * A context that stopped within a frame is not used again: resetting it keeps
+ * the length that the frame had announced (liblz4 1.9.4), so that an intact one
+ * would be refused.
+ */
+static bool
+new_context(Lz4 *lz4)
+{
+	LZ4F_freeDecompressionContext(lz4->context);
+	lz4->context = NULL;
+	lz4->in_frame = false;
+	return !LZ4F_isError(LZ4F_createDecompressionContext(&lz4->context,
+														 LZ4F_VERSION));
+}
+
 static bool
 lz4_begin(void **state)
 {
-	LZ4F_dctx  *context = *state;
+	Lz4		   *lz4 = *state;
 
-	if (context != NULL)
-	{
-		LZ4F_resetDecompressionContext(context);
-		return true;
-	}
-	if (LZ4F_isError(LZ4F_createDecompressionContext(&context, LZ4F_VERSION)))
+	if (lz4 == NULL)
+		lz4 = *state = calloc(1, sizeof(Lz4));
+	if (lz4 == NULL)
 		return false;
-	*state = context;
+	if (lz4->context != NULL && !lz4->in_frame)
+		LZ4F_resetDecompressionContext(lz4->context);
+	else if (!new_context(lz4))
+		return false;
+	lz4->in_frame = true;
 	return true;
 }
 
 static void
 lz4_end(void *state)
 {
-	LZ4F_freeDecompressionContext(state);
+	Lz4		   *lz4 = state;
+
+	LZ4F_freeDecompressionContext(lz4->context);
+	free(lz4);
 }
 
 static CodecResult
 lz4_step(void *state, CodecSpan *span, DecodeFailure *failure)
 {
+	Lz4		   *lz4 = state;
 	size_t		taken = span->in_len;
 	size_t		given = span->out_len;
-	size_t		result = LZ4F_decompress(state, span->out, &given, span->in,
-										 &taken, NULL);
+	size_t		result = LZ4F_decompress(lz4->context, span->out, &given,
+										 span->in, &taken, NULL);
 
 	if (LZ4F_isError(result))
 	{
@@ -51,7 +79,8 @@ lz4_step(void *state, CodecSpan *span, DecodeFailure *failure)
 	span->in_len -= taken;
 	span->out += given;
 	span->out_len -= given;
-	return result == 0 ? CODEC_FRAME_END : CODEC_MORE;
+	lz4->in_frame = result != 0;
+	return lz4->in_frame ? CODEC_MORE : CODEC_FRAME_END;
 }
 
 const DecodeCodec decode_codec_lz4 = {

@@ -278,6 +278,16 @@ SKIP:
 		'not_verifiable|1|decompression needs a window of more than 128 MB', 'zstd: a window of 2 GB');
 }
 
+SKIP:
+{
+	skip 'lz4 is not read here', 1 unless $readable{lz4};
+	my $directory = archive($plain, '.lz4', $lz4);
+	my ($whole) = run_command([ 'lz4', '-c', '-1', '-B4', '--content-size', "$plain/$names[1]" ]);
+	AccelWal::put("$directory/$names[1].lz4", substr($whole, 0, int(length($whole) / 2)));
+	is(sql("SELECT string_agg(segment || ' ' || status, ', ') FROM verify_wal_directory('$directory') WHERE status NOT LIKE 'ok%'"),
+		"$names[1].lz4 corrupt", 'lz4: a file that tells its length, cut off, is the only one that is damaged');
+}
+
 # --- formats that are not read -------------------------------------------------
 
 my $others = "$tmp/others";

@@ -377,6 +377,34 @@ test_gzip_trailer(void)
 }
 #endif
 
+#ifdef DECODE_HAVE_LZ4
+/* A frame that tells its length, cut off, says nothing of the next one. */
+static void
+test_lz4_length(void)
+{
+	LZ4F_preferences_t preferences = {0};
+	Stored		stored;
+	size_t		done;
+
+	make_plain(3000);
+	preferences.frameInfo.contentSize = 3000;
+	LZ4F_compressFrame(frame, ROOM, plain, 3000, &preferences);
+	stored = stored_of(frame, 100);
+	decode(&formats[1], &stored, 1000);
+	check(decode_failure(decoder).reason == DECODE_TRUNCATED, "lz4: a length, cut off");
+	stored.len = encode_lz4(frame, plain, 2000);
+	done = decode(&formats[1], &stored, 1000);
+	check(done == 2000 && is_prefix(done, 2000) &&
+		  decode_failure(decoder).reason == DECODE_FINE,
+		  "lz4: a whole frame after it: failure %d", decode_failure(decoder).reason);
+	stored.len = 20;
+	decode(&formats[1], &stored, 1000);
+	stored.len = LZ4F_compressFrame(frame, ROOM, plain, 3000, &preferences);
+	check(decode(&formats[1], &stored, 1000) == 3000 &&
+		  decode_failure(decoder).reason == DECODE_FINE, "lz4: the same one, whole");
+}
+#endif
+
 #ifdef DECODE_HAVE_ZSTD
 /* A header that wants a window of 2^31 bytes, then a block of zeros. */
 static void
@@ -453,6 +481,9 @@ main(int argc, char **argv)
 	}
 #ifdef DECODE_HAVE_ZLIB
 	test_gzip_trailer();
+#endif
+#ifdef DECODE_HAVE_LZ4
+	test_lz4_length();
 #endif
 #ifdef DECODE_HAVE_ZSTD
 	test_zstd_window();
