@@ -121,6 +121,7 @@ def part_pages(results, section, folder, plots):
 LOGS = {"pgbench": "WAL of pgbench", "small": "small records", "fpi": "full-page images"}
 VARIANTS = {"auto": "ours", "auto 2 workers": "ours, 2 workers", "sse42": "ours with the SSE4.2 kernel"}
 START = "pg_waldump start-up"
+DECODERS = ("decoder", "decoder and pg_waldump", "auto", "auto 2 workers")
 
 
 def user_table(results):
@@ -143,6 +144,16 @@ def gain_words(a, b):
     return f"{a.median / b.median:.1f}" if a and b and b.median else "-"
 
 
+def compressed_table(results):
+    rows = []
+    for program in ("gzip", "lz4", "zstd"):
+        figures = [results.get(f"pgbench_{program}", v, "throughput") for v in DECODERS]
+        if figures[2]:
+            rows.append((program, *(f"{m.median:.2f} GB/s" if m else "-" for m in figures)))
+    return rows and ("table", "WAL of pgbench, compressed: bytes after decompression per second",
+                     ("compressed by", "its decoder alone", "decoder, then pg_waldump -q", "ours", "ours, 2 workers"), rows, False)
+
+
 def part_wal(results, section, folder, plots):
     logs = [c for c in LOGS if results.get(c, "pg_waldump", "elapsed")]
     section.blocks.append(user_table(results))
@@ -157,6 +168,8 @@ def part_wal(results, section, folder, plots):
             gains.append(f"{LOGS[c]} {dump / m.median:.2f}")
     section.blocks.append(("table", "pg_waldump -q, its start-up taken off, and verify_wal_directory over the same WAL",
                            ("WAL", "by what", "pg_waldump", "ours", "times as fast"), rows, False))
+    if table := compressed_table(results):
+        section.blocks.append(table)
     plot_metric(section, folder, plots, results, "wal-throughput", "throughput", "Reading and verifying WAL", ["auto", "auto 2 workers", "sse42"], logs,
                 "More is better. Median of the runs; whiskers: their range.", {**LOGS, **VARIANTS})
     if gains:

@@ -18,6 +18,9 @@
 # CRC-32C of each whole file, which pg_waldump does not compute.  --size is that
 # of pgbench's WAL, roughly; the others are a quarter of it.
 #
+# pgbench's WAL also as gzip, lz4 and zstd compress it, beside the decoder alone
+# and beside decoding it for pg_waldump -q.
+#
 #	SCALE=n			of pgbench (default 25; 5 below 1 GB)
 #	TRANSACTIONS=n	of pgbench (default: as many as the size asks for)
 set -eu
@@ -206,6 +209,49 @@ known()	# KERNEL
 	return 1
 }
 
+# --- compressed archives -----------------------------------------------------
+
+# The same segments as gzip, lz4 and zstd leave them by default, beside the
+# decoder alone and what one does without the function: decode, then pg_waldump.
+measure_compressed()	# CASE
+{
+	first=$(basename "$(find "$scratch/$1" -type f | sort | head -1)")
+	last=$(basename "$(find "$scratch/$1" -type f | sort | tail -1)")
+	for program in gzip lz4 zstd; do
+		case=$1_$program
+		command -v $program >/dev/null || { bench_missing "$case" auto "no program $program"; continue; }
+		as_user mkdir "$scratch/$case" "$scratch/decoded"
+		for file in "$scratch/$1"/*; do
+			as_user sh -c "$program -c -q <'$file' >'$scratch/$case/$(basename "$file")'"
+		done
+		if [ "$(bench_sql "SELECT count(*) FROM verify_wal_directory('$scratch/$case') WHERE status NOT LIKE 'ok%'")" != 0 ]; then
+			bench_missing "$case" auto "built without the library of $program"
+		else
+			bench_row "$case" WAL bytes B 0 "$(cat "$scratch/$case"/* | wc -c)"
+			for run in $(bench_runs $runs); do
+				measure_decoder "$case" $program
+				run_ours "$case" auto 0 1
+				rows "$case" auto "$run"
+				run_ours "$case" auto 2 1
+				rows "$case" "auto 2 workers" "$run"
+			done
+		fi
+		rm -r "${scratch:?}/$case" "${scratch:?}/decoded"
+	done
+}
+
+measure_decoder()	# CASE PROGRAM
+{
+	bench_passes 1 sh -c "for file in '$scratch/$1'/*; do $2 -dc -q <\"\$file\" >/dev/null || exit 1; done"
+	rows "$1" decoder "$run"
+	# a record over the end of the last file makes pg_waldump end with an error
+	bench_passes 1 sh -c "for file in '$scratch/$1'/*; do
+			$2 -dc -q <\"\$file\" >\"$scratch/decoded/\${file##*/}\" || exit 1
+		done
+		'$bindir/pg_waldump' -q -p '$scratch/decoded' $first $last"
+	rows "$1" "decoder and pg_waldump" "$run"
+}
+
 # --- CPU of passes that add up to two seconds ------------------------------
 
 cpu_rows()	# VARIANT PASSES: per pass, so that no clock tick shows
@@ -245,6 +291,7 @@ bench_log "pgbench: $transactions transactions, scale $scale"
 make_pgbench
 check_wal pgbench
 measure_elapsed pgbench
+measure_compressed pgbench
 measure_cpu
 rm -r "$scratch/pgbench"
 for case in small fpi; do
