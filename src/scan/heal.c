@@ -36,6 +36,7 @@
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
 #include "storage/lmgr.h"
+#include "storage/smgr.h"
 #include "utils/rel.h"
 
 #include "scan/disk_page.h"
@@ -60,6 +61,7 @@ static void heal_fork_block(Heal *heal, HealResult *result);
 static void decide(Heal *heal);
 static bool zeros_are_damage(const Heal *heal);
 static HealStatus choose(const Heal *heal, const char **why);
+static void refuse_unless_writable(Heal *heal);
 static HealStatus write_and_read(Heal *heal);
 
 const char *
@@ -219,6 +221,27 @@ is_same_page(const char *disk, const char *page)
 		memcmp(disk + after, page + after, BLCKSZ - after) == 0;
 }
 
+/*
+ * A dirty page that cannot be written fails every checkpoint, so nothing is
+ * made dirty that the server does not reach with files opened anew, for writing:
+ * it goes through all segments up to the block's, and the earlier ones are full.
+ */
+static void
+refuse_unless_writable(Heal *heal)
+{
+	const Fork *fork = &heal->fork;
+	SMgrRelation smgr = RelationGetSmgr(fork->rel);
+
+	smgrrelease(smgr);
+	if (heal->blkno >= smgrnblocks(smgr, fork->fork))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("block %u of fork \"%s\" of relation \"%s\" cannot be written",
+						heal->blkno, forkNames[fork->fork],
+						RelationGetRelationName(fork->rel)),
+				 errdetail("A segment up to it is short, missing or cannot be opened for writing.")));
+}
+
 static HealStatus
 write_and_read(Heal *heal)
 {
@@ -226,6 +249,7 @@ write_and_read(Heal *heal)
 	char	   *disk = decision->image.data;
 	PageVerdict verdict;
 
+	refuse_unless_writable(heal);
 	START_CRIT_SECTION();
 	MarkBufferDirty(heal->buffer);
 	if (RelationNeedsWAL(heal->fork.rel) || heal->fork.fork == INIT_FORKNUM)

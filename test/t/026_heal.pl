@@ -165,6 +165,38 @@ foreach my $case (@cases)
 	}
 }
 
+# A block that the server does not reach, for a segment before it is short or
+# missing, is not made dirty: no checkpoint could write it.
+my $far = 2 * 131072;
+$q->('CREATE TABLE far AS SELECT 1 AS i');
+$file{far} = $node->data_dir . '/' . path('far');
+$node->stop;
+foreach ([ '', 1 << 30 ], [ '.1', 1 << 30 ], [ '.2', 8192 ])
+{
+	append_to_file("$file{far}$_->[0]", '');
+	truncate "$file{far}$_->[0]", $_->[1] or die $!;
+}
+$node->start;
+is($q->('INSERT INTO far VALUES (2) RETURNING ctid'), "($far,1)", 'a row in the third segment');
+$q->('CHECKPOINT');
+AccelWal::poke("$file{far}.2", 5000, 'x');
+my $heal_far = "SELECT status FROM heal_block('far', 'main', $far, true)";
+my $checkpoint = sub { return $node->psql('postgres', 'CHECKPOINT'); };
+my $refused = sub {
+	my ($title) = @_;
+	my $errors = '';
+	$node->psql('postgres', $heal_far, stderr => \$errors);
+	like($errors, qr/ERROR:  block $far of fork "main" of relation "far" cannot be written\nDETAIL:  A segment up to it is short/, "$title: refused");
+	is($checkpoint->(), 0, '... and nothing is dirty that a checkpoint cannot write');
+};
+rename "$file{far}.1", "$file{far}.away" or die $!;
+$refused->('a missing segment');
+AccelWal::put("$file{far}.1", "\0" x 8192);
+$refused->('a short segment');
+unlink "$file{far}.1";
+rename "$file{far}.away", "$file{far}.1" or die $!;
+is($q->($heal_far), 'healed', 'the segment is back: healed');
+
 $q->('CREATE ROLE somebody; GRANT EXECUTE ON FUNCTION heal_block TO somebody');
 foreach my $case (
 	[ 'not a superuser', "SET ROLE somebody; SELECT heal_block('t', 'main', 0)", '42501' ],
