@@ -24,6 +24,13 @@ cluster_verdict_set(ClusterVerdict *verdict, ClusterStatus status,
 }
 
 /*
+ * The least advance that makes the server write the file again: no change of a
+ * logical slot is skipped, one byte of WAL of a physical one.
+ */
+#define SLOT_REMEDY \
+	"advance the slot to coalesce(confirmed_flush_lsn, restart_lsn + 1) and run CHECKPOINT, or drop it, which loses its position"
+
+/*
  * What helps while the server runs, NULL: nothing that was tried.  A checkpoint
  * writes pg_control over the file that is there, and ends the server if there is
  * none.
@@ -35,7 +42,7 @@ remedy(const ClusterVerdict *verdict, ClusterKind kind)
 		[CLUSTER_CONTROL] = "run CHECKPOINT, then check again; do not restart the server before",
 		[CLUSTER_RELATION_MAP] = "put back the file of a standby or of a backup in which no system catalog has been rewritten since; do not restart the server before",
 		[CLUSTER_TWO_PHASE] = "put back the file of a standby or of a backup; without one, move it away before the server restarts, which loses the transaction",
-		[CLUSTER_SLOT] = "advance the slot and run CHECKPOINT, or drop it; then check again; do not restart the server before",
+		[CLUSTER_SLOT] = SLOT_REMEDY "; then check again; do not restart the server before",
 		[CLUSTER_ORIGINS] = "run CHECKPOINT, then check again; do not restart the server before",
 	};
 
@@ -46,7 +53,7 @@ remedy(const ClusterVerdict *verdict, ClusterKind kind)
 	if (verdict->reason == CLUSTER_REASON_SLOT_UNKNOWN)
 		return "move its folder out of pg_replslot";
 	if (verdict->status == CLUSTER_MISSING && kind == CLUSTER_SLOT)
-		return "make the slot's folder if it is gone, too; then advance the slot and run CHECKPOINT, or drop it; do not restart the server before";
+		return "make the slot's folder if it is gone, too; then " SLOT_REMEDY "; do not restart the server before";
 	return words[kind];
 }
 

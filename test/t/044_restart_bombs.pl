@@ -7,7 +7,7 @@ use AccelWal;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = Accel::new_node('main', allows_streaming => 1, conf => <<'CONF');
+my $node = Accel::new_node('main', allows_streaming => 'logical', conf => <<'CONF');
 max_prepared_transactions = 10
 autovacuum = off
 checkpoint_timeout = 1h
@@ -23,6 +23,8 @@ CREATE TABLE t (a int)
 CREATE DATABASE idle
 SELECT pg_create_physical_replication_slot('slot', true)
 SELECT pg_create_physical_replication_slot('spare', true)
+CREATE PUBLICATION changes FOR TABLE t
+SELECT pg_create_logical_replication_slot('logical', 'pgoutput')
 SELECT pg_replication_origin_create('origin')
 SELECT pg_replication_origin_advance('origin', '0/123')
 BEGIN; INSERT INTO t VALUES (1); PREPARE TRANSACTION 'kept'
@@ -35,6 +37,8 @@ my $map = $q->(q{SELECT 'base/' || oid || '/pg_filenode.map' FROM pg_database WH
 $node->backup('backup');
 my $backup = $node->backup_dir . '/backup';
 my $slot = 'pg_replslot/slot/state';
+my $logical = 'pg_replslot/logical/state';
+my $advance_slot = 'advance the slot to coalesce(confirmed_flush_lsn, restart_lsn + 1) and run CHECKPOINT, or drop it, which loses its position';
 
 sub damage
 {
@@ -74,7 +78,7 @@ sub restarts
 
 # A control first: it is a bomb
 damage($slot);
-found($slot, 'advance the slot and run CHECKPOINT, or drop it', 'a slot');
+found($slot, "$advance_slot; then check again", 'a slot');
 $q->('INSERT INTO t VALUES (3); CHECKPOINT');
 isnt(findings(), 'none', 'a slot: a checkpoint alone does not write it again');
 $node->stop;
@@ -104,18 +108,47 @@ unlike(run_of('bare', ''), qr/WARNING|ERROR/, 'a run: who may not does not');
 like(run_of('bare', ', cluster_files => true'), qr/^ERROR:  permission denied to verify the files of the cluster$/m, 'a run: nor if asked to');
 damage($slot);
 
-# Slots
+# Slots: what their readers have not got yet stays
+sub advance
+{
+	my ($name) = @_;
+	$q->("SELECT pg_replication_slot_advance(slot_name, coalesce(confirmed_flush_lsn, restart_lsn + 1))
+		FROM pg_replication_slots WHERE slot_name = '$name'");
+	$q->('CHECKPOINT');
+	return;
+}
+
+my $position = q{SELECT restart_lsn FROM pg_replication_slots WHERE slot_name = 'slot'};
+my $before = $q->($position);
 damage($slot);
-$q->(q{SELECT pg_replication_slot_advance('slot', pg_current_wal_lsn())});
-$q->('CHECKPOINT');
+advance('slot');
 clean('a slot advanced');
+is($q->("SELECT ($position) - '$before'"), '1', 'a slot advanced: by one byte');
 restarts('a slot advanced');
 
-unlink "$data/$slot";
-found($slot, q{make the slot's folder if it is gone, too; then advance the slot and run CHECKPOINT, or drop it}, 'a slot without a file');
-$q->('INSERT INTO t VALUES (4)');
-$q->(q{SELECT pg_replication_slot_advance('slot', pg_current_wal_lsn())});
 $q->('CHECKPOINT');
+$q->(q{SELECT pg_replication_slot_advance('slot', pg_current_wal_lsn())});
+damage($slot);
+advance('slot') foreach 1 .. 2;
+clean('a slot at the end of WAL: the second time at the latest');
+
+my $changes = q{SELECT count(*), md5(string_agg(data, '' ORDER BY lsn)) FROM pg_logical_slot_peek_binary_changes('logical', NULL, NULL,
+	'proto_version', '1', 'publication_names', 'changes')};
+$q->('INSERT INTO t VALUES (5)');
+$before = $q->($changes);
+like($before, qr/^[1-9]/, 'a logical slot: its reader is late');
+damage($logical);
+found($logical, $advance_slot, 'a logical slot');
+advance('logical');
+clean('a logical slot');
+is($q->($changes), $before, 'a logical slot: no change is lost');
+restarts('a logical slot');
+is($q->($changes), $before, '... after the restart');
+$q->(q{SELECT pg_drop_replication_slot('logical')});
+
+unlink "$data/$slot";
+found($slot, "make the slot's folder if it is gone, too; then $advance_slot", 'a slot without a file');
+advance('slot');
 clean('a slot without a file');
 
 unlink "$data/$slot";
