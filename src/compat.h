@@ -143,6 +143,16 @@
 #define BufferStateRead(desc)	((uint64) pg_atomic_read_u32(&(desc)->state))
 #endif
 
+/*
+ * 19 has places for the slots of REPACK after the others.  Wants
+ * replication/slot.h.
+ */
+#if PG_VERSION_NUM >= 190000
+#define SLOT_PLACES		(max_replication_slots + max_repack_replication_slots)
+#else
+#define SLOT_PLACES		max_replication_slots
+#endif
+
 /* 19 wants to be told when a tuple descriptor made by hand is complete. */
 #if PG_VERSION_NUM < 190000
 #define TupleDescFinalize(desc) ((void) (desc))

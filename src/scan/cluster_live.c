@@ -165,7 +165,7 @@ find_slot(const char *name, ReplicationSlotPersistentData *data)
 	bool		found = false;
 
 	LWLockAcquire(ReplicationSlotControlLock, LW_SHARED);
-	for (int i = 0; i < max_replication_slots && !found; i++)
+	for (int i = 0; i < SLOT_PLACES && !found; i++)
 	{
 		ReplicationSlot *slot = &ReplicationSlotCtl->replication_slots[i];
 
@@ -206,7 +206,7 @@ check_slot(const ClusterFile *file, ClusterVerdict *verdict)
 size_t
 cluster_live_slots_max(void)
 {
-	return (size_t) max_replication_slots;
+	return (size_t) SLOT_PLACES;
 }
 
 size_t
@@ -215,7 +215,7 @@ cluster_live_slots(char (*names)[CLUSTER_NAME_SIZE], size_t room)
 	size_t		n = 0;
 
 	LWLockAcquire(ReplicationSlotControlLock, LW_SHARED);
-	for (int i = 0; i < max_replication_slots && n < room; i++)
+	for (int i = 0; i < SLOT_PLACES && n < room; i++)
 	{
 		ReplicationSlot *slot = &ReplicationSlotCtl->replication_slots[i];
 

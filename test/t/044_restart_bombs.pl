@@ -4,6 +4,7 @@ use strict;
 use warnings;
 use Accel;
 use AccelWal;
+use IPC::Run;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -166,6 +167,20 @@ AccelWal::put("$data/pg_replslot/left/state", 'half');
 found('pg_replslot/left/state', 'move its folder out of pg_replslot', 'what is left of a slot');
 rename "$data/pg_replslot/left", "$data/../left" or die $!;
 restarts('what is left of a slot');
+
+# REPACK has a slot in a place of its own: no leftover.  It waits for the
+# prepared transactions here.
+if (int($node->pg_version) >= 19)
+{
+	$q->('CREATE TABLE packed (a int PRIMARY KEY)');
+	my $repack = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', 'REPACK (CONCURRENTLY) packed' ], '>', \my $out, '2>', \my $err);
+	my $files = q{SELECT count(*) FROM pg_ls_dir('pg_replslot') d WHERE d ~ '^pg_repack_'};
+	ok($node->poll_query_until('postgres', $files, '1'), 'REPACK (CONCURRENTLY) has a slot');
+	clean('REPACK (CONCURRENTLY)');
+	$q->(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query ~ '^REPACK' AND pid <> pg_backend_pid()});
+	$repack->finish;
+	ok($node->poll_query_until('postgres', $files, '0'), '... which goes with it');
+}
 
 # Prepared transactions
 damage($prepared[0]);
