@@ -46,6 +46,7 @@
  *	   hash, squeeze, move	the primary bucket, registered to be locked, and
  *							the page to write to, not always changed
  *	   hash, overflow page	its metapage is registered, but not always changed
+ *	   generic, 15 and 16	the pages may be dirtied after the record only
  *	   records of custom resource managers
  *
  * Facts of PostgreSQL's heapam.c, heapam_xlog.h, pruneheap.c, visibilitymap.c,
@@ -222,8 +223,12 @@ static const LostWitnessRow table[] = {
 													 * metapage, map */
 	{RM_BRIN, 0x50, 0x70, ID(0) | ID(1), CHANGE},	/* DESUMMARIZE: map, page */
 
-	/* generic: GenericXLogFinish dirties all and gives all the LSN */
-	{RM_GENERIC, 0x00, 0x00, ALL_IDS, CHANGE},
+	/*
+	 * generic: GenericXLogFinish dirties all and gives all the LSN; before
+	 * 15.5 and 16.1 it dirtied them after the record only
+	 */
+	{RM_GENERIC, 0x00, 0x00, ALL_IDS, IN_MAIN, ANY, LOST_PROOF_LSN,
+	MAGIC_17, MAGIC_19},
 };
 
 #define NROWS	(sizeof(table) / sizeof(table[0]))

@@ -11,6 +11,8 @@
 #define BLOCK_SIZE	8192
 
 #define MAGIC_15	0xD110
+#define MAGIC_16	0xD113
+#define MAGIC_17	0xD116
 #define MAGIC_18	0xD118
 #define MAGIC_19	0xD122
 
@@ -190,7 +192,10 @@ static const Case cases[] = {
 	{"the metapage as hash adds a page", 12, 0x30, 4, 0, WITH_HOLE, MAGIC_15, NONE},
 	{"the page that hash squeezes into", 12, 0x80, 1, 0, WITH_HOLE, MAGIC_15, NONE},
 	{"a sequence", 15, 0x00, 0, 0, NO_IMAGE, MAGIC_15, LSN},
-	{"generic", 20, 0x00, 3, 0, NO_IMAGE, MAGIC_15, LSN},
+	{"generic, 15", 20, 0x00, 3, 0, NO_IMAGE, MAGIC_15, NONE},
+	{"generic, 16", 20, 0x00, 3, 0, WITH_HOLE, MAGIC_16, NONE},
+	{"generic, 17", 20, 0x00, 3, 0, NO_IMAGE, MAGIC_17, LSN},
+	{"generic, 19", 20, 0x00, 3, 0, NO_IMAGE, MAGIC_19, LSN},
 	{"a resource manager of its own", 130, 0x00, 0, 0, WITH_HOLE, MAGIC_15, NONE},
 	{"a version that is not known", 10, 0x00, 0, 0, NO_IMAGE, 0xD10D, NONE},
 };
