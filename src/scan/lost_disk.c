@@ -27,9 +27,9 @@
  * still in memory.
  *
  * Not kept: pages whose checksum or header is wrong (their LSN says nothing, and
- * verify_relation_checksums() names them), relations that are not permanent,
- * indexes that are being built, and what bypasses shared buffers in ways that
- * the proof does not allow.
+ * verify_relation_checksums() names them), empty pages of indexes without an
+ * LSN, relations that are not permanent, indexes that are being built, and what
+ * bypasses shared buffers in ways that the proof does not allow.
  */
 #include "compat.h"
 
@@ -41,6 +41,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_tablespace_d.h"
 #include "miscadmin.h"
+#include "storage/bufpage.h"
 #include "storage/fd.h"
 #include "storage/lmgr.h"
 #include "utils/rel.h"
@@ -220,6 +221,18 @@ proof_holds(Relation rel, LostProof proof)
 	}
 }
 
+/*
+ * An index that takes a recycled page empties it, LSN and all, before WAL says
+ * so, see lost_witness.c.
+ */
+static bool
+is_recycled(Relation rel, const LostSuspect *suspect, const char *page)
+{
+	return rel->rd_rel->relkind == RELKIND_INDEX &&
+		suspect->status == LOST_STALE_PAGE &&
+		XLogRecPtrIsInvalid(suspect->disk_lsn) && PageIsEmpty((Page) page);
+}
+
 /* The block was read; is it what WAL says? */
 static bool
 judge_page(LostSuspect *suspect, const BlockDecision *decision)
@@ -258,7 +271,8 @@ judge_block(LostSuspect *suspect, ForkReader *reader)
 		block_decide(reader, block, &rules, decision);
 	suspect->error = reader->error;
 	if (decision->fate == BLOCK_JUDGED)
-		found = judge_page(suspect, decision);
+		found = judge_page(suspect, decision) &&
+			!is_recycled(reader->fork->rel, suspect, decision->image.data);
 	else
 		suspect->status = decision->fate == BLOCK_GONE ? LOST_MISSING_BLOCK :
 			LOST_IO_ERROR;

@@ -20,6 +20,10 @@
  *	   In recovery an image sets it back to that image's record.  Such a record
  *	   lies after the redo point that recovery began at, so after all records
  *	   that are asked about; and nobody is let in before all is replayed again.
+ *	   Exception: an index may take a page that VACUUM has recycled, and so
+ *	   dirtied, empty it with its LSN, and then leave it without a record:
+ *	   SP-GiST where it wants an inner page with another block number (mod 3),
+ *	   btree and GiST where a split fails.  lost_disk.c passes over such pages.
  *
  * (3) Redo does the same: what it restores from an image or initializes gets the
  *	   record's end as its LSN and is dirty; what it changes otherwise, too, in
@@ -51,7 +55,8 @@
  *
  * Facts of PostgreSQL's heapam.c, heapam_xlog.h, pruneheap.c, visibilitymap.c,
  * nbtxlog.h, hash_xlog.h, ginxlog.h, gistxlog.h, spgxlog.h, brin_xlog.h,
- * sequence.c, generic_xlog.c, xloginsert.c, bufmgr.c, bulk_write.c, 15 to 19.
+ * spgutils.c, sequence.c, generic_xlog.c, xloginsert.c, bufmgr.c, bulk_write.c,
+ * 15 to 19.
  * Proof by experiment: test/t/072_lost_writes.pl, test/t/073_lost_none.pl.
  */
 #include "verify/lost_witness.h"
