@@ -15,6 +15,7 @@
 #include "compat.h"
 
 #include "storage/lmgr.h"
+#include "utils/memutils.h"
 
 #include "scan/lost_scan.h"
 #include "scan/lost_server.h"
@@ -51,6 +52,7 @@ typedef struct LostScan
 	WalLsn		tail_lsn;
 	bool		tail_broken;
 	WalBlockGap tail_gap;
+	const char *tail_why;		/* it was not read; NULL: the gap tells */
 } LostScan;
 
 static void settle(LostScan *scan, WalLsn from);
@@ -319,21 +321,34 @@ note_tail_record(void *arg, const WalBlockRecord *record)
 }
 
 /*
- * Reads on to the end of the WAL as it is now, which pg_wal, opened anew, has;
- * true: all that decided suspects need is known.
+ * pg_wal as it is now; false: it may say no more of this run's timeline.  The
+ * end of the WAL, asked for before, is of no later timeline than pg_wal.
  */
 static bool
-read_tail(LostScan *scan, WalLsn from)
+open_now(LostScan *scan, WalDirectory *now)
+{
+	const char *path = scan->options->own->path;
+
+	scan->tail_why = NULL;
+	if (wal_directory_open(now, path, path, NULL) != WAL_DIRECTORY_OK)
+		scan->tail_why = "could not read pg_wal again";
+	else if (now->limits.limits[0].timeline != scan->path.timeline)
+		scan->tail_why = "a new timeline began meanwhile";
+	return scan->tail_why == NULL;
+}
+
+/* In a memory context of its own: nothing that is allocated stays. */
+static bool
+read_tail_here(LostScan *scan, WalLsn from)
 {
 	const WalDirectory *own = scan->options->own;
 	WalLsn		end = lost_server_end(own->limits.segment_size);
 	WalDirectory now;
 	LostStream	stream = scan->stream;
 
-	memset(&scan->tail_gap, 0, sizeof(scan->tail_gap));
 	if (from >= end)
 		return true;
-	if (wal_directory_open(&now, own->path, own->path, NULL) != WAL_DIRECTORY_OK)
+	if (!open_now(scan, &now))
 		return false;
 	stream.own = &now;
 	if (stream.dir == own)
@@ -346,6 +361,24 @@ read_tail(LostScan *scan, WalLsn from)
 	if (!stream.complete)
 		scan->tail_gap = stream.rest;
 	return stream.complete && !scan->tail_broken;
+}
+
+/*
+ * Reads on to the end of the WAL as it is now, which pg_wal, opened anew, has;
+ * true: all that decided suspects need is known.
+ */
+static bool
+read_tail(LostScan *scan, WalLsn from)
+{
+	MemoryContext work = AllocSetContextCreate(CurrentMemoryContext,
+											   "crc32c_accel tail of WAL",
+											   ALLOCSET_DEFAULT_SIZES);
+	MemoryContext before = MemoryContextSwitchTo(work);
+	bool		known = read_tail_here(scan, from);
+
+	MemoryContextSwitchTo(before);
+	MemoryContextDelete(work);
+	return known;
 }
 
 /* Decides suspects from the at-th on, of so many relations as may be locked. */
@@ -371,14 +404,31 @@ decide_some(LostScan *scan, size_t at)
 	return at;
 }
 
+/* The tail is not known: why. */
+static void
+put_tail_unknown(LostScan *scan)
+{
+	static const char what[] = "blocks that seem older than WAL before";
+	char	   *message;
+
+	if (scan->tail_why == NULL)
+	{
+		put_unjudged(scan, what, scan->horizon, &scan->tail_gap);
+		return;
+	}
+	message = psprintf("%s %X/%X cannot be judged: %s", what,
+					   LSN_FORMAT_ARGS(scan->horizon), scan->tail_why);
+	put_message(scan, "", message);
+	pfree(message);
+}
+
 static void
 put_decided(LostScan *scan, bool known)
 {
 	LostSuspects *decided = &scan->decided;
 
 	if (!known && decided->count > 0)
-		put_unjudged(scan, "blocks that seem older than WAL before",
-					 scan->horizon, &scan->tail_gap);
+		put_tail_unknown(scan);
 	for (size_t i = 0; i < decided->count; i++)
 	{
 		if (known)
