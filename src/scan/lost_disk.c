@@ -314,3 +314,18 @@ lost_disk_decide(LostSuspect *suspect)
 	relation_close(rel, found ? NoLock : AccessShareLock);
 	return found;
 }
+
+bool
+lost_disk_decide_at_once(LostSuspect *suspect, bool *found)
+{
+	Oid			relid = find_relation(&suspect->entry.tag);
+
+	*found = false;
+	if (!OidIsValid(relid))
+		return true;
+	if (!ConditionalLockRelationOid(relid, AccessShareLock))
+		return false;
+	*found = lost_disk_decide(suspect);
+	UnlockRelationOid(relid, AccessShareLock);
+	return true;
+}

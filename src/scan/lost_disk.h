@@ -64,6 +64,9 @@ extern size_t lost_disk_ask(const LostEntry *entries, size_t at, size_t count,
  */
 extern bool lost_disk_decide(LostSuspect *suspect);
 
+/* The same; returns false if that would wait for the lock: not decided. */
+extern bool lost_disk_decide_at_once(LostSuspect *suspect, bool *found);
+
 /* The path of the file that holds a block. */
 extern void lost_disk_path(const WalBlockTag *tag, char dst[SCAN_PATH_SIZE]);
 

@@ -381,7 +381,10 @@ read_tail(LostScan *scan, WalLsn from)
 	return known;
 }
 
-/* Decides suspects from the at-th on, of so many relations as may be locked. */
+/*
+ * Decides suspects from the at-th on, of so many relations as may be locked.
+ * Waits for one only while it holds none of the others: no deadlock between them.
+ */
 static size_t
 decide_some(LostScan *scan, size_t at)
 {
@@ -392,8 +395,13 @@ decide_some(LostScan *scan, size_t at)
 	for (; at < scan->suspects.count && decided->count < decided->room; at++)
 	{
 		LostSuspect suspect = scan->suspects.items[at];
+		bool		found;
 
-		if (!lost_disk_decide(&suspect))
+		if (nlocks == 0)
+			found = lost_disk_decide(&suspect);
+		else if (!lost_disk_decide_at_once(&suspect, &found))
+			return at;
+		if (!found)
 			continue;
 		decided->items[decided->count++] = suspect;
 		nlocks += suspect.relid != last;

@@ -116,6 +116,27 @@ AccelWal::poke($t, 0, $bare);
 $node->start;
 is($named->($node), 't|main|0|stale_page|f|t|t', 'an empty page without an LSN: of a table it is named, of an index not');
 
+# --- who waits holds no lock ---------------------------------------------------
+
+# Of two relations the first, by file, is decided while another session holds the
+# second, which may want the first before it gives that up.
+$node->stop('fast');
+AccelWal::poke($files{t_pkey}, 0, $now{t_pkey});
+AccelWal::poke($files{pg_statistic}, 0, $old{pg_statistic});
+AccelWal::poke($t, 0, "\0" x 8192);
+$node->start;
+my $holder = $node->background_psql('postgres');
+$holder->query_safe('BEGIN; LOCK TABLE t IN ACCESS EXCLUSIVE MODE');
+my $search = IPC::Run::start([ 'psql', '-XAtc', "SELECT string_agg(DISTINCT relation || ' ' || status, ', ') FROM verify_lost_writes()", $node->connstr('postgres') ],
+	'<', \undef, '>', \my $found, '2>', \my $error);
+$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE NOT granted});
+is($q->(q{SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE relation = 'pg_statistic'::regclass AND query LIKE '%string_agg%verify_lost_writes%' AND pid <> pg_backend_pid()}),
+	0, 'while it waits for a lock it holds none');
+$holder->query_safe('COMMIT');
+$holder->quit;
+$search->finish;
+is("$found$error", "pg_statistic stale_page, t zeroed_page\n", 'and it names both');
+
 $node->stop('fast');
 AccelWal::poke($files{$_}, 0, $now{$_}) foreach keys %files;
 $node->start;
