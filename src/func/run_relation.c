@@ -19,6 +19,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_namespace_d.h"
 #include "pgstat.h"
+#include "storage/lmgr.h"
 #include "storage/proc.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -51,7 +52,7 @@ typedef enum BatchResult
 } BatchResult;
 
 static BatchResult scan_batch(DatabaseRun *run, RunRelation *relation);
-static Relation open_relation(Oid relid);
+static Relation open_relation(const DatabaseRun *run, Oid relid);
 static void set_file(DatabaseRun *run, RunRelation *relation, Relation rel);
 static BatchResult next_batch(DatabaseRun *run, const RunRelation *relation,
 							  RelationScanOptions *options, RunPosition *after);
@@ -127,7 +128,7 @@ scan_batch(DatabaseRun *run, RunRelation *relation)
 		relation->name = get_rel_name(relation->item.relid);
 		relation->schema = get_namespace_name(get_rel_namespace(relation->item.relid));
 	}
-	rel = open_relation(relation->item.relid);
+	rel = open_relation(run, relation->item.relid);
 	if (rel == NULL)
 		return BATCH_GONE;
 	run_describe_relation(relation, rel);
@@ -157,12 +158,21 @@ run_begin_batch(DatabaseRun *run)
 /*
  * Locks a relation up to the commit; NULL when it was dropped.  The server's
  * statement_timeout bounds this alone: a scan may take hours.
+ *
+ * While workers hold locks, none is waited for: they and we are one to the
+ * server, so who has what we wait for and wants what a worker has would be a
+ * deadlock.  The relation is put off until they are done with theirs.
  */
 static Relation
-open_relation(Oid relid)
+open_relation(const DatabaseRun *run, Oid relid)
 {
 	Relation	rel;
 
+	if (run->crew != NULL && run->turn >= 0 &&
+		!ConditionalLockRelationOid(relid, AccessShareLock))
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg("could not obtain lock on relation with OID %u", relid)));
 	if (StatementTimeout > 0)
 		enable_timeout_after(STATEMENT_TIMEOUT, StatementTimeout);
 	rel = try_relation_open(relid, AccessShareLock);
