@@ -324,12 +324,10 @@ crew_turn(Crew *crew, uint64 number, CrewAhead ahead, void *arg)
 		return NULL;
 	for (;;)
 	{
-		bool		hope = may_come(crew, number);
-
 		drain(crew);
 		if (kept->there)
 			break;
-		if (!hope)
+		if (!may_come(crew, number))	/* who has gone has been read out */
 			return NULL;
 		if (lead_ahead(crew, ahead, arg))
 			continue;
@@ -501,11 +499,14 @@ crew_receive(Crew *crew, int worker)
 	while (message != NULL && message->job != crew->job);
 	if (message != NULL && message->kind == TASK_FAILED)
 		raise_failure((const CrewError *) message->body);
-	/* the relation's batch is tried again, without it */
+	/* the relation's batch is tried again, without all that have gone */
 	if (there && from->queue == NULL)
+	{
+		drain(crew);
 		ereport(ERROR,
 				(errcode(ERRCODE_TRANSACTION_ROLLBACK),
 				 errmsg("a worker of this run ended before its work was done")));
+	}
 	return message;
 }
 
