@@ -126,7 +126,8 @@ struct CrewMember
 	uint64		ntasks;
 	char		description[CREW_JOB_BYTES];
 	uint64		at;				/* item at work */
-	bool		sent;			/* its result is */
+	void	   *result;			/* of the item, to be sent */
+	Size		bytes;			/* 0: none */
 };
 
 /* Why a job failed, as a worker tells it. */
@@ -601,10 +602,13 @@ serve_item(CrewMember *member, const CrewDuties *duties)
 		return false;
 	if (!OidIsValid(member->items[member->at]))
 		return true;
-	member->sent = false;
-	(void) attempt(member, duties, false);
-	if (!member->sent)
-		send_message(member, ITEMS, member->at, TASK_DONE, NULL, 0);
+	member->bytes = 0;
+	if (attempt(member, duties, false) != NULL)
+		member->bytes = 0;
+	/* after the commit: the leader may take its time, and we hold no lock */
+	send_message(member, ITEMS, member->at,
+				 member->bytes > 0 ? TASK_RESULT : TASK_DONE,
+				 member->result, member->bytes);
 	MemoryContextReset(member->context);
 	if (member->at % CACHED_ITEMS == 0)
 		InvalidateSystemCaches();
@@ -643,8 +647,8 @@ attempt(CrewMember *member, const CrewDuties *duties, bool job)
 }
 
 /*
- * Interrupts wait: half a message would spoil the queue.  The leader empties it
- * or detaches, and its end is ours.
+ * Errors wait: half a message would spoil the queue.  The leader empties it or
+ * detaches, and its end is ours; an order to end may come at any time.
  */
 static void
 send_message(CrewMember *member, uint64 job, uint64 task, TaskMessageKind kind,
@@ -655,9 +659,9 @@ send_message(CrewMember *member, uint64 job, uint64 task, TaskMessageKind kind,
 	{body, bytes}};
 	shm_mq_result sent;
 
-	HOLD_INTERRUPTS();
+	HOLD_CANCEL_INTERRUPTS();
 	sent = shm_mq_sendv(member->queue, parts, bytes > 0 ? 2 : 1, false, true);
-	RESUME_INTERRUPTS();
+	RESUME_CANCEL_INTERRUPTS();
 	if (sent == SHM_MQ_DETACHED)
 		proc_exit(0);
 }
@@ -665,8 +669,9 @@ send_message(CrewMember *member, uint64 job, uint64 task, TaskMessageKind kind,
 void
 crew_send_result(CrewMember *member, const void *result, Size bytes)
 {
-	send_message(member, ITEMS, member->at, TASK_RESULT, result, bytes);
-	member->sent = true;
+	member->result = MemoryContextAlloc(member->context, bytes);
+	memcpy(member->result, result, bytes);
+	member->bytes = bytes;
 }
 
 uint64

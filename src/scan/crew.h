@@ -63,8 +63,8 @@ extern const TaskMessage *crew_receive(Crew *crew, int worker);
 
 /*
  * Worker: joins, works until the run is over, in a transaction for each item
- * and each job.  An item's result is given to crew_send_result(), or none: then
- * the leader does it.
+ * and each job.  An item's result is given to crew_send_result(), which sends
+ * it after the commit, or none: then the leader does it.
  */
 typedef struct CrewDuties
 {

@@ -406,7 +406,7 @@ parallel_send(ParallelTasks *tasks, const void *message, Size bytes)
 
 /*
  * A leader that has gone is no error of ours: it has raised its own.  A crew
- * outlives an error, which half a message must not precede: interrupts wait.
+ * outlives an error, which half a message must not precede: a cancel waits.
  */
 static void
 put(ParallelTasks *tasks, const void *body, Size bytes, TaskMessageKind kind)
@@ -426,11 +426,11 @@ put(ParallelTasks *tasks, const void *body, Size bytes, TaskMessageKind kind)
 	parts[1].data = body;
 	parts[1].len = bytes;
 	if (state->job != 0)
-		HOLD_INTERRUPTS();
+		HOLD_CANCEL_INTERRUPTS();
 	sent = shm_mq_sendv(state->queue, parts, bytes > 0 ? 2 : 1, false,
 						kind == TASK_DONE);
 	if (state->job != 0)
-		RESUME_INTERRUPTS();
+		RESUME_CANCEL_INTERRUPTS();
 	if (sent == SHM_MQ_DETACHED)
 		proc_exit(0);
 }
