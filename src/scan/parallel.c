@@ -494,12 +494,16 @@ static void
 work_all(ParallelTasks *tasks)
 {
 	ParallelState *state = tasks->state;
+	bool		begun = tasks->begin == NULL;
 	uint64		task;
 
 	state->per_task = task_context();
 	while (task_claim(state->next, state->job, tasks->ntasks, &task))
 	{
 		CHECK_FOR_INTERRUPTS();
+		if (!begun)
+			tasks->begin(tasks);
+		begun = true;
 		do_task(tasks, task);
 	}
 	MemoryContextDelete(state->per_task);

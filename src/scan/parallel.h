@@ -28,6 +28,12 @@ struct ParallelTasks
 	void		(*work) (ParallelTasks *tasks, uint64 task);
 
 	/*
+	 * Worker only, may be NULL: called before its first task, which the
+	 * leader then waits for, and not at all when none is left.
+	 */
+	void		(*begin) (ParallelTasks *tasks);
+
+	/*
 	 * Leader only: takes a message.  Those of a task come in the order in
 	 * which they were sent, those of task n after all of task n - 1, aligned
 	 * to 8 bytes.  The memory context is reset afterwards, as it is after

@@ -12,6 +12,7 @@
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 
 #include "scan/parallel.h"
 #include "scan/parallel_scan.h"
@@ -56,6 +57,12 @@ typedef struct RangeTasks
 	BlockNumber chunk_blocks;
 	ScanPolicy	policy;			/* throttle: the shared one, with workers */
 
+	/* a worker's: of what is at work in fork */
+	Oid			relid;
+	ForkNumber	number;
+	Relation	rel;			/* NULL: no task was left */
+	Fork		opened;
+
 	/* the leader's */
 	Throttle   *throttle;		/* the caller's */
 	ScanSink   *sink;
@@ -77,6 +84,7 @@ static void scan_shared(const SharedRange *shared, Throttle *throttle,
 						CrewMember *member);
 static int	workers_that_pay(const RangeTasks *range);
 static void share_range(ParallelTasks *tasks, void *shared);
+static void open_range(ParallelTasks *tasks);
 static void scan_chunk(ParallelTasks *tasks, uint64 chunk);
 static void send_finding(ScanSink *sink, const PageFinding *finding);
 static void deliver_message(ParallelTasks *tasks, const void *data);
@@ -149,10 +157,6 @@ share_range(ParallelTasks *tasks, void *shared_memory)
 	range->policy.throttle = &shared->throttle;
 }
 
-/*
- * A worker locks the relation itself.  That cannot wait: its leader holds the
- * lock, and they are of one lock group.
- */
 void
 accel_verify_worker_main(dsm_segment *segment, shm_toc *toc)
 {
@@ -177,26 +181,41 @@ scan_shared(const SharedRange *shared, Throttle *throttle,
 			dsm_segment *segment, shm_toc *toc, CrewMember *member)
 {
 	RangeTasks	range = {{0}};
-	Relation	rel;
-	Fork		fork;
 
 	pgstat_report_activity(STATE_RUNNING,
 						   psprintf("crc32c_accel: verifying relation %u",
 									shared->relid));
-	rel = relation_open(shared->relid, AccessShareLock);
-	fork_describe(&fork, rel, shared->fork);
-	range.fork = &fork;
+	range.relid = shared->relid;
+	range.number = shared->fork;
 	range.first = shared->first;
 	range.end = shared->end;
 	range.chunk_blocks = shared->chunk_blocks;
 	range.policy.piece_blocks = shared->piece_blocks;
 	range.policy.throttle = throttle;
 	range.tasks.work = scan_chunk;
+	range.tasks.begin = open_range;
 	if (member == NULL)
 		parallel_work(&range.tasks, segment, toc);
 	else
 		parallel_work_job(&range.tasks, member);
-	relation_close(rel, AccessShareLock);
+	if (range.rel != NULL)
+		relation_close(range.rel, AccessShareLock);
+}
+
+/*
+ * A worker locks the relation itself.  That cannot wait: its leader holds the
+ * lock up to the end of all tasks, one of which is the worker's, and they are of
+ * one lock group.
+ */
+static void
+open_range(ParallelTasks *tasks)
+{
+	RangeTasks *range = (RangeTasks *) tasks;
+
+	range->rel = relation_open(range->relid, AccessShareLock);
+	fork_describe(&range->opened, range->rel, range->number);
+	range->fork = &range->opened;
+	InvalidateCatalogSnapshot();	/* would hold back vacuum */
 }
 
 static void
