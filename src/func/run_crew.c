@@ -19,6 +19,7 @@
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 #include "func/database_run.h"
@@ -213,6 +214,7 @@ scan_whole(WholeRelation *whole, Oid relid, Throttle *throttle)
 		return false;
 	describe(whole, rel);
 	relation_close(rel, NoLock);	/* the lock stays up to the commit */
+	InvalidateCatalogSnapshot();	/* would hold back vacuum */
 	if (throttle != NULL)
 	{
 		policy.throttle = throttle;
