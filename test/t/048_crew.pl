@@ -20,6 +20,8 @@ $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION crc32c_accel;
 CREATE SCHEMA odd;
 CREATE TABLE "odd"."name "" of one" (t text PRIMARY KEY);
+CREATE TABLE first AS SELECT 1 a;
+CREATE TABLE slow WITH (fillfactor = 10) AS SELECT i, repeat('x', 1000) t FROM generate_series(1, 250) i;
 DO $$ BEGIN FOR i IN 1..1500 LOOP EXECUTE format('CREATE TABLE t%s AS SELECT 1 a', i); END LOOP; END $$;
 CREATE TABLE large WITH (fillfactor = 10) AS SELECT i, repeat('x', 1000) t FROM generate_series(1, 5000) i;
 DO $$ BEGIN FOR i IN 1501..2500 LOOP EXECUTE format('CREATE TABLE t%s AS SELECT 1 a', i); END LOOP; END $$;
@@ -148,6 +150,32 @@ like($error, qr/WARNING.*could not verify relation public.t800/s, 'a lock that i
 is(scalar(() = $error =~ /could not verify/g), 1, 'that one alone');
 $locker->query_safe('COMMIT; SELECT 1');
 $locker->quit;
+
+# who holds a lock that the run wants, and wants one that a worker has, gets it:
+# the server takes the run and its workers for one
+$locker = $node->background_psql('postgres', on_error_stop => 0);
+$locker->query("SET deadlock_timeout = '100ms'; BEGIN; LOCK TABLE first");
+$error = watch("workers => 3, max_rate => 1000, include => '{first,slow}'",
+	"SELECT count(*) > 0 FROM pg_locks WHERE relation = 'slow'::regclass AND granted",
+	sub {
+		is($locker->query("LOCK TABLE slow; SELECT 'locked'"), 'locked', 'no deadlock is seen where none is');
+		$locker->query('COMMIT');
+	});
+like($error, qr/completed: \d+ relations, 2\d\d blocks.*; 0 findings/, 'and the run takes what was locked later');
+
+# a run that waits for its history: workers that are done wait without a lock
+$locker->query('BEGIN; LOCK TABLE checksum_relations IN EXCLUSIVE MODE');
+$error = watch("workers => 2, max_rate => 1000000, $exclude",
+	"SELECT count(*) = 2 $there AND wait_event = 'MessageQueueSend'",
+	sub {
+		is(query("SELECT count(*) FROM pg_locks WHERE locktype = 'relation' AND pid IN (SELECT pid $there)"),
+			'0', 'what they have to tell holds no lock');
+		query("SELECT pg_terminate_backend(pid) $there");
+		ok($node->poll_query_until('postgres', "SELECT count(*) = 0 $there"), 'and they may be ended');
+		$locker->query('COMMIT');
+	});
+$locker->quit;
+like($error, qr/completed: \d+ relations, .*; 8 findings/, 'the run does what they have not told');
 
 # no room for workers
 $node->append_conf('postgresql.conf', 'max_parallel_workers = 1');
