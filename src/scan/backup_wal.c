@@ -16,18 +16,25 @@ typedef struct Judging
 {
 	BackupWal  *wal;
 	BackupSink *sink;
+	WalLsn		end;			/* of the present range, WAL_LSN_MAX: unknown */
 } Judging;
+
+static char *
+path_of(const Judging *judging, const WalSegmentResult *result)
+{
+	char		name[WAL_NAME_SIZE];
+
+	wal_name_print(&result->name, name);
+	return psprintf("%s/%s", judging->wal->shown, name);
+}
 
 static void
 put_segment(Judging *judging, const WalSegmentResult *result)
 {
 	char		words[WAL_MESSAGE_SIZE] = "";
-	char		name[WAL_NAME_SIZE];
-	char	   *path;
+	char	   *path = path_of(judging, result);
 	BackupFinding finding = {NULL, -1, wal_status_name(result->status)};
 
-	wal_name_print(&result->name, name);
-	path = psprintf("%s/%s", judging->wal->shown, name);
 	if (result->message.reason != WAL_REASON_NONE)
 		wal_verdict_words(&result->message, words);
 	finding.path = path;
@@ -38,16 +45,47 @@ put_segment(Judging *judging, const WalSegmentResult *result)
 	pfree(path);
 }
 
+/*
+ * Recovery stops where the WAL ends; before the end of the backup, that is an
+ * error.  Where a record goes on in another segment, that one is the finding.
+ */
+static bool
+ends_early(const Judging *judging, const WalSegmentResult *result)
+{
+	uint32		size = judging->wal->dir.limits.segment_size;
+
+	return result->status == WAL_OK_END_OF_WAL &&
+		judging->end != WAL_LSN_MAX && result->end_lsn < judging->end &&
+		(result->counts.tail_bytes == 0 ||
+		 judging->end - result->start_lsn <= size);
+}
+
+static void
+put_early_end(Judging *judging, const WalSegmentResult *result)
+{
+	BackupFinding finding = {path_of(judging, result), -1,
+	backup_status_name(BACKUP_CORRUPT)};
+	char		words[128];
+
+	snprintf(words, sizeof(words),
+			 "WAL ends at %X/%X, but the backup needs it up to %X/%X",
+			 LSN_FORMAT_ARGS(result->end_lsn), LSN_FORMAT_ARGS(judging->end));
+	finding.lsn = result->end_lsn;
+	finding.message = words;
+	backup_sink_put(judging->sink, &finding);
+}
+
 static void
 put_result(void *arg, const WalSegmentResult *result)
 {
 	Judging    *judging = arg;
 
 	judging->wal->records += (int64) result->counts.records;
-	if (result->status == WAL_OK || result->status == WAL_OK_SWITCHED ||
-		result->status == WAL_OK_END_OF_WAL)
-		return;
-	put_segment(judging, result);
+	if (ends_early(judging, result))
+		put_early_end(judging, result);
+	else if (result->status != WAL_OK && result->status != WAL_OK_SWITCHED &&
+			 result->status != WAL_OK_END_OF_WAL)
+		put_segment(judging, result);
 }
 
 /* WAL of another cluster than this server's is held against its own facts. */
@@ -95,6 +133,7 @@ backup_wal_verify(BackupWal *wal, BackupSink *sink)
 
 		if (range.begin >= range.end)
 			continue;
+		judging.end = range.end;
 		wal_list_range(&wal->dir, range, asked->timeline, &list);
 		wal_parallel_judge(&wal->dir, range, &list, wal->workers, put_result,
 						   &judging);

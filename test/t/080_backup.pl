@@ -184,7 +184,25 @@ copy("$dir/kept", "$backup/pg_wal/$segment");
 poke("$backup/pg_wal/$segment", int((AccelWal::number($start) + AccelWal::number($end)) / 2) % (1024 * 1024), 'damage' x 5);
 is(findings($backup), "pg_wal/$segment corrupt", 'a damaged segment');
 ok(!accepted($backup), 'pg_verifybackup reports it, too');
+# up to the file's end it looks like the end of the WAL, but the backup needs more
+my ($last) = reverse sort grep { /^[0-9A-F]{24}$/ } slurp_dir("$backup/pg_wal");
 rename "$dir/kept", "$backup/pg_wal/$segment";
+copy("$backup/pg_wal/$last", "$dir/kept");
+my $into = (AccelWal::number($end) - 1) % (1024 * 1024) + 1;
+foreach ([ $into - 16, 'zeros from within its last record', "\0" ], [ $into - 16, 'garbage from there', 'x' ],
+	[ int($into / 2), 'zeros from the middle', "\0" ])
+{
+	my ($from, $what, $byte) = @$_;
+	poke("$backup/pg_wal/$last", $from, $byte x (1024 * 1024 - $from));
+	is(findings($backup), "pg_wal/$last corrupt", $what);
+	like(message($backup), qr{^WAL ends at \S+, but the backup needs it up to \Q$end\E$}, "$what: why");
+	is(sql("SELECT status FROM verify_backup_summary('$backup')"), 'corrupt', "$what: the summary");
+	ok(!accepted($backup), "$what: pg_verifybackup reports it, too");
+	copy("$dir/kept", "$backup/pg_wal/$last");
+}
+poke("$backup/pg_wal/$last", $into, "\0" x (1024 * 1024 - $into)) if $into < 1024 * 1024;
+is(findings($backup), '', 'zeros from the end of the backup');
+rename "$dir/kept", "$backup/pg_wal/$last";
 is(findings($backup), '', 'WAL restored');
 
 # --- manifests ---------------------------------------------------------------------
