@@ -148,7 +148,7 @@ take_relation(BackupFates *ctx, WalLsn lsn, const uint8_t *locator)
 
 static void
 take_database(BackupFates *ctx, WalLsn lsn, uint32_t tablespace,
-			  uint32_t database)
+			  uint32_t database, BackupFate fate)
 {
 	WalBlockTag from = {0};
 	size_t		i;
@@ -162,7 +162,7 @@ take_database(BackupFates *ctx, WalLsn lsn, uint32_t tablespace,
 		if (suspect->tag.tablespace != tablespace ||
 			suspect->tag.database != database)
 			break;
-		decide(ctx, suspect, BACKUP_FATE_GONE, lsn);
+		decide(ctx, suspect, fate, lsn);
 	}
 }
 
@@ -208,27 +208,36 @@ end_transaction(BackupFates *ctx, WalLsn lsn, uint8_t info,
 		take_relation(ctx, lsn, items + i * LOCATOR_BYTES);
 }
 
+/* Upper pages of an FSM that lie before its first leaf (storage/freespace). */
+static uint32_t
+upper_pages(uint32_t block_size)
+{
+	return block_size < 4096 ? 3 : 2;
+}
+
 /*
  * Maps are truncated to what is left of them, which is a question of their own;
- * of a relation that becomes empty nothing is left.
+ * of a relation that becomes empty the upper pages of its FSM are left.
  */
 static void
 truncate_relation(BackupFates *ctx, WalLsn lsn, const uint8_t *data,
 				  uint32_t size)
 {
 	WalBlockTag from = {0};
+	uint32_t	heap;
 
 	if (size < 4 + LOCATOR_BYTES + 4)
 		return;
-	from.block = wal_load32(data);
+	heap = wal_load32(data);
 	from.tablespace = wal_load32(data + 4);
 	from.database = wal_load32(data + 8);
 	from.relation = wal_load32(data + 12);
-	for (uint32_t fork = 0; fork <= (from.block == 0 ? 2u : 0u); fork++)
+	for (uint32_t fork = 0; fork <= (heap == 0 ? 2u : 0u); fork++)
 	{
 		static const uint32_t flags[] = {1, 4, 2};	/* heap, FSM, VM */
 
 		from.fork = fork;
+		from.block = fork == 1 ? upper_pages(ctx->block_size) : heap;
 		if (wal_load32(data + 16) & flags[fork])
 			take_blocks(ctx, lsn, from);
 	}
@@ -245,12 +254,20 @@ change_database(BackupFates *ctx, WalLsn lsn, uint8_t operation,
 	if (size < 8)
 		return;
 	if (operation == DBASE_CREATE_COPY)
-		take_database(ctx, lsn, wal_load32(data + 4), wal_load32(data));
+	{
+		/* redo copies the files of the source as they are */
+		if (size >= 16)
+			take_database(ctx, lsn, wal_load32(data + 12),
+						  wal_load32(data + 8), BACKUP_FATE_READ);
+		take_database(ctx, lsn, wal_load32(data + 4), wal_load32(data),
+					  BACKUP_FATE_GONE);
+	}
 	if (operation != DBASE_DROP)
 		return;
 	spaces = counted(data, size, &at, 4, &count);
 	for (uint32_t i = 0; spaces != NULL && i < count; i++)
-		take_database(ctx, lsn, wal_load32(spaces + 4 * i), wal_load32(data));
+		take_database(ctx, lsn, wal_load32(spaces + 4 * i), wal_load32(data),
+					  BACKUP_FATE_GONE);
 }
 
 /* Redo writes the whole map, without a look at the old one. */

@@ -104,6 +104,9 @@ static const ControlLayout layouts[] = {
 #define CONTROL_REDO		40
 #define CONTROL_TIMELINE	48
 
+/* every page has a checksum; other values than 0: some have none, or had */
+#define CHECKSUMS_ON		1
+
 static uint32_t
 load32(const uint8_t *bytes)
 {
@@ -140,6 +143,7 @@ backup_control_read(const uint8_t *bytes, size_t size, BackupControl *control)
 	control->timeline = load32(bytes + CONTROL_TIMELINE);
 	control->block_size = load32(bytes + layout->block_size);
 	control->segment_blocks = load32(bytes + layout->block_size + 4);
-	control->checksums = load32(bytes + layout->checksums) != 0;
+	control->checksums = load32(bytes + layout->checksums) ==
+		CHECKSUMS_ON;
 	return true;
 }

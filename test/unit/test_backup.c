@@ -102,6 +102,25 @@ test_labels(void)
 		  !backup_map_next("4294967296 /a\n", &at, &space) && !backup_map_next("1 /a", &at, &space), "no map");
 }
 
+/* ---- pg_control ---- */
+
+/* Checksums that are not on yet, or no more, are no rule for pages. */
+static void
+test_control(void)
+{
+	static uint8_t bytes[BACKUP_CONTROL_BYTES];
+	const uint32_t version = 1905;
+	BackupControl control;
+
+	memcpy(bytes + 8, &version, sizeof(version));
+	for (uint32_t state = 0; state < 4; state++)
+	{
+		memcpy(bytes + 268, &state, sizeof(state));
+		check(backup_control_read(bytes, sizeof(bytes), &control) &&
+			  control.checksums == (state == 1), "checksums in state %u", state);
+	}
+}
+
 /* ---- manifests ---- */
 
 static int	nfiles;
@@ -306,6 +325,13 @@ make_truncate(const WalBlockTag *tag)
 	put_end();
 }
 
+/* What the database is a copy of, in the same tablespace. */
+static uint32_t
+source_of(uint32_t database)
+{
+	return database ^ 3;		/* 5 and 6 */
+}
+
 static void
 make_database(const WalBlockTag *tag, bool drop)
 {
@@ -313,7 +339,7 @@ make_database(const WalBlockTag *tag, bool drop)
 	put_main_length(drop ? 12 : 16);
 	put32(tag->database);
 	put32(drop ? 1 : tag->tablespace);
-	put32(tag->tablespace);
+	put32(drop ? tag->tablespace : source_of(tag->database));
 	if (!drop)
 		put32(tag->tablespace);
 	put_end();
@@ -351,11 +377,16 @@ concerns(int kind, const WalBlockTag *at, const WalBlockTag *page,
 		case 3:
 			return relation;
 		case 4:
+			/* two upper pages of an FSM stay */
 			return relation && (page->fork == 0 ? page->block >= at->block :
-								at->block == 0 && page->fork < 3);
+								at->block == 0 && page->fork < 3 &&
+								(page->fork == 2 || page->block >= 2));
 		case 5:
-		case 6:
 			return database;
+		case 6:
+			if (at->tablespace == page->tablespace && source_of(at->database) == page->database)
+				*fate = BACKUP_FATE_READ;
+			return database || *fate == BACKUP_FATE_READ;
 		case 7:
 			*fate = BACKUP_FATE_RESTORED;
 			return database && page->relation == 0;
@@ -467,6 +498,7 @@ main(int argc, char **argv)
 	unit_begin("test_backup", argc, argv);
 	test_names();
 	test_labels();
+	test_control();
 	test_manifests();
 	test_fates();
 	check(strcmp(backup_status_name(BACKUP_HEALED_BY_WAL), "healed_by_wal") == 0, "a status");
