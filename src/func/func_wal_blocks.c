@@ -31,6 +31,7 @@
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_class_d.h"
 #include "catalog/storage_xlog.h"
+#include "commands/dbcommands_xlog.h"
 #include "miscadmin.h"
 #include "storage/bufpage.h"
 #include "utils/builtins.h"
@@ -334,6 +335,36 @@ take_storage(History *history, const WalBlockRecord *record)
 		put_record(history, HISTORY_TRUNCATED, record);
 }
 
+/*
+ * The files of another database, or of this one elsewhere, were copied here: no
+ * record names their blocks.
+ */
+static bool
+is_copied(const WalBlockTag *tag, const WalBlocks *blocks)
+{
+	xl_dbase_create_file_copy_rec copy;
+
+	if (blocks->main_present < sizeof(copy))
+		return false;
+	memcpy(&copy, blocks->main, sizeof(copy));
+	return copy.db_id == tag->database &&
+		copy.tablespace_id == tag->tablespace;
+}
+
+/*
+ * Records of databases do as well.  A copy is of interest only as the end of an
+ * earlier history at the same place.
+ */
+static void
+take_database(History *history, const WalBlockRecord *record)
+{
+	uint8		info = record->bytes[WAL_REC_INFO] & WAL_INFO_MASK;
+
+	if (history->has_row && info == XLOG_DBASE_CREATE_FILE_COPY &&
+		is_copied(&history->search.tag, &history->blocks))
+		put_record(history, HISTORY_CREATED, record);
+}
+
 /* A record whose CRC is right and whose headers are not. */
 static void
 put_refused(History *history, const WalBlockRecord *record,
@@ -360,6 +391,8 @@ take_record(void *arg, const WalBlockRecord *record)
 		put_refused(history, record, reason);
 	else if (record->bytes[WAL_REC_RMID] == RM_SMGR_ID)
 		take_storage(history, record);
+	else if (record->bytes[WAL_REC_RMID] == RM_DBASE_ID)
+		take_database(history, record);
 	for (int i = 0; reason == WAL_BLOCKS_OK && i < blocks->count; i++)
 	{
 		const WalBlockRef *ref = &blocks->refs[i];

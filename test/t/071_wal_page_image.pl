@@ -162,6 +162,20 @@ isnt(last_row(1), 'truncated false', 'a block before it');
 sql('TRUNCATE t');
 is(last_row(0), 'created false', 'new storage has a new history');
 
+# a database that goes away and comes back: its files are copied, blocks have no records
+my $elsewhere = PostgreSQL::Test::Utils::tempdir_short();
+sql("CREATE TABLESPACE elsewhere LOCATION '$elsewhere'");
+sql('CREATE DATABASE moving');
+$node->safe_psql('moving', 'CREATE EXTENSION crc32c_accel; CREATE TABLE m (id int); INSERT INTO m VALUES (1); CHECKPOINT; INSERT INTO m VALUES (2)');
+my $moved = q{SELECT kind || ' ' || is_page FROM wal_block_history('m', 'main', 0) WHERE is_last};
+is($node->safe_psql('moving', $moved), 'image true', 'before a database moves');
+sql('ALTER DATABASE moving SET TABLESPACE elsewhere');
+$node->safe_psql('moving', 'INSERT INTO m VALUES (3)');
+sql('ALTER DATABASE moving SET TABLESPACE pg_default');
+is($node->safe_psql('moving', $moved), 'created false', 'after it came back with a newer page');
+sql('DROP DATABASE moving');
+sql('DROP TABLESPACE elsewhere');
+
 # --- a standby ---------------------------------------------------------------------------------
 
 $node->backup('b');
