@@ -182,9 +182,13 @@ wal_directory_listing(const WalDirectory *dir)
 		return dir->listing;
 	reading.listing = dir->listing;
 	reading.folders_wanted = !dir->limits.live;
-	if (wal_host_list(dir->path, list_file, &reading))
-		complete_listing(dir, &reading);
-	dir->listing->complete = true;	/* what cannot be listed has no files */
+	if (!wal_host_list(dir->path, list_file, &reading) ||
+		!complete_listing(dir, &reading))
+	{
+		dir->listing->error = errno;
+		dir->listing->files.count = 0;	/* they are in no order */
+	}
+	dir->listing->complete = true;
 	wal_host_free(reading.histories);
 	wal_host_free(reading.folders);
 	return dir->listing;
@@ -359,6 +363,11 @@ read_other(WalDirectory *dir, WalName *only)
 	if (done && !asked)
 		find_segment_size(dir, asking);
 	wal_file_end(&asking->file);
+	if (done && dir->listing->error != 0)
+	{
+		errno = dir->listing->error;
+		done = false;
+	}
 	return done;
 }
 

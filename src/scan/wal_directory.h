@@ -38,6 +38,7 @@ typedef struct WalListing
 	bool		complete;		/* else it is made when it is asked for */
 	WalNames	files;			/* sorted */
 	uint64_t	others;			/* entries that are neither */
+	int			error;			/* why it could not be made, 0: it was */
 } WalListing;
 
 /* Immutable once it is open; lives in the caller's memory. */

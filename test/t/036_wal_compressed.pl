@@ -320,6 +320,11 @@ is(sql("SELECT segment, status FROM verify_wal_segment('$name', '$nothing')"), "
 copy("$plain/$name", "$nothing/$name-0123456789abcdef0123456789abcdef01234567");
 is(sql("SELECT string_agg(segment || ' ' || status, ', ') FROM verify_wal_directory('$nothing')"),
 	"$name-0123456789abcdef0123456789abcdef01234567 ok, 0000000100000000/$name ok", 'two names of a segment: both are judged');
+# a segment that could be in there is not missing
+chmod 0, "$nothing/0000000100000000";
+my (undef, undef, $err) = $node->psql('postgres', "SELECT status FROM verify_wal_segment('$name', '$nothing')");
+chmod 0700, "$nothing/0000000100000000";
+like($err, qr/ERROR:.*Permission denied/, 'a folder that may not be read');
 
 $psql->quit;
 $node->stop;
