@@ -335,7 +335,7 @@ check_agreement(BackupRun *run)
 
 	frame.has_system = run->manifest->has_system;
 	frame.system = run->manifest->system;
-	frame.has_range = run->manifest->status == BACKUP_OK && run->nranges > 0;
+	frame.has_range = run->manifest->nranges > 0;
 	frame.start = run->summary->start;
 	frame.end = run->summary->end;
 	backup_meta_check(&run->meta, &frame, run->sink);
