@@ -210,6 +210,19 @@ scalar(void *state, char *token, JsonTokenType type)
 	JSON_ACTION_RETURN(((ManifestReader *) state)->error == NULL);
 }
 
+/*
+ * An escape of a character that is not ASCII: the parser converts it to the
+ * encoding of the database, which may have none (15: an error).  Manifests have
+ * escapes of control characters alone.
+ */
+static bool
+is_foreign_escape(const char *bytes, size_t size)
+{
+	return size > 4 && bytes[0] == '\\' && bytes[1] == 'u' &&
+		GetDatabaseEncoding() != PG_UTF8 &&
+		(bytes[2] != '0' || bytes[3] != '0' || bytes[4] > '7');
+}
+
 /* Is its nesting, and each of its strings, of a size that a manifest has? */
 static bool
 is_moderate(const char *bytes, size_t size)
@@ -226,6 +239,8 @@ is_moderate(const char *bytes, size_t size)
 			CHECK_FOR_INTERRUPTS();
 		if (string > 0)
 		{
+			if (is_foreign_escape(bytes + i, size - i))
+				return false;
 			string = c == '"' ? 0 : string + 1;
 			i += c == '\\';
 		}
@@ -287,7 +302,7 @@ read_contents(BackupManifest *manifest, char *bytes, size_t size)
 	reader.arg = manifest;
 	if (!is_moderate(bytes, size))
 		fail(manifest, BACKUP_MANIFEST_CORRUPT,
-			 pstrdup("nesting too deep, or a string too long, for a manifest"));
+			 pstrdup("nesting too deep, a string too long, or an escape not possible, for a manifest"));
 	else
 		parse(manifest, &reader, bytes, size);
 	if (manifest->status != BACKUP_OK)

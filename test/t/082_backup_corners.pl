@@ -119,6 +119,20 @@ my $many = $head . '"Files": [' . join(",\n", map { qq({"Path": "f$_", "Size": 9
 mkdir "$dir/many";
 append_to_file("$dir/many/backup_manifest", $many . '"Manifest-Checksum": "' . sql("SELECT encode(sha256('" . ($many =~ s/'/''/gr) . "'), 'hex')") . "\"}\n");
 is(sql("SELECT count(*) FROM verify_backup('$dir/many') WHERE status = 'missing' AND path LIKE 'f%'"), 20000, 'many files that are not there');
+# an encoding without the character: a finding all the same
+mkdir "$dir/foreign";
+append_to_file("$dir/foreign/backup_manifest", $head . '"Files": [{"Path": "\u20ac", "Size": 0}]}');
+$node->safe_psql('postgres', q{CREATE DATABASE ascii TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE 'C'});
+is($node->safe_psql('ascii', "CREATE EXTENSION crc32c_accel; SELECT path, status FROM verify_backup('$dir/foreign') LIMIT 1"),
+	'backup_manifest|manifest_corrupt', 'a character that the encoding does not have');
+$node->safe_psql('postgres', 'DROP DATABASE ascii');
+# without WAL ranges there is no end of the backup to be after
+mkdir "$dir/unranged";
+mkdir "$dir/unranged/$_" foreach qw(global pg_wal);
+copy("$backup/global/pg_control", "$dir/unranged/global/pg_control");
+append_to_file("$dir/unranged/backup_manifest", $head . '"Files": [{"Path": "global/pg_control", "Size": ' . (-s "$backup/global/pg_control") . "}],\n");
+append_to_file("$dir/unranged/backup_manifest", '"Manifest-Checksum": "' . sql("SELECT encode(sha256(pg_read_binary_file('$dir/unranged/backup_manifest')), 'hex')") . "\"}\n");
+unlike(findings("$dir/unranged"), qr/^(global|backup_manifest)/m, 'a manifest without WAL ranges');
 # special files are neither opened nor followed
 my $strange = backup('strange', $node);
 system_or_bail('mkfifo', "$strange/fifo");
