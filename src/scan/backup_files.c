@@ -191,7 +191,8 @@ read_pieces(BackupRead *file)
 
 	for (int64 offset = 0; offset < file->scan.size;)
 	{
-		size_t		wanted = Min((size_t) (file->scan.size - offset), piece);
+		size_t		wanted = (size_t) Min(file->scan.size - offset,
+										  (int64) piece);
 		ssize_t		got;
 
 		throttle_wait(throttle, (uint32) wanted);

@@ -116,7 +116,7 @@ wal_parallel_judge(const WalDirectory *dir, WalRange range,
 	tasks.tasks.shared_bytes = add_size(offsetof(SharedList, names),
 										mul_size(list->count, sizeof(WalName)));
 	tasks.tasks.share = share_list;
-	parallel_run(&tasks.tasks, workers);
+	parallel_run(&tasks.tasks, strlen(dir->path) < MAXPGPATH ? workers : 0);
 	wal_session_end(&tasks.session);
 }
 
