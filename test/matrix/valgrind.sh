@@ -106,7 +106,9 @@ ours = others = 0
 root = tree.parse(sys.argv[1]).getroot()
 for error in root.iter("error"):
     frames = list(error.iter("frame"))
-    if not any("crc32c_accel.so" in f.findtext("obj", "") for f in frames):
+    first = next((i for i, f in enumerate(frames) if "crc32c_accel.so" in f.findtext("obj", "")), None)
+    # WAL that we flush holds padding that the server did not set
+    if first is None or any(f.findtext("fn") == "XLogFlush" for f in frames[:first]):
         others += 1
         continue
     ours += 1

@@ -50,5 +50,12 @@ SELECT bool_and(status = 'corrupt') AND sum(errors) >= 2 AS ok FROM verify_wal_d
 SELECT count(*) >= 2 AND bool_and(message <> '') AS ok FROM wal_findings(:segment, 'accel_wal')
 SELECT count(*) > 0 AS ok FROM generate_series(0, 300) n, LATERAL (SELECT status FROM verify_wal_segment(set_byte(substr(pg_read_binary_file('pg_wal/' || :segment), 1, 8192 * (n + 3) / 3), 31 * n % 8192, n), :segment)) v WHERE status <> 'ok'
 SELECT verify_wal_segment('no such name') :error
+SELECT bool_and(status = 'ok') AND count(*) > 2 AS ok FROM verify_cluster_files()
+SELECT count(*) > 0 AS ok FROM wal_block_history('clean', 'main', 3)
+CREATE TABLE imaged AS SELECT 1 AS a
+CHECKPOINT
+UPDATE imaged SET a = 2
+SELECT count(*) > 0 AND bool_and(octet_length(wal_page_image('imaged', 'main', 0, lsn)) = 8192) AS ok FROM wal_block_history('imaged', 'main', 0) WHERE kind = 'image'
+SELECT count(*) > 0 AND bool_and(status = 'missing_block' AND relation = 'short'::regclass) AS ok FROM verify_lost_writes()
 SELECT count(*) > 0 AS ok FROM verify_backup('.', verbose => true) WHERE path = 'backup_manifest'
 SELECT pages > 1000 AND status <> 'ok' AS ok FROM verify_backup_summary('.')
