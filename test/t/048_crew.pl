@@ -122,7 +122,7 @@ sub watch
 	eval { $run->finish };
 	return $err;
 }
-my $slow = "workers => 3, max_rate => 20000, include => '{large}'";
+my $slow = "workers => 3, max_rate => 8000, include => '{large}'";
 my $working = "SELECT count(*) = 3 FROM pg_locks WHERE relation = 'large'::regclass AND granted AND mode = 'AccessShareLock'
 	AND pid IN (SELECT pid $there)";
 my $error = watch($slow, $working, sub { query("SELECT pg_cancel_backend(pid) $leader") });
