@@ -188,6 +188,7 @@ server_job()
 # shorter list is padded with its best.
 regress_jobs()
 {
+	bitcode=	# the first job alone builds it
 	pages=$(available page)
 	for kernel in $(available crc32c); do
 		# shellcheck disable=SC2086
