@@ -37,6 +37,9 @@
 /* How often the run's row is brought up to date, in microseconds. */
 #define RECORD_INTERVAL		USECS_PER_SEC
 
+/* The schema in the text of a statement; prepare() puts it in. */
+#define SCHEMA		"%1$s"
+
 /* The rows of findings to write, as the statement knows them. */
 #define STORE_NAME	"accel_findings"
 
@@ -201,13 +204,12 @@ write_start(void *arg)
 	LOCKTAG_OF_RUN(tag, (int64) 0);
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
 	execute(run, "checksum_runs", SPI_OK_INSERT_RETURNING,
-			psprintf("INSERT INTO %s.checksum_runs"
-					 " (run, started, relations, blocks, bytes, findings, state,"
-					 " unverifiable, new, system_identifier, timeline, directory, database)"
-					 " SELECT COALESCE(pg_catalog.max(run) OPERATOR(pg_catalog.+) 1, 1),"
-					 " $1, 0, 0, 0, 0, 'running', 0, 0, $2, $3, $4, $5"
-					 " FROM %s.checksum_runs RETURNING run",
-					 run->schema, run->schema),
+			"INSERT INTO " SCHEMA ".checksum_runs"
+			" (run, started, relations, blocks, bytes, findings, state,"
+			" unverifiable, new, system_identifier, timeline, directory, database)"
+			" SELECT COALESCE(pg_catalog.max(run) OPERATOR(pg_catalog.+) 1, 1),"
+			" $1, 0, 0, 0, 0, 'running', 0, 0, $2, $3, $4, $5"
+			" FROM " SCHEMA ".checksum_runs RETURNING run",
 			lengthof(types), types, values, NULL);
 	run->number = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
 											  SPI_tuptable->tupdesc, 1,
@@ -230,9 +232,8 @@ tidy_runs(DatabaseRun *run)
 	uint64		count;
 
 	execute(run, "checksum_runs", SPI_OK_SELECT,
-			psprintf("SELECT run FROM %s.checksum_runs"
-					 " WHERE state OPERATOR(pg_catalog.=) 'running'",
-					 run->schema),
+			"SELECT run FROM " SCHEMA ".checksum_runs"
+			" WHERE state OPERATOR(pg_catalog.=) 'running'",
 			0, NULL, NULL, NULL);
 	rows = SPI_tuptable;
 	count = SPI_processed;
@@ -246,10 +247,9 @@ tidy_runs(DatabaseRun *run)
 			!lock_run(DatumGetInt64(number), false))
 			continue;
 		execute(run, "checksum_runs", SPI_OK_UPDATE,
-				psprintf("UPDATE %s.checksum_runs SET state = 'interrupted'"
-						 " WHERE run OPERATOR(pg_catalog.=) $1"
-						 " AND state OPERATOR(pg_catalog.=) 'running'",
-						 run->schema),
+				"UPDATE " SCHEMA ".checksum_runs SET state = 'interrupted'"
+				" WHERE run OPERATOR(pg_catalog.=) $1"
+				" AND state OPERATOR(pg_catalog.=) 'running'",
 				1, types, &number, NULL);
 	}
 	SPI_freetuptable(rows);
@@ -313,14 +313,27 @@ text_or_null(const char *text, char *null)
 	return text == NULL ? (Datum) 0 : CStringGetTextDatum(text);
 }
 
+/* The columns that tell of a relation and its file. */
+#define NAME_TYPES	TEXTOID, TEXTOID, TEXTOID, TEXTOID, OIDOID, OIDOID
+
+static void
+fill_names(const RunRelation *relation, Datum *values, char *nulls)
+{
+	values[0] = text_or_null(relation->schema, &nulls[0]);
+	values[1] = text_or_null(relation->name, &nulls[1]);
+	values[2] = text_or_null(relation->kind, &nulls[2]);
+	values[3] = text_or_null(relation->owner, &nulls[3]);
+	values[4] = ObjectIdGetDatum(relation->file.tablespace);
+	values[5] = ObjectIdGetDatum(relation->file.number);
+	nulls[4] = nulls[5] = OidIsValid(relation->item.relid) ? ' ' : 'n';
+}
+
 /* One statement for all of the batch. */
 static void
 write_findings(DatabaseRun *run)
 {
-	const RunRelation *relation = run->relation;
 	EphemeralNamedRelationData rows = {{0}};
-	Oid			types[] = {INT8OID, TIMESTAMPTZOID, TEXTOID, TEXTOID, TEXTOID,
-	TEXTOID, OIDOID, OIDOID};
+	Oid			types[] = {INT8OID, TIMESTAMPTZOID, NAME_TYPES};
 	char		nulls[] = "        ";
 	Datum		values[lengthof(types)];
 	MemoryContext old;
@@ -329,14 +342,7 @@ write_findings(DatabaseRun *run)
 		return;
 	values[0] = Int64GetDatum(run->number);
 	values[1] = TimestampTzGetDatum(GetCurrentTimestamp());
-	values[2] = text_or_null(relation->schema, &nulls[2]);
-	values[3] = text_or_null(relation->name, &nulls[3]);
-	values[4] = text_or_null(relation->kind, &nulls[4]);
-	values[5] = text_or_null(relation->owner, &nulls[5]);
-	values[6] = ObjectIdGetDatum(relation->file.tablespace);
-	values[7] = ObjectIdGetDatum(relation->file.number);
-	if (!OidIsValid(relation->item.relid))
-		nulls[6] = nulls[7] = 'n';
+	fill_names(run->relation, &values[2], &nulls[2]);
 	rows.md.name = STORE_NAME;
 	rows.md.tupdesc = run->store_desc;
 	rows.md.enrtype = ENR_NAMED_TUPLESTORE;
@@ -346,17 +352,30 @@ write_findings(DatabaseRun *run)
 		elog(ERROR, "could not register the findings");
 	MemoryContextSwitchTo(old);
 	execute(run, "checksum_findings", SPI_OK_INSERT,
-			psprintf("INSERT INTO %s.checksum_findings"
-					 " SELECT $1, f.*, $2,"
-					 " CASE WHEN f.relation IS NOT NULL THEN $3 END,"
-					 " CASE WHEN f.relation IS NOT NULL THEN $4 END,"
-					 " CASE WHEN f.relation IS NOT NULL THEN $5 END,"
-					 " CASE WHEN f.relation IS NOT NULL THEN $6 END, $7, $8"
-					 " FROM " STORE_NAME " f", run->schema),
+			"INSERT INTO " SCHEMA ".checksum_findings"
+			" SELECT $1, f.*, $2,"
+			" CASE WHEN f.relation IS NOT NULL THEN $3 END,"
+			" CASE WHEN f.relation IS NOT NULL THEN $4 END,"
+			" CASE WHEN f.relation IS NOT NULL THEN $5 END,"
+			" CASE WHEN f.relation IS NOT NULL THEN $6 END, $7, $8"
+			" FROM " STORE_NAME " f",
 			lengthof(types), types, values, nulls);
 	SPI_unregister_relation(STORE_NAME);
 	tuplestore_end(run->store);
 	run->store = NULL;
+}
+
+/* Forgets where the run stood in the relation. */
+static void
+delete_position(DatabaseRun *run)
+{
+	Oid			types[] = {INT8OID};
+	Datum		number = Int64GetDatum(run->number);
+
+	if (run->relation->position)
+		execute(run, "checksum_positions", SPI_OK_DELETE,
+				"DELETE FROM " SCHEMA ".checksum_positions"
+				" WHERE run OPERATOR(pg_catalog.=) $1", 1, types, &number, NULL);
 }
 
 /* The statement of every relation: prepared once. */
@@ -365,8 +384,7 @@ write_relation(DatabaseRun *run)
 {
 	const RunRelation *relation = run->relation;
 	Oid			types[] = {INT8OID, OIDOID, TIMESTAMPTZOID, INT8OID, INT8OID,
-		TIMESTAMPTZOID, INT8OID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, OIDOID,
-	OIDOID};
+	TIMESTAMPTZOID, INT8OID, NAME_TYPES};
 	char		nulls[] = "             ";
 	Datum		values[lengthof(types)];
 
@@ -377,23 +395,13 @@ write_relation(DatabaseRun *run)
 	values[4] = Int64GetDatum(relation->findings);
 	values[5] = TimestampTzGetDatum(relation->began);
 	values[6] = Int64GetDatum(relation->new_pages);
-	values[7] = text_or_null(relation->schema, &nulls[7]);
-	values[8] = text_or_null(relation->name, &nulls[8]);
-	values[9] = text_or_null(relation->kind, &nulls[9]);
-	values[10] = text_or_null(relation->owner, &nulls[10]);
-	values[11] = ObjectIdGetDatum(relation->file.tablespace);
-	values[12] = ObjectIdGetDatum(relation->file.number);
+	fill_names(relation, &values[7], &nulls[7]);
 	execute_kept(run, "checksum_relations", SPI_OK_INSERT,
 				 &run->insert_relation,
-				 psprintf("INSERT INTO %s.checksum_relations"
-						  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,"
-						  " $10, $11, $12, $13)", run->schema),
+				 "INSERT INTO " SCHEMA ".checksum_relations"
+				 " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
 				 lengthof(types), types, values, nulls);
-	if (relation->position)
-		execute(run, "checksum_positions", SPI_OK_DELETE,
-				psprintf("DELETE FROM %s.checksum_positions WHERE run OPERATOR(pg_catalog.=) $1",
-						 run->schema),
-				1, types, values, NULL);
+	delete_position(run);
 }
 
 /* Where the run stands in a large relation. */
@@ -416,14 +424,10 @@ write_position(DatabaseRun *run)
 		ObjectIdGetDatum(relation->file.tablespace),
 	ObjectIdGetDatum(relation->file.number)};
 
-	if (relation->position)
-		execute(run, "checksum_positions", SPI_OK_DELETE,
-				psprintf("DELETE FROM %s.checksum_positions WHERE run OPERATOR(pg_catalog.=) $1",
-						 run->schema),
-				1, types, values, NULL);
+	delete_position(run);
 	execute(run, "checksum_positions", SPI_OK_INSERT,
-			psprintf("INSERT INTO %s.checksum_positions VALUES ($1, $2, $3, $4,"
-					 " $5, $6, $7, $8, $9, $10, $11, $12)", run->schema),
+			"INSERT INTO " SCHEMA ".checksum_positions"
+			" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
 			lengthof(types), types, values, NULL);
 	relation->position = true;
 }
@@ -456,11 +460,11 @@ write_run(DatabaseRun *run, const char *state)
 	Int64GetDatum(totals->new_pages)};
 
 	execute(run, "checksum_runs", SPI_OK_UPDATE,
-			psprintf("UPDATE %s.checksum_runs SET relations = $2, blocks = $3,"
-					 " bytes = $4, findings = $5, state = $6, finished ="
-					 " CASE WHEN $7 THEN pg_catalog.clock_timestamp() END,"
-					 " unverifiable = $8, new = $9"
-					 " WHERE run OPERATOR(pg_catalog.=) $1", run->schema),
+			"UPDATE " SCHEMA ".checksum_runs SET relations = $2, blocks = $3,"
+			" bytes = $4, findings = $5, state = $6, finished ="
+			" CASE WHEN $7 THEN pg_catalog.clock_timestamp() END,"
+			" unverifiable = $8, new = $9"
+			" WHERE run OPERATOR(pg_catalog.=) $1",
 			lengthof(types), types, values, NULL);
 	run->recorded = GetCurrentTimestamp();
 }
@@ -486,34 +490,38 @@ record_trusted_runs(DatabaseRun *run)
 	Datum		runs;
 
 	execute(run, "checksum_runs", SPI_OK_SELECT,
-			psprintf("SELECT pg_catalog.array_agg(run) FROM %s.checksum_runs"
-					 " WHERE system_identifier OPERATOR(pg_catalog.=) $1"
-					 " AND timeline OPERATOR(pg_catalog.=) $2"
-					 " AND directory OPERATOR(pg_catalog.=) $3"
-					 " AND database OPERATOR(pg_catalog.=) $4", run->schema),
+			"SELECT pg_catalog.array_agg(run) FROM " SCHEMA ".checksum_runs"
+			" WHERE system_identifier OPERATOR(pg_catalog.=) $1"
+			" AND timeline OPERATOR(pg_catalog.=) $2"
+			" AND directory OPERATOR(pg_catalog.=) $3"
+			" AND database OPERATOR(pg_catalog.=) $4",
 			lengthof(types), types, values, NULL);
 	runs = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
 						 &isnull);
 	return isnull ? (Datum) 0 : runs;
 }
 
-static int64
-number_column(HeapTuple row, int number)
+static Datum
+column(HeapTuple row, int number)
 {
 	bool		isnull;
 
-	return DatumGetInt64(SPI_getbinval(row, SPI_tuptable->tupdesc, number,
-									   &isnull));
+	return SPI_getbinval(row, SPI_tuptable->tupdesc, number, &isnull);
+}
+
+static int64
+number_column(HeapTuple row, int number)
+{
+	return DatumGetInt64(column(row, number));
 }
 
 static RunRelation *
 position_of_row(HeapTuple row)
 {
 	RunRelation *position = palloc0(sizeof(RunRelation));
-	bool		isnull;
 
 	position->item.relid = position->next.relid =
-		DatumGetObjectId(SPI_getbinval(row, SPI_tuptable->tupdesc, 1, &isnull));
+		DatumGetObjectId(column(row, 1));
 	position->next.fork = forkname_to_number(SPI_getvalue(row, SPI_tuptable->tupdesc, 2));
 	position->next.block = (BlockNumber) number_column(row, 3);
 	position->began = number_column(row, 4);
@@ -521,10 +529,8 @@ position_of_row(HeapTuple row)
 	position->bytes = number_column(row, 6);
 	position->new_pages = number_column(row, 7);
 	position->findings = number_column(row, 8);
-	position->file.tablespace =
-		DatumGetObjectId(SPI_getbinval(row, SPI_tuptable->tupdesc, 9, &isnull));
-	position->file.number =
-		DatumGetObjectId(SPI_getbinval(row, SPI_tuptable->tupdesc, 10, &isnull));
+	position->file.tablespace = DatumGetObjectId(column(row, 9));
+	position->file.number = DatumGetObjectId(column(row, 10));
 	return position;
 }
 
@@ -540,12 +546,11 @@ record_load_positions(DatabaseRun *run)
 	if (values[1] != (Datum) 0)
 	{
 		execute(run, "checksum_positions", SPI_OK_SELECT,
-				psprintf("SELECT relid, fork, blkno, began_at, blocks, bytes, new,"
-						 " findings, tablespace, filenode FROM %s.checksum_positions"
-						 " WHERE recorded_at OPERATOR(pg_catalog.>=) $1"
-						 " AND run OPERATOR(pg_catalog.=) ANY ($2)"
-						 " ORDER BY recorded_at USING OPERATOR(pg_catalog.>)",
-						 run->schema),
+				"SELECT relid, fork, blkno, began_at, blocks, bytes, new,"
+				" findings, tablespace, filenode FROM " SCHEMA ".checksum_positions"
+				" WHERE recorded_at OPERATOR(pg_catalog.>=) $1"
+				" AND run OPERATOR(pg_catalog.=) ANY ($2)"
+				" ORDER BY recorded_at USING OPERATOR(pg_catalog.>)",
 				lengthof(types), types, values, NULL);
 		for (uint64 i = 0; i < SPI_processed; i++)
 		{
@@ -634,7 +639,10 @@ check_tables(DatabaseRun *run, SPIPlanPtr plan)
 	}
 }
 
-/* The kept plan, unless something has changed since it was made. */
+/*
+ * The kept plan, unless something has changed since it was made.  The text of a
+ * statement has SCHEMA for the schema.
+ */
 static SPIPlanPtr
 prepare(DatabaseRun *run, SPIPlanPtr *kept, const char *statement, int nargs,
 		Oid *types)
@@ -648,7 +656,7 @@ prepare(DatabaseRun *run, SPIPlanPtr *kept, const char *statement, int nargs,
 		SPI_freeplan(*kept);
 		*kept = NULL;
 	}
-	plan = SPI_prepare(statement, nargs, types);
+	plan = SPI_prepare(psprintf(statement, run->schema), nargs, types);
 	if (plan == NULL)
 		elog(ERROR, "could not prepare a statement: %s",
 			 SPI_result_code_string(SPI_result));
@@ -716,26 +724,28 @@ prune_before(DatabaseRun *run, TimestampTz limit)
 	static const struct
 	{
 		const char *table;
-		const char *condition;
+		const char *statement;
 	}			steps[] =
 	{
 		{
 			"checksum_findings",
-			"t.found_at OPERATOR(pg_catalog.<) $1 AND (t.relation IS NULL"
+			"DELETE FROM " SCHEMA ".checksum_findings t"
+			" WHERE t.found_at OPERATOR(pg_catalog.<) $1 AND (t.relation IS NULL"
 			" OR NOT EXISTS (SELECT FROM pg_catalog.pg_class c"
 			" WHERE c.oid OPERATOR(pg_catalog.=) t.relation)"
-			" OR EXISTS (SELECT FROM %1$s.checksum_relations n"
+			" OR EXISTS (SELECT FROM " SCHEMA ".checksum_relations n"
 			" WHERE n.relid OPERATOR(pg_catalog.=) t.relation"
 			" AND n.began_at OPERATOR(pg_catalog.>) t.found_at))"
 		},
 		{
 			"checksum_relations",
-			"t.run OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT r.run"
-			" FROM %1$s.checksum_runs r WHERE r.started OPERATOR(pg_catalog.<) $1))"
+			"DELETE FROM " SCHEMA ".checksum_relations t"
+			" WHERE t.run OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT r.run"
+			" FROM " SCHEMA ".checksum_runs r WHERE r.started OPERATOR(pg_catalog.<) $1))"
 			" AND t.verified_at OPERATOR(pg_catalog.<) $1"
 			" AND (NOT EXISTS (SELECT FROM pg_catalog.pg_class c"
 			" WHERE c.oid OPERATOR(pg_catalog.=) t.relid)"
-			" OR EXISTS (SELECT FROM %1$s.checksum_relations n"
+			" OR EXISTS (SELECT FROM " SCHEMA ".checksum_relations n"
 			" WHERE n.relid OPERATOR(pg_catalog.=) t.relid"
 			" AND n.verified_at OPERATOR(pg_catalog.>) t.verified_at"
 			" AND (n.findings OPERATOR(pg_catalog.=) 0::pg_catalog.int8"
@@ -743,15 +753,17 @@ prune_before(DatabaseRun *run, TimestampTz limit)
 		},
 		{
 			"checksum_positions",
-			"t.recorded_at OPERATOR(pg_catalog.<) $1"
+			"DELETE FROM " SCHEMA ".checksum_positions t"
+			" WHERE t.recorded_at OPERATOR(pg_catalog.<) $1"
 		},
 		{
 			"checksum_runs",
-			"t.started OPERATOR(pg_catalog.<) $1"
+			"DELETE FROM " SCHEMA ".checksum_runs t"
+			" WHERE t.started OPERATOR(pg_catalog.<) $1"
 			" AND t.state OPERATOR(pg_catalog.<>) 'running'"
-			" AND NOT EXISTS (SELECT FROM %1$s.checksum_relations n"
+			" AND NOT EXISTS (SELECT FROM " SCHEMA ".checksum_relations n"
 			" WHERE n.run OPERATOR(pg_catalog.=) t.run)"
-			" AND NOT EXISTS (SELECT FROM %1$s.checksum_findings n"
+			" AND NOT EXISTS (SELECT FROM " SCHEMA ".checksum_findings n"
 			" WHERE n.run OPERATOR(pg_catalog.=) t.run)"
 		}
 	};
@@ -761,12 +773,8 @@ prune_before(DatabaseRun *run, TimestampTz limit)
 
 	for (int i = 0; i < lengthof(steps); i++)
 	{
-		char	   *condition = psprintf(steps[i].condition, run->schema);
-
-		execute(run, steps[i].table, SPI_OK_DELETE,
-				psprintf("DELETE FROM %s.%s t WHERE %s", run->schema,
-						 steps[i].table, condition),
-				1, types, values, NULL);
+		execute(run, steps[i].table, SPI_OK_DELETE, steps[i].statement, 1,
+				types, values, NULL);
 		deleted += SPI_processed;
 	}
 	return deleted;
@@ -783,9 +791,9 @@ prune(DatabaseRun *run)
 	if (keep < 0)
 		return;
 	execute(run, "checksum_runs", SPI_OK_SELECT,
-			psprintf("SELECT FROM %s.checksum_runs"
-					 " WHERE started OPERATOR(pg_catalog.<) $1 LIMIT 1",
-					 run->schema), 1, types, &limit, NULL);
+			"SELECT FROM " SCHEMA ".checksum_runs"
+			" WHERE started OPERATOR(pg_catalog.<) $1 LIMIT 1",
+			1, types, &limit, NULL);
 	if (SPI_processed > 0)
 		(void) prune_before(run, DatumGetTimestampTz(limit));
 }
