@@ -10,16 +10,10 @@
 
 #include "miscadmin.h"
 #include "pgstat.h"
-#include "storage/block.h"
 
 #include "scan/backup_files.h"
-#include "scan/backup_hash.h"
 #include "scan/file_scan.h"
 #include "scan/parallel.h"
-#include "verify/wal_format.h"
-
-#define PIECE_PAGES		16
-#define PIECE_BYTES		(PIECE_PAGES * BLCKSZ)
 
 /* In shared memory: arrays follow, in this order. */
 typedef struct SharedFiles
@@ -27,9 +21,7 @@ typedef struct SharedFiles
 	char		root[MAXPGPATH];
 	uint32		count;
 	uint64		names;			/* bytes */
-	bool		pages;
-	PageRules	rules;
-	uint32		segment_blocks;
+	BackupJudgeRules judge;
 	Throttle	throttle;
 } SharedFiles;
 
@@ -48,7 +40,7 @@ typedef struct FileTasks
 	ParallelTasks tasks;		/* first */
 	const BackupList *list;
 	BackupFileOptions options;
-	char	   *buffer;			/* PIECE_BYTES, aligned */
+	char	   *buffer;			/* BACKUP_PIECE_BYTES, aligned */
 
 	/* the leader's */
 	void		(*finding) (void *arg, const BackupFileFinding *finding);
@@ -56,193 +48,44 @@ typedef struct FileTasks
 	BackupFileTotals *sum;
 } FileTasks;
 
-/* One file while it is read. */
-typedef struct BackupRead
-{
-	FileTasks  *tasks;
-	FileScan	scan;
-	uint32		entry;
-	bool		has_pages;
-	BlockNumber first;			/* block of its start */
-	BackupHash	hash;
-	BackupFileTotals totals;
-} BackupRead;
-
 extern PGDLLEXPORT void accel_backup_worker_main(dsm_segment *segment,
 												 shm_toc *toc);
 
+/* ---- files ---- */
+
 static void
-send_finding(BackupRead *file, const BackupFileFinding *finding)
+send_finding(void *arg, const BackupFileFinding *finding)
 {
 	FileMessage message;
 
 	memset(&message, 0, sizeof(message));
 	message.body.finding = *finding;
-	message.body.finding.entry = file->entry;
-	parallel_send(&file->tasks->tasks, &message, sizeof(message));
+	parallel_send(arg, &message, sizeof(message));
 }
-
-static BackupFileFinding
-finding_of(BackupStatus status)
-{
-	BackupFileFinding finding;
-
-	memset(&finding, 0, sizeof(finding));
-	finding.status = status;
-	finding.offset = -1;
-	finding.blkno = -1;
-	return finding;
-}
-
-static void
-send_failure(BackupRead *file, int error, int64 offset)
-{
-	BackupFileFinding finding = finding_of(BACKUP_IO_ERROR);
-
-	finding.error = error;
-	finding.offset = offset;
-	send_finding(file, &finding);
-}
-
-/* ---- pages ---- */
-
-static BackupStatus
-status_of(PageStatus status)
-{
-	switch (status)
-	{
-		case PAGE_BAD_HEADER:
-			return BACKUP_BAD_HEADER;
-		case PAGE_ZERO_HEADER:
-			return BACKUP_ZERO_HEADER;
-		case PAGE_LSN_IN_FUTURE:
-			return BACKUP_LSN_IN_FUTURE;
-		default:
-			return BACKUP_CORRUPT;
-	}
-}
-
-/*
- * The file ends within a block.  Zeros are a file that was being extended while
- * it was copied: the server does not count them, and writes the block again.
- */
-static void
-judge_rest(BackupRead *file, const char *rest, size_t bytes, int64 blkno)
-{
-	BackupFileFinding finding = finding_of(BACKUP_PARTIAL_BLOCK);
-
-	if (wal_is_zero((const uint8 *) rest, bytes))
-		return;
-	finding.blkno = blkno;
-	finding.size = (int64) bytes;
-	send_finding(file, &finding);
-}
-
-static void
-judge_pages(BackupRead *file, const char *piece, size_t bytes, int64 offset)
-{
-	PageVerdict verdicts[PIECE_PAGES];
-	BlockNumber blkno = file->first + (BlockNumber) (offset / BLCKSZ);
-	uint32		npages = (uint32) (bytes / BLCKSZ);
-	BackupFileFinding finding;
-
-	page_judge_batch(piece, npages, blkno, &file->tasks->options.rules,
-					 verdicts);
-	file->totals.pages += npages;
-	for (uint32 i = 0; i < npages; i++)
-	{
-		if (verdicts[i].status == PAGE_OK || verdicts[i].status == PAGE_NEW)
-			continue;
-		finding = finding_of(status_of(verdicts[i].status));
-		finding.blkno = (int64) blkno + i;
-		finding.page = verdicts[i];
-		send_finding(file, &finding);
-	}
-	judge_rest(file, piece + npages * BLCKSZ, bytes % BLCKSZ,
-			   (int64) blkno + npages);
-}
-
-/* Does the file hold pages, and from which block on? */
-static void
-find_pages(BackupRead *file, const char *path)
-{
-	const BackupFileOptions *options = &file->tasks->options;
-	BackupRelationFile relation;
-	uint64		first;
-
-	file->has_pages = options->pages && backup_relation_file(path, &relation);
-	if (!file->has_pages)
-		return;
-	first = (uint64) relation.segment * options->segment_blocks;
-	file->has_pages = first + (uint64) file->scan.size / BLCKSZ <
-		MaxBlockNumber;
-	file->first = (BlockNumber) first;
-}
-
-/* ---- files ---- */
 
 /* Reads it to the end that it had at open; false: it could not be read. */
 static bool
-read_pieces(BackupRead *file)
+read_pieces(FileTasks *tasks, BackupJudge *judge, FileScan *scan)
 {
-	FileTasks  *tasks = file->tasks;
 	Throttle   *throttle = tasks->options.throttle;
-	size_t		piece = Min(throttle->max_piece, PIECE_BYTES);
+	size_t		piece = Min(throttle->max_piece, BACKUP_PIECE_BYTES);
 
-	for (int64 offset = 0; offset < file->scan.size;)
+	for (int64 offset = 0; offset < scan->size;)
 	{
-		size_t		wanted = (size_t) Min(file->scan.size - offset,
-										  (int64) piece);
+		size_t		wanted = (size_t) Min(scan->size - offset, (int64) piece);
 		ssize_t		got;
 
 		throttle_wait(throttle, (uint32) wanted);
-		got = file_scan_read(&file->scan, tasks->buffer, wanted, offset);
+		got = file_scan_read(scan, tasks->buffer, wanted, offset);
 		if (got < (ssize_t) wanted)
 		{
-			send_failure(file, got < 0 ? errno : 0, offset);
+			backup_judge_failure(judge, got < 0 ? errno : 0, offset);
 			return false;
 		}
-		backup_hash_update(&file->hash, tasks->buffer, wanted);
-		if (file->has_pages)
-			judge_pages(file, tasks->buffer, wanted, offset);
-		file->totals.bytes += got;
+		backup_judge_piece(judge, tasks->buffer, wanted);
 		offset += got;
 	}
 	return true;
-}
-
-static void
-compare_digest(BackupRead *file, const BackupEntry *entry, bool whole)
-{
-	BackupFileFinding finding = finding_of(BACKUP_CHECKSUM_MISMATCH);
-	bool		done = backup_hash_end(&file->hash, finding.digest);
-
-	if (!whole)
-		return;
-	if (!done)
-		finding.status = BACKUP_NOT_VERIFIABLE;
-	if (!done || memcmp(finding.digest, entry->digest,
-						manifest_digest_length(file->hash.algorithm)) != 0)
-		send_finding(file, &finding);
-}
-
-/* One of another size is not hashed: its checksum says nothing more. */
-static void
-verify_open(BackupRead *file, const BackupEntry *entry)
-{
-	BackupFileFinding finding = finding_of(BACKUP_SIZE_MISMATCH);
-	bool		fits = entry->size < 0 || file->scan.size == entry->size;
-	bool		whole;
-
-	finding.size = file->scan.size;
-	if (!fits)
-		send_finding(file, &finding);
-	backup_hash_begin(&file->hash, fits ? (ManifestAlgorithm) entry->algorithm :
-					  MANIFEST_NONE);
-	if (file->hash.algorithm == MANIFEST_NONE && !file->has_pages)
-		return;
-	whole = read_pieces(file);
-	compare_digest(file, entry, whole);
 }
 
 static void
@@ -250,33 +93,31 @@ verify_file(ParallelTasks *parallel, uint64 task)
 {
 	FileTasks  *tasks = (FileTasks *) parallel;
 	const BackupList *list = tasks->list;
-	BackupRead	file = {tasks};
+	uint32		entry = list->by_size[task];
+	BackupJudge judge = {&tasks->options.judge, list, send_finding, tasks};
 	FileMessage message = {true};
+	FileScan	scan;
 	FileScanResult opened;
 	char	   *path;
 
-	file.entry = list->by_size[task];
-	if (list->entries[file.entry].ignored)
+	if (list->entries[entry].ignored)
 		return;
 	path = psprintf("%s/%s", tasks->options.root,
-					backup_list_path(list, file.entry));
-	opened = file_scan_open(&file.scan, path);
-	file.totals.files = 1;
+					backup_list_path(list, entry));
+	opened = file_scan_open(&scan, path);
+	judge.entry = entry;
+	judge.totals.files = 1;
 	if (opened == FILE_SCAN_OK)
 	{
-		find_pages(&file, backup_list_path(list, file.entry));
-		verify_open(&file, &list->entries[file.entry]);
-		file_scan_close(&file.scan);
+		if (backup_judge_begin(&judge, scan.size))
+			backup_judge_end(&judge, read_pieces(tasks, &judge, &scan));
+		file_scan_close(&scan);
 	}
 	else if (opened == FILE_SCAN_MISSING)
-	{
-		BackupFileFinding finding = finding_of(BACKUP_MISSING);
-
-		send_finding(&file, &finding);
-	}
+		backup_judge_missing(&judge);
 	else
-		send_failure(&file, opened == FILE_SCAN_IRREGULAR ? 0 : errno, -1);
-	message.body.totals = file.totals;
+		backup_judge_failure(&judge, opened == FILE_SCAN_IRREGULAR ? 0 : errno, -1);
+	message.body.totals = judge.totals;
 	parallel_send(parallel, &message, sizeof(message));
 }
 
@@ -321,9 +162,7 @@ share_files(ParallelTasks *parallel, void *shared_memory)
 	strlcpy(shared->root, tasks->options.root, sizeof(shared->root));
 	shared->count = list->count;
 	shared->names = list->names_used;
-	shared->pages = tasks->options.pages;
-	shared->rules = tasks->options.rules;
-	shared->segment_blocks = tasks->options.segment_blocks;
+	shared->judge = tasks->options.judge;
 	throttle_copy(&shared->throttle, tasks->options.throttle);
 	tasks->options.throttle = &shared->throttle;
 	memcpy(at, list->entries, list->count * sizeof(BackupEntry));
@@ -344,7 +183,7 @@ backup_files_verify(const BackupList *list, const BackupFileOptions *options,
 	memset(totals, 0, sizeof(*totals));
 	tasks.list = list;
 	tasks.options = *options;
-	tasks.buffer = palloc(PIECE_BYTES);
+	tasks.buffer = palloc(BACKUP_PIECE_BYTES);
 	tasks.finding = finding;
 	tasks.arg = arg;
 	tasks.sum = totals;
@@ -383,11 +222,9 @@ accel_backup_worker_main(dsm_segment *segment, shm_toc *toc)
 	list.names = at + order_bytes(list.count);
 	tasks.list = &list;
 	tasks.options.root = shared->root;
-	tasks.options.pages = shared->pages;
-	tasks.options.rules = shared->rules;
-	tasks.options.segment_blocks = shared->segment_blocks;
+	tasks.options.judge = shared->judge;
 	tasks.options.throttle = &shared->throttle;
-	tasks.buffer = palloc(PIECE_BYTES);
+	tasks.buffer = palloc(BACKUP_PIECE_BYTES);
 	tasks.tasks.work = verify_file;
 	parallel_work(&tasks.tasks, segment, toc);
 }

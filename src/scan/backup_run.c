@@ -24,7 +24,6 @@
 #include "verify/wal_format.h"
 
 #define MANIFEST_FILE	"backup_manifest"
-#define PIECE_BYTES		(16 * BLCKSZ)
 
 typedef struct BackupRun
 {
@@ -224,11 +223,11 @@ verify_files(BackupRun *run)
 	BackupFileTotals totals;
 	Throttle	throttle;
 
-	throttle_init(&throttle, run->options->max_rate, BLCKSZ, PIECE_BYTES);
-	files.pages = pages_can_be_judged(run);
-	files.rules.checksums = run->meta.control.checksums;
-	files.rules.horizon = run->summary->end;
-	files.segment_blocks = run->meta.control.segment_blocks;
+	throttle_init(&throttle, run->options->max_rate, BLCKSZ, BACKUP_PIECE_BYTES);
+	files.judge.pages = pages_can_be_judged(run);
+	files.judge.rules.checksums = run->meta.control.checksums;
+	files.judge.rules.horizon = run->summary->end;
+	files.judge.segment_blocks = run->meta.control.segment_blocks;
 	files.workers = run->options->workers;
 	files.throttle = &throttle;
 	backup_files_verify(run->list, &files, take_finding, run, &totals);
