@@ -62,6 +62,22 @@ SELECT storage, length(v), crc32c(v) = crc32c(decode(repeat(md5('a'), 50000), 'h
 	crc32c_extend(crc32c('x'), v) = crc32c('x'::bytea || v) AS extends
 FROM toasted ORDER BY 1;
 
+-- digests of a table: sum and bit_xor need no order, so they run in parallel
+CREATE TABLE summed AS SELECT i, repeat('x', i % 100) AS t FROM generate_series(1, 20000) i;
+SELECT sum(crc32c_accel(s::text::bytea)) AS sum, bit_xor(crc32c_accel(s::text::bytea)) AS xor FROM summed s \gset serial_
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers_per_gather = 2;
+EXPLAIN (COSTS OFF) SELECT sum(crc32c_accel(s::text::bytea)), bit_xor(crc32c_accel(s::text::bytea)) FROM summed s;
+SELECT sum(crc32c_accel(s::text::bytea)) = :serial_sum AS sum, bit_xor(crc32c_accel(s::text::bytea)) = :serial_xor AS xor FROM summed s;
+SELECT sum(crc32c_accel(s::text::bytea) ORDER BY i DESC) = :serial_sum AS sum, bit_xor(crc32c_accel(s::text::bytea) ORDER BY i DESC) = :serial_xor AS xor,
+	crc32c_agg(s::text::bytea ORDER BY i DESC) <> crc32c_agg(s::text::bytea ORDER BY i) AS agg_differs
+FROM summed s;
+SELECT proname, aggcombinefn::oid <> 0 AS parts FROM pg_aggregate JOIN pg_proc p ON p.oid = aggfnoid WHERE proname LIKE 'crc32%';
+DROP TABLE summed;
+RESET ALL;
+
 -- bad input
 \set VERBOSITY sqlstate
 SELECT crc32c_extend(-1, 'a');

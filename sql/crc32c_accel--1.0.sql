@@ -250,6 +250,7 @@ CREATE FUNCTION relation_page_crcs(
 	last_block bigint DEFAULT NULL,
 	masked boolean DEFAULT false,
 	blocks_per_row integer DEFAULT 1,
+	workers integer DEFAULT 0,
 	max_rate integer DEFAULT 0,
 	OUT blkno bigint,
 	OUT lsn pg_lsn,
@@ -257,10 +258,10 @@ CREATE FUNCTION relation_page_crcs(
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_relation_page_crcs'
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED ROWS 1000;
-COMMENT ON FUNCTION relation_page_crcs(regclass, text, bigint, bigint, boolean, integer, integer) IS
+COMMENT ON FUNCTION relation_page_crcs(regclass, text, bigint, bigint, boolean, integer, integer, integer) IS
 'CRC-32C of every block of a relation on disk, or of each blocks_per_row blocks, to compare copies; masked leaves out what replay does not reproduce (hint bits, unused space, checksum, new pages), so that primary and standby agree';
-REVOKE ALL ON FUNCTION relation_page_crcs(regclass, text, bigint, bigint, boolean, integer, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION relation_page_crcs(regclass, text, bigint, bigint, boolean, integer, integer) TO pg_stat_scan_tables;
+REVOKE ALL ON FUNCTION relation_page_crcs(regclass, text, bigint, bigint, boolean, integer, integer, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION relation_page_crcs(regclass, text, bigint, bigint, boolean, integer, integer, integer) TO pg_stat_scan_tables;
 
 --
 -- The whole database: what was verified and found

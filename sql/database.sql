@@ -32,6 +32,7 @@ FROM relation_page_crcs('digested', 'main', 2, 4, blocks_per_row => 3);
 SELECT bool_and(r.lsn = b.lsn) AS lsn FROM relation_page_crcs('digested', blocks_per_row => 4) r,
 	LATERAL (SELECT max(lsn) AS lsn FROM relation_page_crcs('digested', 'main', r.blkno, r.blkno + 3)) b;
 SELECT count(*) FROM relation_page_crcs('digested', blocks_per_row => 4, max_rate => 1000000);
+SELECT count(*) FROM relation_page_crcs('digested', blocks_per_row => 4, workers => 2, max_rate => 1000000);
 SELECT count(*) FROM relation_page_crcs('digested', 'vm');
 SELECT count(*) FROM relation_page_crcs('digested', 'main', 100000, 200000);
 
@@ -55,6 +56,8 @@ SELECT relation_page_crcs('digested', 'main', -1);
 SELECT relation_page_crcs('digested', 'main', 2, 1);
 SELECT relation_page_crcs('digested', blocks_per_row => 0);
 SELECT relation_page_crcs('digested', max_rate => -1);
+SELECT relation_page_crcs('digested', workers => -1);
+SELECT relation_page_crcs('digested', workers => 1025);
 SELECT relation_page_crcs('digested', 'fsm', masked => true);
 SELECT relation_page_crcs('pg_views');
 SELECT relation_page_crcs(0);

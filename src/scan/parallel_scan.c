@@ -2,8 +2,8 @@
  * parallel_scan.c
  *	  The blocks of a range shared with parallel workers.
  *
- * A task of parallel.c is a chunk of blocks; its messages are its findings and,
- * last, its totals.
+ * A task of parallel.c is a chunk of blocks; its messages are its findings, the
+ * digests of its pages if they are asked for, and, last, its totals.
  */
 #include "compat.h"
 
@@ -26,6 +26,9 @@
  */
 #define WORKER_BLOCKS	(16 * CHUNK_BLOCKS)
 
+/* Rows of digests that go in one message. */
+#define PARTS_PER_MESSAGE	64
+
 typedef struct SharedRange
 {
 	Oid			relid;
@@ -34,17 +37,29 @@ typedef struct SharedRange
 	BlockNumber end;
 	BlockNumber chunk_blocks;
 	uint32		piece_blocks;
+	PageDigestOptions digest;
 	Throttle	throttle;
 } SharedRange;
 
+StaticAssertDecl(sizeof(SharedRange) <= CREW_JOB_BYTES,
+				 "a range can be described to a crew");
+
+typedef enum ChunkMessageKind
+{
+	CHUNK_FINDING,
+	CHUNK_PARTS,
+	CHUNK_TOTALS				/* the last message of a chunk */
+} ChunkMessageKind;
+
 typedef struct ChunkMessage
 {
-	bool		totals;			/* the last message of a chunk */
-	int64		blocks;			/* if totals: in the chunk */
+	ChunkMessageKind kind;
+	int64		count;			/* of parts; of blocks in the chunk */
 	union
 	{
 		PageFinding finding;
 		ForkSummary summary;
+		DigestRow	parts[PARTS_PER_MESSAGE];
 	}			body;
 } ChunkMessage;
 
@@ -56,6 +71,7 @@ typedef struct RangeTasks
 	BlockNumber end;
 	BlockNumber chunk_blocks;
 	ScanPolicy	policy;			/* throttle: the shared one, with workers */
+	PageDigests digests;		/* of the chunk at work, if asked for */
 
 	/* a worker's: of what is at work in fork */
 	Oid			relid;
@@ -73,7 +89,8 @@ typedef struct RangeTasks
 typedef struct ChunkSink
 {
 	ScanSink	sink;			/* first */
-	ParallelTasks *tasks;
+	RangeTasks *range;
+	ChunkMessage parts;			/* that are not sent yet */
 } ChunkSink;
 
 extern PGDLLEXPORT void accel_verify_worker_main(dsm_segment *segment,
@@ -82,12 +99,18 @@ extern PGDLLEXPORT void accel_verify_worker_main(dsm_segment *segment,
 static void scan_shared(const SharedRange *shared, Throttle *throttle,
 						dsm_segment *segment, shm_toc *toc,
 						CrewMember *member);
+static void init_digests(RangeTasks *range, const PageDigestOptions *options);
 static int	workers_that_pay(const RangeTasks *range);
 static void share_range(ParallelTasks *tasks, void *shared);
 static void open_range(ParallelTasks *tasks);
 static void scan_chunk(ParallelTasks *tasks, uint64 chunk);
 static void send_finding(ScanSink *sink, const PageFinding *finding);
+static void digest_page(ScanSink *sink, BlockNumber blkno, const char *page);
+static void note_part(PageDigests *digests, const DigestRow *part);
+static void send_parts(ChunkSink *sink);
+static Size message_bytes(Size body);
 static void deliver_message(ParallelTasks *tasks, const void *data);
+static void deliver_totals(RangeTasks *range, const ChunkMessage *message);
 
 void
 parallel_scan(const Fork *fork, BlockNumber first, BlockNumber end,
@@ -121,7 +144,18 @@ parallel_scan(const Fork *fork, BlockNumber first, BlockNumber end,
 	range.tasks.shared_bytes = sizeof(SharedRange);
 	range.tasks.share = share_range;
 	range.tasks.crew = policy->crew;
+	init_digests(&range, &sink->digest);
 	parallel_run(&range.tasks, workers);
+}
+
+static void
+init_digests(RangeTasks *range, const PageDigestOptions *options)
+{
+	if (options->blocks_per_row == 0)
+		return;
+	page_digests_init(&range->digests, options, range->fork->rel,
+					  range->fork->fork, range->first);
+	range->digests.put = note_part;
 }
 
 /*
@@ -151,6 +185,7 @@ share_range(ParallelTasks *tasks, void *shared_memory)
 	shared->end = range->end;
 	shared->chunk_blocks = range->chunk_blocks;
 	shared->piece_blocks = range->policy.piece_blocks;
+	shared->digest = range->digests.options;
 	if (range->throttle == NULL || range->policy.crew != NULL)
 		return;
 	throttle_copy(&shared->throttle, range->throttle);
@@ -192,6 +227,7 @@ scan_shared(const SharedRange *shared, Throttle *throttle,
 	range.chunk_blocks = shared->chunk_blocks;
 	range.policy.piece_blocks = shared->piece_blocks;
 	range.policy.throttle = throttle;
+	range.digests.options = shared->digest;
 	range.tasks.work = scan_chunk;
 	range.tasks.begin = open_range;
 	if (member == NULL)
@@ -215,6 +251,7 @@ open_range(ParallelTasks *tasks)
 	range->rel = relation_open(range->relid, AccessShareLock);
 	fork_describe(&range->opened, range->rel, range->number);
 	range->fork = &range->opened;
+	init_digests(range, &range->digests.options);
 	InvalidateCatalogSnapshot();	/* would hold back vacuum */
 }
 
@@ -224,29 +261,79 @@ scan_chunk(ParallelTasks *tasks, uint64 chunk)
 	RangeTasks *range = (RangeTasks *) tasks;
 	uint64		first = range->first + chunk * range->chunk_blocks;
 	uint64		end = Min(first + range->chunk_blocks, range->end);
-	ChunkSink	chunk_sink = {{0}};
+	ChunkSink	sink;
 	ChunkMessage message;
 
-	chunk_sink.sink.finding = send_finding;
-	chunk_sink.tasks = tasks;
+	memset(&sink, 0, sizeof(sink));
+	sink.sink.finding = send_finding;
+	sink.sink.page = range->digests.put ? digest_page : NULL;
+	sink.range = range;
+	sink.parts.kind = CHUNK_PARTS;
+	range->digests.arg = &sink;
+	range->digests.from = (int64) first;
 	memset(&message, 0, sizeof(message));
-	message.totals = true;
-	message.blocks = (int64) (end - first);
+	message.kind = CHUNK_TOTALS;
+	message.count = (int64) (end - first);
 	fork_summary_init(&message.body.summary, RelationGetRelid(range->fork->rel),
 					  range->fork->fork);
 	range_scan(range->fork, (BlockNumber) first, (BlockNumber) end,
-			   &range->policy, &chunk_sink.sink, &message.body.summary);
-	parallel_send(tasks, &message, sizeof(message));
+			   &range->policy, &sink.sink, &message.body.summary);
+	send_parts(&sink);
+	parallel_send(tasks, &message, message_bytes(sizeof(ForkSummary)));
+}
+
+/* What a message takes whose body has so many bytes. */
+static Size
+message_bytes(Size body)
+{
+	return offsetof(ChunkMessage, body) + body;
 }
 
 static void
 send_finding(ScanSink *sink, const PageFinding *finding)
 {
+	RangeTasks *range = ((ChunkSink *) sink)->range;
 	ChunkMessage message;
 
+	send_parts((ChunkSink *) sink);
+	range->digests.from = finding->blkno + 1;
 	memset(&message, 0, sizeof(message));
+	message.kind = CHUNK_FINDING;
 	message.body.finding = *finding;
-	parallel_send(((ChunkSink *) sink)->tasks, &message, sizeof(message));
+	parallel_send(&range->tasks, &message, message_bytes(sizeof(PageFinding)));
+}
+
+static void
+digest_page(ScanSink *sink, BlockNumber blkno, const char *page)
+{
+	page_digests_page(&((ChunkSink *) sink)->range->digests, blkno, page);
+}
+
+static void
+note_part(PageDigests *digests, const DigestRow *part)
+{
+	ChunkSink  *sink = digests->arg;
+	ChunkMessage *message = &sink->parts;
+
+	message->body.parts[message->count++] = *part;
+	if (message->count < PARTS_PER_MESSAGE)
+		return;
+	parallel_send(&sink->range->tasks, message, sizeof(ChunkMessage));
+	message->count = 0;
+}
+
+/* All of them, before a finding or at the chunk's end. */
+static void
+send_parts(ChunkSink *sink)
+{
+	ChunkMessage *message = &sink->parts;
+
+	if (sink->range->digests.put)
+		page_digests_end(&sink->range->digests);
+	if (message->count > 0)
+		parallel_send(&sink->range->tasks, message,
+					  message_bytes(message->count * sizeof(DigestRow)));
+	message->count = 0;
 }
 
 static void
@@ -256,15 +343,30 @@ deliver_message(ParallelTasks *tasks, const void *data)
 	const ChunkMessage *message = data;
 	ScanSink   *sink = range->sink;
 
-	if (!message->totals)
+	switch (message->kind)
 	{
-		if (sink->finding)
-			sink->finding(sink, &message->body.finding);
-		return;
+		case CHUNK_FINDING:
+			if (sink->finding)
+				sink->finding(sink, &message->body.finding);
+			break;
+		case CHUNK_PARTS:
+			for (int64 i = 0; i < message->count; i++)
+				sink->part(sink, &message->body.parts[i]);
+			break;
+		case CHUNK_TOTALS:
+			deliver_totals(range, message);
+			break;
 	}
+}
+
+static void
+deliver_totals(RangeTasks *range, const ChunkMessage *message)
+{
+	ScanSink   *sink = range->sink;
+
 	fork_summary_add(range->summary, &message->body.summary);
 	if (range->throttle)		/* the shared one goes with the workers */
 		throttle_copy(range->throttle, range->policy.throttle);
 	if (sink->progress)
-		sink->progress(sink, message->blocks);
+		sink->progress(sink, message->count);
 }

@@ -16,6 +16,7 @@
 static void run_fork_begin(ScanSink *sink, const ForkSummary *summary);
 static void run_finding(ScanSink *sink, const PageFinding *finding);
 static void run_page(ScanSink *sink, BlockNumber blkno, const char *page);
+static void run_part(ScanSink *sink, const DigestRow *part);
 static void run_progress(ScanSink *sink, int64 blocks);
 static void run_fork_end(ScanSink *sink, const ForkSummary *summary);
 
@@ -34,6 +35,8 @@ scan_run_begin(ScanRun *run, ScanSink *output, int workers, int max_rate)
 	run->sink.finding = run_finding;
 	if (output->page)
 		run->sink.page = run_page;
+	run->sink.digest = output->digest;
+	run->sink.part = run_part;
 	run->sink.progress = run_progress;
 	run->sink.fork_end = run_fork_end;
 	progress_begin();
@@ -124,6 +127,14 @@ run_page(ScanSink *sink, BlockNumber blkno, const char *page)
 	ScanSink   *output = ((ScanRun *) sink)->output;
 
 	output->page(output, blkno, page);
+}
+
+static void
+run_part(ScanSink *sink, const DigestRow *part)
+{
+	ScanSink   *output = ((ScanRun *) sink)->output;
+
+	output->part(output, part);
 }
 
 static void

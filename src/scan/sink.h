@@ -5,6 +5,7 @@
 #ifndef ACCEL_SINK_H
 #define ACCEL_SINK_H
 
+#include "scan/page_digest.h"
 #include "scan/page_finding.h"
 
 #pragma GCC visibility push(hidden)
@@ -26,6 +27,13 @@ struct ScanSink
 
 	/* every page that is ok or new, in block order: aligned to 8 bytes */
 	void		(*page) (ScanSink *sink, BlockNumber blkno, const char *page);
+
+	/*
+	 * The same where workers share the blocks: they send no pages, but what
+	 * digest asks them to make of these, in block order.
+	 */
+	PageDigestOptions digest;
+	void		(*part) (ScanSink *sink, const DigestRow *part);
 
 	/* so many blocks more have been dealt with */
 	void		(*progress) (ScanSink *sink, int64 blocks);

@@ -42,6 +42,11 @@ for my $block (@broken)
 	seek $file, $block * 8192 + 6000, 0;
 	print $file 'damage';
 }
+foreach my $block (2040 .. 2050, 3000, 5401, $blocks - 3, $blocks - 2)	# new pages, over the end of a chunk
+{
+	seek $file, $block * 8192, 0;
+	print $file "\0" x 8192;
+}
 close $file or die $!;
 $node->start;
 
@@ -63,6 +68,27 @@ is(query("SELECT array_to_string(array_agg(blkno), ' ') FROM verify_relation_che
 	'1023 1024 5000 5001', 'a range of blocks');
 is(query("SELECT bad, blocks FROM verify_relation_summary('large', 'main', 1024, 2047, workers => 2)"),
 	'1|1024', 'a range too short for a worker');
+
+# digests: the same rows, the same words
+sub digests	# ARGUMENTS
+{
+	my ($rc, $out, $err) = $node->psql('postgres',
+		"SELECT count(*), count(crc32c), md5(string_agg(p::text, ' ' ORDER BY n)) FROM relation_page_crcs('large', $_[0]) WITH ORDINALITY AS p(blkno, lsn, crc32c, n)");
+	return "$out $err";
+}
+foreach my $case ([ 1, 'false' ], [ 1, 'true' ], [ 7, 'true' ], [ 1000, 'false' ], [ 5000, 'true' ], [ 2147483647, 'true' ])
+{
+	my $arguments = sprintf 'blocks_per_row => %d, masked => %s', @$case;
+	my $alone = digests($arguments);
+	is(digests("$arguments, workers => $_"), $alone, "digests by $_ workers: $arguments") foreach 2, 4;
+}
+foreach my $case ([ 1, 'true' ], [ 11, 'false' ], [ 3000, 'true' ])	# no damage in there: digests of all
+{
+	my $arguments = sprintf "'main', 1025, 4095, blocks_per_row => %d, masked => %s", @$case;
+	my $alone = digests($arguments);
+	like($alone, qr/^(\d+)\|\1\|/, "digests of all: $arguments");
+	is(digests("$arguments, workers => $_, max_rate => 200000"), $alone, "... by $_ workers with a bound") foreach 0, 2, 4;
+}
 
 # relations that only this transaction knows
 is(query("BEGIN; CREATE TABLE mine WITH (fillfactor = 10) AS SELECT i, repeat('x', 1000) t FROM generate_series(1, 17000) i;
