@@ -450,26 +450,19 @@ REVOKE ALL ON FUNCTION prune_checksum_history(interval) FROM PUBLIC;
 -- The views tell of this database alone, and of files that are still there.
 -- During recovery the history is the primary's, whose data directory is another.
 
-CREATE FUNCTION accel_checksum_origin(
-	OUT system_identifier bigint,
-	OUT timeline integer,
-	OUT directory bigint)
-RETURNS record
-AS 'MODULE_PATHNAME', 'accel_checksum_origin'
+CREATE FUNCTION accel_is_own_run(system_identifier bigint, timeline integer, directory bigint, database oid)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'accel_is_own_run'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION accel_checksum_origin() IS
-'which cluster this is, as checksum_runs records it; on a standby timeline and directory are NULL';
-REVOKE ALL ON FUNCTION accel_checksum_origin() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION accel_checksum_origin() TO pg_stat_scan_tables;
+COMMENT ON FUNCTION accel_is_own_run(bigint, integer, bigint, oid) IS
+'whether a row of checksum_runs tells of this database in this data directory, or on a standby in that of the primary';
+REVOKE ALL ON FUNCTION accel_is_own_run(bigint, integer, bigint, oid) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION accel_is_own_run(bigint, integer, bigint, oid) TO pg_stat_scan_tables;
 
 CREATE VIEW checksum_bad_blocks AS
 	WITH own AS MATERIALIZED (
-		SELECT pg_catalog.array_agg(r.run) AS runs FROM checksum_runs r, accel_checksum_origin() o
-		WHERE r.system_identifier OPERATOR(pg_catalog.=) o.system_identifier
-			AND r.timeline OPERATOR(pg_catalog.=) coalesce(o.timeline, r.timeline)
-			AND r.directory OPERATOR(pg_catalog.=) coalesce(o.directory, r.directory)
-			AND r.database OPERATOR(pg_catalog.=) (SELECT d.oid FROM pg_catalog.pg_database d
-				WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database())),
+		SELECT pg_catalog.array_agg(r.run) AS runs FROM checksum_runs r
+		WHERE accel_is_own_run(r.system_identifier, r.timeline, r.directory, r.database)),
 	block AS (
 		SELECT f.relation, f.fork, f.blkno, f.path, f.tablespace, f.filenode,
 			(pg_catalog.array_agg(f.status ORDER BY f.found_at DESC))[1] AS status,
@@ -504,12 +497,8 @@ COMMENT ON COLUMN checksum_bad_blocks.healed_at IS 'when a later run verified th
 
 CREATE VIEW checksum_last_good AS
 	WITH own AS MATERIALIZED (
-		SELECT pg_catalog.array_agg(r.run) AS runs FROM checksum_runs r, accel_checksum_origin() o
-		WHERE r.system_identifier OPERATOR(pg_catalog.=) o.system_identifier
-			AND r.timeline OPERATOR(pg_catalog.=) coalesce(o.timeline, r.timeline)
-			AND r.directory OPERATOR(pg_catalog.=) coalesce(o.directory, r.directory)
-			AND r.database OPERATOR(pg_catalog.=) (SELECT d.oid FROM pg_catalog.pg_database d
-				WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()))
+		SELECT pg_catalog.array_agg(r.run) AS runs FROM checksum_runs r
+		WHERE accel_is_own_run(r.system_identifier, r.timeline, r.directory, r.database))
 	SELECT c.oid AS relid, c.oid::pg_catalog.regclass AS relation,
 		v.verified_at AS last_verified,
 		CASE WHEN v.findings OPERATOR(pg_catalog.<) 1 THEN v.verified_at

@@ -184,6 +184,18 @@ directory_number(void)
 	return stat("PG_VERSION", &status) == 0 ? (int64) status.st_ino : 0;
 }
 
+/* The columns that tell whose run it is; see accel_is_own_run(). */
+#define ORIGIN_TYPES	INT8OID, INT4OID, INT8OID, OIDOID
+
+static void
+fill_origin(Datum *values)
+{
+	values[0] = Int64GetDatum((int64) GetSystemIdentifier());
+	values[1] = Int32GetDatum((int32) GetWALInsertionTimeLine());
+	values[2] = Int64GetDatum(directory_number());
+	values[3] = ObjectIdGetDatum(MyDatabaseId);
+}
+
 /*
  * Numbers go on after the highest one, be it of a template or of a restored
  * dump.  One run after the other takes its number: that lock goes at the commit.
@@ -193,14 +205,11 @@ write_start(void *arg)
 {
 	DatabaseRun *run = arg;
 	LOCKTAG		tag;
-	Oid			types[] = {TIMESTAMPTZOID, INT8OID, INT4OID, INT8OID, OIDOID};
-	Datum		values[] = {TimestampTzGetDatum(run->started),
-		Int64GetDatum((int64) GetSystemIdentifier()),
-		Int32GetDatum((int32) GetWALInsertionTimeLine()),
-		Int64GetDatum(directory_number()),
-	ObjectIdGetDatum(MyDatabaseId)};
+	Oid			types[] = {TIMESTAMPTZOID, ORIGIN_TYPES};
+	Datum		values[lengthof(types)] = {TimestampTzGetDatum(run->started)};
 	bool		isnull;
 
+	fill_origin(&values[1]);
 	LOCKTAG_OF_RUN(tag, (int64) 0);
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
 	execute(run, "checksum_runs", SPI_OK_INSERT_RETURNING,
@@ -481,14 +490,12 @@ write_run(DatabaseRun *run, const char *state)
 Datum
 record_trusted_runs(DatabaseRun *run)
 {
-	Oid			types[] = {INT8OID, INT4OID, INT8OID, OIDOID};
-	Datum		values[] = {Int64GetDatum((int64) GetSystemIdentifier()),
-		Int32GetDatum((int32) GetWALInsertionTimeLine()),
-		Int64GetDatum(directory_number()),
-	ObjectIdGetDatum(MyDatabaseId)};
+	Oid			types[] = {ORIGIN_TYPES};
+	Datum		values[lengthof(types)];
 	bool		isnull;
 	Datum		runs;
 
+	fill_origin(values);
 	execute(run, "checksum_runs", SPI_OK_SELECT,
 			"SELECT pg_catalog.array_agg(run) FROM " SCHEMA ".checksum_runs"
 			" WHERE system_identifier OPERATOR(pg_catalog.=) $1"
@@ -798,20 +805,18 @@ prune(DatabaseRun *run)
 		(void) prune_before(run, DatumGetTimestampTz(limit));
 }
 
-/* What the views take for the present; see write_start(). */
-SQL_FUNCTION(accel_checksum_origin)
+/*
+ * Is a row of checksum_runs of this database?  A standby has the history of its
+ * primary, whose data directory is another; its timeline ends at promotion.
+ */
+SQL_FUNCTION(accel_is_own_run)
 {
-	TupleDesc	desc;
-	bool		standby = RecoveryInProgress();
-	Datum		values[3];
-	bool		nulls[3] = {false, standby, standby};
-
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	values[0] = Int64GetDatum((int64) GetSystemIdentifier());
-	values[1] = Int32GetDatum(standby ? 0 : (int32) GetWALInsertionTimeLine());
-	values[2] = Int64GetDatum(standby ? 0 : directory_number());
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
+	if (PG_GETARG_INT64(0) != (int64) GetSystemIdentifier() ||
+		PG_GETARG_OID(3) != MyDatabaseId)
+		PG_RETURN_BOOL(false);
+	PG_RETURN_BOOL(RecoveryInProgress() ||
+				   (PG_GETARG_INT32(1) == (int32) GetWALInsertionTimeLine() &&
+					PG_GETARG_INT64(2) == directory_number()));
 }
 
 SQL_FUNCTION(accel_prune_checksum_history)

@@ -214,6 +214,8 @@ $standby->init_from_backup($node, 'b', has_streaming => 1);
 $standby->append_conf('postgresql.conf', "max_standby_streaming_delay = 0\n");
 $standby->start;
 $node->wait_for_catchup($standby);
+is($standby->safe_psql('postgres', 'SELECT count(*) > 0 FROM checksum_runs WHERE accel_is_own_run(system_identifier, timeline, 0, database)'),
+	't', 'a standby has the history of its primary');
 my $conflict = '';
 $session = IPC::Run::start([ 'psql', '-XAtq', '-d', $standby->connstr('postgres'), '-c',
 	'CALL verify_database_checksums(include_catalogs => false, max_rate => 2000, verbose => true)' ], '>', \$out, '2>', \$conflict);

@@ -58,6 +58,11 @@ is(query('SELECT bad_blocks, never_verified = relations, oldest_good_seconds, la
 run();
 is(query($good), "never|f|f|\nrewritten|t|t|t\nt|t|t|t", 'a good verdict on what was verified');
 
+# whose run it is: of this system, timeline, directory and database
+my $own = 'bool_and(accel_is_own_run(system_identifier, timeline, directory, database))';
+is(query("SELECT count(*) > 0, $own, " . join(', ', map { $own =~ s/(?<=[ (])$_(?=[,)])/$_ + 1/r } qw(system_identifier timeline directory)) .
+	", bool_or(accel_is_own_run(system_identifier, timeline, directory, 1)) FROM checksum_runs"), 't|t|f|f|f|f', 'whose run it is');
+
 # damage appears, is seen again, heals
 damage($_, 3) for 't', 'rewritten', 'dropped';
 run() for 1 .. 2;

@@ -30,7 +30,7 @@ my %granted = (
 	(map { $_ => 'reader' } qw(wal_block_history)),
 	(map { $_ => 'scanner' } qw(verify_relation_checksums verify_relation_summary
 		  verify_lost_writes verify_database_checksums relation_segments relation_page_crcs
-		  accel_checksum_progress accel_checksum_origin)),
+		  accel_checksum_progress accel_is_own_run)),
 	(map { $_ => 'monitor' } qw(drive_crc32c crc32c_bench page_checksum_bench)));
 
 # A call with every argument NULL, by its types; not as constants, which the
