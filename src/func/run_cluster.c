@@ -59,6 +59,18 @@ keep_row(DatabaseRun *run, const char *path, const char *status,
 	MemoryContextReset(run->row_context);
 }
 
+/*
+ * The one thing to do first.  The two kinds that the server does not read when
+ * it starts keep it from nothing then.
+ */
+static const char *
+hint_of(ClusterKind kind)
+{
+	if (kind == CLUSTER_SNAPSHOT || kind == CLUSTER_SUMMARY)
+		return "See docs/corruption.md.";
+	return "Do not restart the server before this file is in order. See docs/corruption.md.";
+}
+
 static void
 note_row(void *arg, const ClusterRow *row)
 {
@@ -78,7 +90,7 @@ note_row(void *arg, const ClusterRow *row)
 			 known ? errmsg("invalid file \"%s\"", row->path) :
 			 errmsg("could not verify file \"%s\"", row->path),
 			 errdetail_internal("%s: %s.", status, words),
-			 known ? errhint("See docs/corruption.md.") : 0));
+			 known ? errhint("%s", hint_of(row->kind)) : 0));
 }
 
 /* The catalogs that name the databases may be damaged, too. */

@@ -133,7 +133,7 @@ hint_of(const RunRelation *relation, const PageFinding *finding)
 	if (finding->status == PAGE_NOT_VERIFIABLE)
 		return NULL;
 	if (finding->status == PAGE_BAD_ON_DISK_CACHED_OK)
-		return "Shared buffers hold a good page: UPDATE a row of it and run CHECKPOINT. See docs/corruption.md.";
+		return "Do not restart: shared buffers hold a good page, which heal_block() writes. See docs/corruption.md.";
 	if (finding->fork == FSM_FORKNUM || finding->fork == VISIBILITYMAP_FORKNUM)
 		return "The server rebuilds this fork. See docs/corruption.md.";
 	if (finding->relid < FirstNormalObjectId)

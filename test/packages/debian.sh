@@ -55,6 +55,10 @@ build()	# inside: from the tree to packages in /out
 	mkdir -p /build
 	cp -r . "$source"
 	(cd "$source" && pg_buildext updatecontrol)
+	# the chroot has them anyway
+	for headers in zlib1g-dev liblz4-dev libzstd-dev; do
+		grep -q "^ $headers,$" "$source/debian/control" || die "debian/control.in does not ask for $headers"
+	done
 	original=/build/crc32c-accel_$version.orig.tar.gz
 	tar czf "$original" --exclude=debian -C /build "crc32c-accel-$version"
 	build_once "$source" "$original" /build/first "parallel=2 nocheck"
