@@ -841,6 +841,7 @@ CREATE FUNCTION verify_backup(
 	workers integer DEFAULT 0,
 	max_rate integer DEFAULT 0,
 	verbose boolean DEFAULT false,
+	prior text[] DEFAULT NULL,
 	OUT path text,
 	OUT blkno bigint,
 	OUT status text,
@@ -851,10 +852,10 @@ CREATE FUNCTION verify_backup(
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_verify_backup'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED;
-COMMENT ON FUNCTION verify_backup(text, text, boolean, integer, integer, boolean) IS
+COMMENT ON FUNCTION verify_backup(text, text, boolean, integer, integer, boolean, text[]) IS
 'verifies a plain base backup: one row per finding in its manifest, files, pages and WAL; no row: none';
-REVOKE ALL ON FUNCTION verify_backup(text, text, boolean, integer, integer, boolean) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION verify_backup(text, text, boolean, integer, integer, boolean) TO pg_read_server_files;
+REVOKE ALL ON FUNCTION verify_backup(text, text, boolean, integer, integer, boolean, text[]) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_backup(text, text, boolean, integer, integer, boolean, text[]) TO pg_read_server_files;
 
 CREATE FUNCTION verify_backup_summary(
 	directory text,
@@ -862,6 +863,7 @@ CREATE FUNCTION verify_backup_summary(
 	check_pages boolean DEFAULT true,
 	workers integer DEFAULT 0,
 	max_rate integer DEFAULT 0,
+	prior text[] DEFAULT NULL,
 	OUT label text,
 	OUT format text,
 	OUT system_identifier bigint,
@@ -882,10 +884,10 @@ CREATE FUNCTION verify_backup_summary(
 RETURNS record
 AS 'MODULE_PATHNAME', 'accel_verify_backup_summary'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED;
-COMMENT ON FUNCTION verify_backup_summary(text, text, boolean, integer, integer) IS
+COMMENT ON FUNCTION verify_backup_summary(text, text, boolean, integer, integer, text[]) IS
 'verifies a plain base backup: one row with what it is and how much of it is in order';
-REVOKE ALL ON FUNCTION verify_backup_summary(text, text, boolean, integer, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION verify_backup_summary(text, text, boolean, integer, integer) TO pg_read_server_files;
+REVOKE ALL ON FUNCTION verify_backup_summary(text, text, boolean, integer, integer, text[]) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_backup_summary(text, text, boolean, integer, integer, text[]) TO pg_read_server_files;
 
 --
 -- Files of the cluster with a CRC of their own

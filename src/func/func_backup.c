@@ -4,9 +4,11 @@
  */
 #include "compat.h"
 
+#include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "portability/instr_time.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/pg_lsn.h"
@@ -106,9 +108,37 @@ boolean_argument(FunctionCallInfo fcinfo, int argno, bool absent)
 	return PG_ARGISNULL(argno) ? absent : PG_GETARG_BOOL(argno);
 }
 
-/* directory, wal_directory, check_pages, workers, max_rate */
+/* prior: directories */
 static void
-options_of(FunctionCallInfo fcinfo, BackupOptions *options)
+prior_argument(FunctionCallInfo fcinfo, int argno, BackupOptions *options)
+{
+	const char **prior;
+	Datum	   *elements;
+	bool	   *nulls;
+
+	if (PG_ARGISNULL(argno))
+		return;
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(argno), TEXTOID, -1, false,
+					  TYPALIGN_INT, &elements, &nulls, &options->nprior);
+	if (options->nprior > BACKUP_CHAIN_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("prior has more than %d backups", BACKUP_CHAIN_MAX)));
+	prior = palloc((Size) (options->nprior + 1) * sizeof(char *));
+	for (int i = 0; i < options->nprior; i++)
+	{
+		if (nulls[i])
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("prior must not contain nulls")));
+		prior[i] = file_scan_path(TextDatumGetCString(elements[i]));
+	}
+	options->prior = prior;
+}
+
+/* directory, wal_directory, check_pages, workers, max_rate; then prior */
+static void
+options_of(FunctionCallInfo fcinfo, int prior, BackupOptions *options)
 {
 	Throttle	throttle;
 
@@ -121,13 +151,14 @@ options_of(FunctionCallInfo fcinfo, BackupOptions *options)
 	throttle_init(&throttle, options->max_rate, BLCKSZ, BLCKSZ);
 	options->root = path_argument(fcinfo, 0);
 	options->wal = path_argument(fcinfo, 1);
+	prior_argument(fcinfo, prior, options);
 }
 
 /* ---- functions ---- */
 
 /*
  * verify_backup(directory, wal_directory text, check_pages boolean, workers,
- * max_rate integer, verbose boolean)
+ * max_rate integer, verbose boolean, prior text[])
  */
 SQL_FUNCTION(accel_verify_backup)
 {
@@ -136,7 +167,7 @@ SQL_FUNCTION(accel_verify_backup)
 	BackupOptions options;
 	BackupSummary summary;
 
-	options_of(fcinfo, &options);
+	options_of(fcinfo, 6, &options);
 	options.verbose = boolean_argument(fcinfo, 5, false);
 	InitMaterializedSRF(fcinfo, 0);
 	rows.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
@@ -169,7 +200,7 @@ summary_values(const BackupSummary *summary, const BackupSink *sink,
 	elapsed->time = (TimeOffset) (seconds * USECS_PER_SEC);
 	values[i] = text_value(summary->label[0] == '\0' ? NULL : summary->label,
 						   &nulls[i]);
-	values[++i] = CStringGetTextDatum("plain");
+	values[++i] = CStringGetTextDatum(summary->incremental ? "incremental" : "plain");
 	values[++i] = Int64GetDatum((int64) summary->system);
 	nulls[i] = !summary->has_system;
 	i++;
@@ -204,7 +235,7 @@ SQL_FUNCTION(accel_verify_backup_summary)
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
-	options_of(fcinfo, &options);
+	options_of(fcinfo, 5, &options);
 	INSTR_TIME_SET_CURRENT(start);
 	backup_run(&options, &sink, &summary);
 	INSTR_TIME_SET_CURRENT(end);

@@ -82,15 +82,15 @@ judge_rest(BackupJudge *judge, const char *rest, size_t bytes, int64 blkno)
 	tell(judge, &finding);
 }
 
+/* At most BACKUP_PIECE_PAGES pages with consecutive numbers. */
 static void
-judge_pages(BackupJudge *judge, const char *piece, size_t bytes)
+judge_run(BackupJudge *judge, const char *pages, uint32 npages,
+		  BlockNumber blkno)
 {
 	PageVerdict verdicts[BACKUP_PIECE_PAGES];
-	BlockNumber blkno = judge->first + (BlockNumber) (judge->offset / BLCKSZ);
-	uint32		npages = (uint32) (bytes / BLCKSZ);
 	BackupFileFinding finding;
 
-	page_judge_batch(piece, npages, blkno, &judge->rules->rules, verdicts);
+	page_judge_batch(pages, npages, blkno, &judge->rules->rules, verdicts);
 	judge->totals.pages += npages;
 	for (uint32 i = 0; i < npages; i++)
 	{
@@ -101,24 +101,88 @@ judge_pages(BackupJudge *judge, const char *piece, size_t bytes)
 		finding.page = verdicts[i];
 		tell(judge, &finding);
 	}
+}
+
+static void
+judge_pages(BackupJudge *judge, const char *piece, size_t bytes)
+{
+	BlockNumber blkno = judge->first + (BlockNumber) (judge->offset / BLCKSZ);
+	uint32		npages = (uint32) (bytes / BLCKSZ);
+
+	judge_run(judge, piece, npages, blkno);
 	judge_rest(judge, piece + npages * BLCKSZ, bytes % BLCKSZ,
 			   (int64) blkno + npages);
+}
+
+/* ---- incremental files ---- */
+
+/* Its header, before its pages; false: it is wrong, or there is more of it. */
+static bool
+read_header(BackupJudge *judge, const char *piece, size_t bytes)
+{
+	BackupFileFinding finding = finding_of(BACKUP_BAD_FORMAT);
+	BackupBlocks *blocks = &judge->blocks;
+	BackupIncrementReason reason = BACKUP_INCREMENT_OK;
+
+	if (judge->offset == 0)
+		reason = backup_blocks_begin(blocks, piece, bytes, judge->size,
+									 judge->rules->segment_blocks);
+	if (reason == BACKUP_INCREMENT_OK)
+		reason = backup_blocks_take(blocks, piece, bytes, judge->offset);
+	if (reason == BACKUP_INCREMENT_OK)
+		return blocks->ready;
+	finding.error = (int) reason;
+	tell(judge, &finding);
+	judge->has_pages = false;
+	return false;
+}
+
+/* Its blocks have numbers of their own. */
+static void
+judge_part(BackupJudge *judge, const char *piece, size_t bytes)
+{
+	const BackupBlocks *blocks = &judge->blocks;
+	const char *end = piece + bytes;
+	int64		n;
+
+	if (!blocks->ready && !read_header(judge, piece, bytes))
+		return;
+	n = (judge->offset - (int64) blocks->increment.header) / BLCKSZ;
+	if (n < 0)
+		piece += Min(-n * BLCKSZ, (int64) bytes);
+	n = Max(n, 0);
+	while (piece < end && n < blocks->increment.blocks)
+	{
+		uint32		run = backup_increment_run(&blocks->increment,
+											   blocks->numbers, (uint32) n,
+											   (uint32) ((end - piece) / BLCKSZ));
+
+		if (run == 0 || (uint64) judge->first + blocks->numbers[n] + run >
+			MaxBlockNumber)
+			break;
+		judge_run(judge, piece, run, judge->first + blocks->numbers[n]);
+		piece += (size_t) run * BLCKSZ;
+		n += run;
+	}
 }
 
 /* Does the file hold pages, and from which block on? */
 static void
 find_pages(BackupJudge *judge, int64 size)
 {
+	const char *path = backup_list_path(judge->list, judge->entry);
 	BackupRelationFile relation;
 	uint64		first;
 
+	judge->size = size;
+	judge->part = backup_incremental_file(path, &relation);
 	judge->has_pages = judge->rules->pages &&
-		backup_relation_file(backup_list_path(judge->list, judge->entry),
-							 &relation);
+		(judge->part || backup_relation_file(path, &relation));
 	if (!judge->has_pages)
 		return;
 	first = (uint64) relation.segment * judge->rules->segment_blocks;
-	judge->has_pages = first + (uint64) size / BLCKSZ < MaxBlockNumber;
+	judge->has_pages = first + (judge->part ? 0 : (uint64) size / BLCKSZ) <
+		MaxBlockNumber;
 	judge->first = (BlockNumber) first;
 }
 
@@ -133,7 +197,11 @@ backup_judge_begin(BackupJudge *judge, int64 size)
 	bool		fits = entry->size < 0 || size == entry->size;
 
 	judge->offset = 0;
+	judge->blocks.numbers = NULL;
+	judge->blocks.ready = false;
 	find_pages(judge, size);
+	if (judge->has_pages && judge->part && size == 0)
+		(void) read_header(judge, NULL, 0);
 	finding.size = size;
 	if (!fits)
 		tell(judge, &finding);
@@ -146,7 +214,9 @@ void
 backup_judge_piece(BackupJudge *judge, const char *piece, size_t bytes)
 {
 	backup_hash_update(&judge->hash, piece, bytes);
-	if (judge->has_pages)
+	if (judge->has_pages && judge->part)
+		judge_part(judge, piece, bytes);
+	else if (judge->has_pages)
 		judge_pages(judge, piece, bytes);
 	judge->totals.bytes += (int64) bytes;
 	judge->offset += (int64) bytes;
@@ -159,6 +229,7 @@ backup_judge_end(BackupJudge *judge, bool whole)
 	BackupFileFinding finding = finding_of(BACKUP_CHECKSUM_MISMATCH);
 	bool		done = backup_hash_end(&judge->hash, finding.digest);
 
+	backup_blocks_free(&judge->blocks);
 	if (!whole)
 		return;
 	if (!done)

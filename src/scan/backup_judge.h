@@ -5,6 +5,7 @@
 #ifndef BACKUP_JUDGE_H
 #define BACKUP_JUDGE_H
 
+#include "scan/backup_blocks.h"
 #include "scan/backup_hash.h"
 #include "scan/backup_list.h"
 #include "verify/backup_status.h"
@@ -21,7 +22,8 @@ typedef struct BackupFileFinding
 {
 	uint32		entry;			/* of the list */
 	BackupStatus status;
-	int			error;			/* errno, with io_error; 0: not regular */
+	int			error;			/* errno, with io_error; 0: not regular.  With
+								 * bad_format: BackupIncrementReason */
 	int64		offset;			/* of an error in the file; -1: at open */
 	int64		size;			/* found */
 	uint8		digest[MANIFEST_DIGEST_MAX];	/* found */
@@ -55,6 +57,9 @@ typedef struct BackupJudge
 
 	bool		has_pages;
 	BlockNumber first;			/* block of its start */
+	bool		part;			/* an incremental file, with these: */
+	BackupBlocks blocks;
+	int64		size;
 	int64		offset;			/* of the next piece */
 	BackupHash	hash;
 } BackupJudge;

@@ -15,12 +15,14 @@
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 
+#include "scan/backup_chain.h"
 #include "scan/backup_cluster.h"
 #include "scan/backup_files.h"
 #include "scan/backup_json.h"
 #include "scan/backup_meta.h"
 #include "scan/backup_run.h"
 #include "scan/backup_walk.h"
+#include "verify/backup_increment.h"
 #include "verify/wal_format.h"
 
 #define MANIFEST_FILE	"backup_manifest"
@@ -36,7 +38,22 @@ typedef struct BackupRun
 	int			nranges;
 	ManifestRange *ranges;
 	BackupSuspects suspects;
+
+	/* of the last one of a chain: the others */
+	BackupChain chain;
+	struct BackupPrior *priors;
 } BackupRun;
+
+/* A backup that the one to be verified is incremental to. */
+typedef struct BackupPrior
+{
+	BackupRun	run;
+	BackupOptions options;
+	BackupSummary summary;
+	BackupSink	sink;			/* shows its findings with its directory */
+	BackupRun  *last;
+	int			n;				/* of the chain */
+} BackupPrior;
 
 /* ---- the manifest and what is there ---- */
 
@@ -179,6 +196,8 @@ put_file(BackupRun *run, const BackupFileFinding *found)
 		finding.message = "present in the manifest but not on disk";
 	else if (found->status == BACKUP_NOT_VERIFIABLE)
 		finding.message = "could not compute the file's checksum";
+	else if (found->status == BACKUP_BAD_FORMAT)
+		finding.message = backup_increment_words(found->error);
 	else
 		finding.message = words_of_error(found);
 	entry->told = true;
@@ -305,6 +324,20 @@ frame_ranges(BackupRun *run)
 	run->summary->timelines = timelines.data;
 }
 
+/* Their pages that are restored, too, by the WAL of the last one. */
+static void
+decide_priors(BackupRun *run, BackupWal *wal)
+{
+	for (int i = 0; i < run->options->nprior; i++)
+	{
+		BackupPrior *prior = &run->priors[i];
+
+		backup_suspects_decide(&prior->run.suspects, wal, prior->run.list,
+							   &prior->sink);
+		run->summary->healed_pages += prior->run.suspects.healed;
+	}
+}
+
 static void
 verify_wal(BackupRun *run)
 {
@@ -323,6 +356,7 @@ verify_wal(BackupRun *run)
 	backup_suspects_decide(&run->suspects, &wal, run->list, run->sink);
 	run->summary->wal_records = wal.records;
 	run->summary->healed_pages = run->suspects.healed;
+	decide_priors(run, &wal);
 }
 
 /* ---- the whole ---- */
@@ -347,6 +381,7 @@ summarize_identity(BackupRun *run)
 	BackupSummary *summary = run->summary;
 
 	strlcpy(summary->label, run->meta.label.label, sizeof(summary->label));
+	summary->incremental = run->meta.label.previous_start != 0;
 	summary->has_system = run->manifest->has_system || run->meta.has_control;
 	summary->system = run->manifest->has_system ? run->manifest->system :
 		run->meta.control.system;
@@ -367,6 +402,108 @@ need_directory(const char *path)
 				 errmsg("\"%s\" is not a directory", path)));
 }
 
+/* Manifest, files and pages: all but what the WAL decides. */
+static void
+read_backup(BackupRun *run)
+{
+	run->suspects.memory = CurrentMemoryContext;
+	run->suspects.verbose = run->options->verbose;
+	read_manifest(run);
+	backup_meta_read(&run->meta, run->options->root, run->sink);
+	summarize_identity(run);
+	frame_ranges(run);
+	check_agreement(run);
+	walk(run);
+	verify_files(run);
+}
+
+/* ---- the backups before it ---- */
+
+static void
+put_prior(void *arg, const BackupFinding *finding)
+{
+	BackupPrior *prior = arg;
+	BackupFinding named = *finding;
+	char	   *path = psprintf("%s/%s", prior->options.root, finding->path);
+
+	named.path = path;
+	backup_sink_put(prior->last->sink, &named);
+	pfree(path);
+}
+
+static bool
+is_replaced(void *arg, const char *path, uint32 block)
+{
+	BackupPrior *prior = arg;
+
+	return backup_chain_replaces(&prior->last->chain, prior->n, path, block);
+}
+
+static void
+begin_prior(BackupPrior *prior, BackupRun *last, int n)
+{
+	prior->last = last;
+	prior->n = n;
+	prior->options = *last->options;
+	prior->options.root = last->options->prior[n];
+	prior->options.nprior = 0;
+	prior->sink.finding = put_prior;
+	prior->sink.arg = prior;
+	prior->run.options = &prior->options;
+	prior->run.sink = &prior->sink;
+	prior->run.summary = &prior->summary;
+	prior->run.suspects.replaced = is_replaced;
+	prior->run.suspects.arg = prior;
+}
+
+static void
+add_link(BackupChain *chain, const BackupRun *run)
+{
+	BackupLink *link = &chain->links[chain->count++];
+
+	link->root = run->options->root;
+	link->meta = &run->meta;
+	link->list = run->list;
+	link->sink = run->sink;
+}
+
+/* After all of them were read. */
+static void
+join_chain(BackupRun *run)
+{
+	int			nprior = run->options->nprior;
+
+	if (nprior == 0)
+		return;
+	run->chain.links = palloc0((Size) (nprior + 1) * sizeof(BackupLink));
+	for (int i = 0; i < nprior; i++)
+	{
+		const BackupSummary *prior = &run->priors[i].summary;
+
+		add_link(&run->chain, &run->priors[i].run);
+		run->summary->files += prior->files;
+		run->summary->bytes += prior->bytes;
+		run->summary->pages += prior->pages;
+		run->summary->bad_pages += prior->bad_pages;
+	}
+	add_link(&run->chain, run);
+	backup_chain_check(&run->chain);
+	backup_chain_check_sources(&run->chain);
+}
+
+static void
+read_priors(BackupRun *run)
+{
+	int			nprior = run->options->nprior;
+
+	run->priors = palloc0((Size) Max(nprior, 1) * sizeof(BackupPrior));
+	for (int i = 0; i < nprior; i++)
+	{
+		begin_prior(&run->priors[i], run, i);
+		read_backup(&run->priors[i].run);
+	}
+}
+
 void
 backup_run(const BackupOptions *options, BackupSink *sink,
 		   BackupSummary *summary)
@@ -374,18 +511,14 @@ backup_run(const BackupOptions *options, BackupSink *sink,
 	BackupRun	run = {options, sink, summary};
 
 	memset(summary, 0, sizeof(*summary));
-	run.suspects.memory = CurrentMemoryContext;
-	run.suspects.verbose = options->verbose;
 	need_directory(options->root);
 	if (options->wal != NULL)
 		need_directory(options->wal);
-	read_manifest(&run);
-	backup_meta_read(&run.meta, options->root, sink);
-	summarize_identity(&run);
-	frame_ranges(&run);
-	check_agreement(&run);
-	walk(&run);
-	verify_files(&run);
+	for (int i = 0; i < options->nprior; i++)
+		need_directory(options->prior[i]);
+	read_priors(&run);
+	read_backup(&run);
+	join_chain(&run);
 	backup_cluster_verify(options->root, is_told, &run, &run.suspects, sink);
 	verify_wal(&run);
 }

@@ -10,10 +10,16 @@
 
 #pragma GCC visibility push(hidden)
 
+/* More backups than these are nobody's chain. */
+#define BACKUP_CHAIN_MAX	1000
+
 typedef struct BackupOptions
 {
 	const char *root;			/* the backup's directory */
 	const char *wal;			/* of its WAL; NULL: its own pg_wal */
+	int			nprior;
+	const char *const *prior;	/* backups that it is incremental to, full
+								 * first */
 	bool		check_pages;
 	bool		verbose;		/* pages that WAL heals are told, too */
 	int			workers;
@@ -23,6 +29,7 @@ typedef struct BackupOptions
 typedef struct BackupSummary
 {
 	char		label[BACKUP_LABEL_MAX];
+	bool		incremental;
 	bool		has_system;
 	uint64		system;
 	XLogRecPtr	start;			/* InvalidXLogRecPtr: unknown */

@@ -29,7 +29,8 @@ count(BackupSink *sink, const BackupFinding *finding)
 void
 backup_sink_put(BackupSink *sink, const BackupFinding *finding)
 {
-	if (!is_status(finding, BACKUP_HEALED_BY_WAL))
+	if (!is_status(finding, BACKUP_HEALED_BY_WAL) &&
+		!is_status(finding, BACKUP_REPLACED))
 		count(sink, finding);
 	sink->finding(sink->arg, finding);
 }

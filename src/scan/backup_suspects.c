@@ -51,7 +51,8 @@ backup_suspects_add(BackupSuspects *ctx, const char *path,
 		return;
 	}
 	grow(ctx);
-	(void) backup_relation_file(path, &file);
+	if (!backup_relation_file(path, &file))
+		(void) backup_incremental_file(path, &file);
 	suspect = &ctx->suspects[ctx->count];
 	suspect->tag.tablespace = file.tablespace;
 	suspect->tag.database = file.database;
@@ -104,6 +105,8 @@ status_of(const BackupSuspect *suspect, const BackupBadPage *page)
 			return BACKUP_HEALED_BY_WAL;
 		case BACKUP_FATE_UNKNOWN:
 			return BACKUP_UNDECIDED;
+		case BACKUP_FATE_REPLACED:
+			return BACKUP_REPLACED;
 		default:
 			return page->status;
 	}
@@ -124,6 +127,8 @@ words_of_fate(const BackupSuspect *suspect, char words[MESSAGE_SIZE])
 	else if (suspect->fate == BACKUP_FATE_GONE)
 		snprintf(words, MESSAGE_SIZE, "recovery removes it by the record at %X/%X",
 				 high, low);
+	else if (suspect->fate == BACKUP_FATE_REPLACED)
+		snprintf(words, MESSAGE_SIZE, "a later backup of the chain replaces it");
 	else if (suspect->fate == BACKUP_FATE_UNKNOWN)
 		snprintf(words, MESSAGE_SIZE, "WAL that may restore it is missing or damaged");
 	else if (suspect->fate == BACKUP_FATE_READ)
@@ -186,7 +191,8 @@ static bool
 is_healed(const BackupSuspect *suspect)
 {
 	return suspect->fate == BACKUP_FATE_RESTORED ||
-		suspect->fate == BACKUP_FATE_GONE;
+		suspect->fate == BACKUP_FATE_GONE ||
+		suspect->fate == BACKUP_FATE_REPLACED;
 }
 
 static void
@@ -220,6 +226,23 @@ put_suspect(BackupSuspects *ctx, const BackupSuspect *suspect,
 	put_page(suspect, page, backup_list_path(list, page->entry), sink);
 }
 
+/* Pages that the restored cluster does not have. */
+static void
+replace(BackupSuspects *ctx, const BackupList *list)
+{
+	for (size_t i = 0; ctx->replaced != NULL && i < ctx->count; i++)
+	{
+		BackupSuspect *suspect = &ctx->suspects[i];
+		const BackupBadPage *page = &ctx->pages[suspect->number];
+
+		CHECK_FOR_INTERRUPTS();
+		if (!is_map(suspect) &&
+			ctx->replaced(ctx->arg, backup_list_path(list, page->entry),
+						  suspect->tag.block))
+			suspect->fate = BACKUP_FATE_REPLACED;
+	}
+}
+
 void
 backup_suspects_decide(BackupSuspects *ctx, BackupWal *wal,
 					   const BackupList *list, BackupSink *sink)
@@ -227,6 +250,7 @@ backup_suspects_decide(BackupSuspects *ctx, BackupWal *wal,
 	if (ctx->count == 0)
 		return;
 	backup_wal_decide(wal, ctx->suspects, ctx->count);
+	replace(ctx, list);
 	for (size_t i = 0; i < ctx->count; i++)
 	{
 		const BackupSuspect *suspect = &ctx->suspects[i];

@@ -45,6 +45,10 @@ typedef struct BackupSuspects
 	int64		beyond;			/* too many to be kept */
 	bool		verbose;		/* healed ones are told, too */
 	int64		healed;			/* pages */
+
+	/* NULL, or: is this page another one in the restored cluster? */
+	bool		(*replaced) (void *arg, const char *path, uint32 block);
+	void	   *arg;
 } BackupSuspects;
 
 /* Keeps a page of the file with this path. */

@@ -38,13 +38,21 @@ mapped_file_size(const ClusterLook *look, const ClusterTarget *target,
 				 uint32_t file)
 {
 	char		whole[FILENAME_MAX];
-	char		path[CLUSTER_PATH_SIZE + 16];
+	char		path[CLUSTER_PATH_SIZE + 32];
 	struct stat status;
 	int			folder = (int) (strrchr(target->path, '/') - target->path);
 
 	snprintf(path, sizeof(path), "%.*s/%u", folder, target->path, file);
 	cluster_look_path(look, path, whole);
 	if (stat(whole, &status) == 0)
+		return status.st_size;
+	if (errno != ENOENT)
+		return -2;
+	/* of an incremental backup, there may be a part of it */
+	snprintf(path, sizeof(path), "%.*s/INCREMENTAL.%u", folder, target->path,
+			 file);
+	cluster_look_path(look, path, whole);
+	if (look->server == NULL && stat(whole, &status) == 0)
 		return status.st_size;
 	return errno == ENOENT ? -1 : -2;
 }

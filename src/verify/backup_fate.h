@@ -32,7 +32,8 @@ typedef enum BackupFate
 	BACKUP_FATE_RESTORED,
 	BACKUP_FATE_GONE,
 	BACKUP_FATE_READ,			/* the first record that names it reads it */
-	BACKUP_FATE_UNKNOWN			/* WAL is missing that could have named it */
+	BACKUP_FATE_UNKNOWN,		/* WAL is missing that could have named it */
+	BACKUP_FATE_REPLACED		/* a later backup of the chain decides */
 } BackupFate;
 
 typedef struct BackupSuspect

@@ -35,6 +35,20 @@ read_lsn(const char *value, uint64_t *lsn)
 	return true;
 }
 
+/* The backup that an incremental one is based on: two lines, or none. */
+static bool
+read_previous(const char *lines, BackupLabel *label)
+{
+	const char *lsn = line_of(lines, "INCREMENTAL FROM LSN: ");
+	const char *timeline = line_of(lines, "INCREMENTAL FROM TLI: ");
+
+	if (lsn == NULL && timeline == NULL)
+		return true;
+	return read_lsn(lsn, &label->previous_start) &&
+		label->previous_start != 0 && timeline != NULL &&
+		sscanf(timeline, "%10u", &label->previous_timeline) == 1;
+}
+
 bool
 backup_label_read(const char *lines, BackupLabel *label)
 {
@@ -52,7 +66,9 @@ backup_label_read(const char *lines, BackupLabel *label)
 		len = sizeof(label->label) - 1;
 	if (len > 0)
 		memcpy(label->label, name, len);
-	return timeline == NULL || sscanf(timeline, "%10u", &label->timeline) == 1;
+	if (timeline != NULL && sscanf(timeline, "%10u", &label->timeline) != 1)
+		return false;
+	return read_previous(lines, label);
 }
 
 /* ---- tablespace_map ---- */

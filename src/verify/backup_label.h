@@ -21,6 +21,8 @@ typedef struct BackupLabel
 	uint64_t	checkpoint;		/* CHECKPOINT LOCATION */
 	uint32_t	timeline;		/* START TIMELINE */
 	bool		from_standby;
+	uint64_t	previous_start; /* INCREMENTAL FROM LSN; 0: a full backup */
+	uint32_t	previous_timeline;	/* INCREMENTAL FROM TLI */
 	char		label[BACKUP_LABEL_MAX];
 } BackupLabel;
 

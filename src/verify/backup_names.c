@@ -7,6 +7,8 @@
 
 #include "verify/backup_names.h"
 
+#define INCREMENTAL	"INCREMENTAL."	/* before the name of a file, from 17 */
+
 /* The length of the path's first component. */
 static size_t
 component(const char *path)
@@ -124,11 +126,10 @@ fork_suffix(const char *name, BackupFork *fork)
 	return name;
 }
 
-bool
-backup_relation_file(const char *path, BackupRelationFile *file)
+/* The name of a relation's file, all of it; NULL: there is none. */
+static bool
+relation_name(const char *name, BackupRelationFile *file)
 {
-	const char *name = relation_folder(path, file);
-
 	name = name == NULL ? NULL : number(name, &file->number);
 	if (name == NULL)
 		return false;
@@ -137,6 +138,54 @@ backup_relation_file(const char *path, BackupRelationFile *file)
 	if (*name == '.')
 		name = number(name + 1, &file->segment);
 	return name != NULL && *name == '\0';
+}
+
+bool
+backup_relation_file(const char *path, BackupRelationFile *file)
+{
+	return relation_name(relation_folder(path, file), file);
+}
+
+/* ---- incremental files ---- */
+
+bool
+backup_incremental_file(const char *path, BackupRelationFile *file)
+{
+	const char *name = relation_folder(path, file);
+
+	name = name == NULL ? NULL : skip_prefix(name, INCREMENTAL);
+	return relation_name(name, file);
+}
+
+/* Where the name after the last folder begins. */
+static size_t
+name_at(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash == NULL ? 0 : (size_t) (slash + 1 - path);
+}
+
+void
+backup_full_path(const char *path, char *full)
+{
+	size_t		at = name_at(path);
+
+	memcpy(full, path, at);
+	strcpy(full + at, path + at + strlen(INCREMENTAL));
+}
+
+bool
+backup_incremental_path(const char *full, char *path)
+{
+	size_t		at = name_at(full);
+
+	if (strlen(full) + strlen(INCREMENTAL) >= BACKUP_PATH_MAX)
+		return false;
+	memcpy(path, full, at);
+	strcpy(path + at, INCREMENTAL);
+	strcat(path + at, full + at);
+	return true;
 }
 
 bool

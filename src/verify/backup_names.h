@@ -44,6 +44,19 @@ extern bool backup_path_possible(const char *path);
 /* Is it a file with pages of a relation?  Sets *file. */
 extern bool backup_relation_file(const char *path, BackupRelationFile *file);
 
+/* Is it an incremental file of one, INCREMENTAL.name?  Sets *file. */
+extern bool backup_incremental_file(const char *path,
+									BackupRelationFile *file);
+
+/*
+ * The path of an incremental file, without its prefix: that of the file that it
+ * is part of.  full has BACKUP_PATH_MAX bytes.
+ */
+extern void backup_full_path(const char *path, char *full);
+
+/* The reverse; false: it would be too long. */
+extern bool backup_incremental_path(const char *full, char *path);
+
 /* Is it a relation map?  Sets tablespace and database of *file. */
 extern bool backup_map_file(const char *path, BackupRelationFile *file);
 

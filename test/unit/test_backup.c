@@ -4,11 +4,13 @@
  *	  What backups are judged by: manifests, names, labels, fates of pages.
  *
  * Fates: random WAL of records that are made here, beside a model that goes
- * over every page for each of them.  Manifests: a whole one, then random events
+ * over every page for each of them.  Incremental files: each thing that may be
+ * wrong with one, and random blocks beside a list of flags.  Manifests: a whole one, then random events
  * and the same cut anywhere, which end in an error and nowhere else.
  */
 #include "unit.h"
 #include "verify/backup_fate.h"
+#include "verify/backup_increment.h"
 #include "verify/backup_label.h"
 #include "verify/backup_manifest.h"
 #include "verify/backup_status.h"
@@ -45,6 +47,52 @@ static const char *const possible[] = {
 	"x", "...", "..x", "x..", "a/b/c", ".hidden", "a b",
 };
 
+static const struct
+{
+	const char *path;
+	const char *full;
+}			increments[] = {
+	{"base/5/INCREMENTAL.1259_vm.12", "base/5/1259_vm.12"},
+	{"global/INCREMENTAL.1262", "global/1262"},
+	{"pg_tblspc/16384/PG_17_202406281/5/INCREMENTAL.16385.1", "pg_tblspc/16384/PG_17_202406281/5/16385.1"},
+	{"base/5/INCREMENTAL.", NULL}, {"base/5/INCREMENTAL.x", NULL},
+	{"base/5/INCREMENTAL.1259_x", NULL}, {"INCREMENTAL.1259", NULL},
+	{"base/5/INCREMENTAL.INCREMENTAL.1259", NULL}, {"base/5/1259", NULL},
+	{"base/INCREMENTAL.5/1259", NULL}, {"pg_wal/INCREMENTAL.1259", NULL},
+};
+
+static void
+test_incremental_names(void)
+{
+	char		longest[BACKUP_PATH_MAX];
+	char		path[BACKUP_PATH_MAX];
+
+	for (size_t i = 0; i < sizeof(increments) / sizeof(increments[0]); i++)
+	{
+		BackupRelationFile file;
+		BackupRelationFile whole;
+		bool		is = backup_incremental_file(increments[i].path, &file);
+
+		check(is == (increments[i].full != NULL), "%s: %d", increments[i].path, is);
+		if (!is || increments[i].full == NULL)
+			continue;
+		check(backup_relation_file(increments[i].full, &whole) &&
+			  file.tablespace == whole.tablespace && file.database == whole.database &&
+			  file.number == whole.number && file.fork == whole.fork &&
+			  file.segment == whole.segment, "%s: what it is", increments[i].path);
+		backup_full_path(increments[i].path, path);
+		check(strcmp(path, increments[i].full) == 0, "%s: full %s", increments[i].path, path);
+		check(backup_incremental_path(increments[i].full, path) &&
+			  strcmp(path, increments[i].path) == 0, "%s: back %s", increments[i].full, path);
+	}
+	memset(longest, 'x', sizeof(longest));
+	longest[BACKUP_PATH_MAX - 13] = '\0';
+	check(backup_incremental_path(longest, path) && strlen(path) == BACKUP_PATH_MAX - 1, "the longest path");
+	longest[BACKUP_PATH_MAX - 13] = 'x';
+	longest[BACKUP_PATH_MAX - 12] = '\0';
+	check(!backup_incremental_path(longest, path), "one too long");
+}
+
 static void
 test_names(void)
 {
@@ -69,6 +117,7 @@ test_names(void)
 	check(backup_map_file("base/5/pg_filenode.map", &file) && file.database == 5, "a map");
 	check(backup_map_file("global/pg_filenode.map", &file) && file.database == 0, "the shared map");
 	check(!backup_map_file("pg_filenode.map", &file), "no map");
+	test_incremental_names();
 	check(backup_path_ignored("pg_wal/x") && !backup_path_ignored("pg_walx"), "pg_wal");
 }
 
@@ -87,6 +136,11 @@ test_labels(void)
 	check(backup_label_read(text, &label), "a label");
 	check(label.start == UINT64_C(0x1A0000028) && label.checkpoint == UINT64_C(0x1A0000060) &&
 		  label.timeline == 7 && label.from_standby && strcmp(label.label, "my label") == 0, "its fields");
+	check(backup_label_read("START WAL LOCATION: 1/2\nCHECKPOINT LOCATION: 1/3\n"
+							"INCREMENTAL FROM LSN: A/B\nINCREMENTAL FROM TLI: 7\n", &label) &&
+		  label.previous_start == UINT64_C(0xA0000000B) && label.previous_timeline == 7, "an incremental backup");
+	check(!backup_label_read("START WAL LOCATION: 1/2\nCHECKPOINT LOCATION: 1/3\nINCREMENTAL FROM LSN: A/B\n", &label) &&
+		  !backup_label_read("START WAL LOCATION: 1/2\nCHECKPOINT LOCATION: 1/3\nINCREMENTAL FROM TLI: 7\n", &label), "half of it");
 	for (size_t len = 0; len < strlen(text); len++)
 	{
 		char		cut[sizeof(text)];
@@ -119,6 +173,112 @@ test_control(void)
 		check(backup_control_read(bytes, sizeof(bytes), &control) &&
 			  control.checksums == (state == 1), "checksums in state %u", state);
 	}
+}
+
+/* ---- incremental files ---- */
+
+#define SEGMENT	1000			/* blocks */
+
+static const struct
+{
+	uint32_t	start[3];		/* magic, blocks, truncation length */
+	size_t		present;
+	uint64_t	size;
+	BackupIncrementReason reason;
+}			starts[] = {
+	{{0xd3ae1f0d, 0, 0}, 12, 12, BACKUP_INCREMENT_OK},
+	{{0xd3ae1f0d, 0, SEGMENT}, 12, 12, BACKUP_INCREMENT_OK},
+	{{0xd3ae1f0d, 1, 0}, 12, 2 * 8192, BACKUP_INCREMENT_OK},
+	{{0xd3ae1f0d, SEGMENT, 5}, 12, (1 + SEGMENT) * 8192, BACKUP_INCREMENT_OK},
+	{{0xd3ae1f0d, 0, 0}, 11, 11, BACKUP_INCREMENT_SHORT},
+	{{0xd3ae1f0d, 0, 0}, 0, 0, BACKUP_INCREMENT_SHORT},
+	{{0xd3ae1f0c, 0, 0}, 12, 12, BACKUP_INCREMENT_MAGIC},
+	{{0x0d1faed3, 0, 0}, 12, 12, BACKUP_INCREMENT_MAGIC},
+	{{0xd3ae1f0d, SEGMENT + 1, 0}, 12, (2 + SEGMENT) * 8192, BACKUP_INCREMENT_COUNT},
+	{{0xd3ae1f0d, UINT32_MAX, 0}, 12, 12, BACKUP_INCREMENT_COUNT},
+	{{0xd3ae1f0d, 0, SEGMENT + 1}, 12, 12, BACKUP_INCREMENT_TRUNCATION},
+	{{0xd3ae1f0d, 0, 0}, 12, 13, BACKUP_INCREMENT_SIZE},
+	{{0xd3ae1f0d, 0, 0}, 12, 8192, BACKUP_INCREMENT_SIZE},
+	{{0xd3ae1f0d, 1, 0}, 12, 2 * 8192 - 1, BACKUP_INCREMENT_SIZE},
+	{{0xd3ae1f0d, 1, 0}, 12, 16 + 8192, BACKUP_INCREMENT_SIZE},
+	{{0xd3ae1f0d, 1, 0}, 12, 3 * 8192, BACKUP_INCREMENT_SIZE},
+};
+
+static void
+test_increment_starts(void)
+{
+	BackupIncrement increment;
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+	{
+		uint8_t    *bytes = malloc(starts[i].present + 1);	/* valgrind guards it */
+		BackupIncrementReason reason;
+
+		memcpy(bytes, starts[i].start, starts[i].present);
+		reason = backup_increment_read(bytes, starts[i].present, starts[i].size, SEGMENT, 8192, &increment);
+		check(reason == starts[i].reason, "start %zu: %s", i, backup_increment_words(reason));
+		if (reason == BACKUP_INCREMENT_OK)
+			check(increment.header == (increment.blocks == 0 ? 12 : 8192) &&
+				  increment.truncation == starts[i].start[2], "start %zu: what it says", i);
+		free(bytes);
+	}
+	/* as many numbers as fill a block's header, and one more */
+	for (uint32_t blocks = 2045; blocks <= 2046; blocks++)
+	{
+		const uint32_t start[3] = {0xd3ae1f0d, blocks, 0};
+		uint64_t	header = blocks == 2045 ? 8192 : 16384;
+
+		check(backup_increment_read((const uint8_t *) start, 12, header + (uint64_t) blocks * 8192, 131072, 8192, &increment) ==
+			  BACKUP_INCREMENT_OK && increment.header == header, "%u blocks", blocks);
+	}
+}
+
+static void
+test_increment_blocks(const bool flags[SEGMENT])
+{
+	BackupIncrement increment = {0};
+	uint32_t	numbers[SEGMENT];
+	uint32_t	end = 0;
+
+	for (uint32_t i = 0; i < SEGMENT; i++)
+		if (flags[i])
+		{
+			numbers[increment.blocks++] = i;
+			end = i + 1;
+		}
+	check(backup_increment_check(&increment, numbers, SEGMENT) == BACKUP_INCREMENT_OK, "blocks in order");
+	check(backup_increment_end(&increment, numbers) == end, "the end");
+	for (uint32_t i = 0; i <= SEGMENT; i++)
+		check(backup_increment_has(&increment, numbers, i) == (i < SEGMENT && flags[i]), "block %u", i);
+	for (uint32_t n = 0, run; n < increment.blocks; n += run)
+	{
+		run = backup_increment_run(&increment, numbers, n, 16);
+		check(run >= 1 && run <= 16 && numbers[n + run - 1] == numbers[n] + run - 1, "a run");
+		check(run == 16 || n + run == increment.blocks || !flags[numbers[n] + run], "all of it");
+		check(n + run == increment.blocks || numbers[n + run] > numbers[n], "goes on");
+		if (run == 0)
+			break;
+	}
+	if (increment.blocks < 2)
+		return;
+	check(backup_increment_check(&increment, numbers, end - 1) == BACKUP_INCREMENT_RANGE, "a block too far");
+	numbers[1] = numbers[0];
+	check(backup_increment_check(&increment, numbers, SEGMENT) == BACKUP_INCREMENT_ORDER, "a block twice");
+}
+
+static void
+test_increments(void)
+{
+	bool		flags[SEGMENT];
+
+	test_increment_starts();
+	for (uint32_t every = 1; every <= 1000; every = every * 3 + 1)
+	{
+		for (uint32_t i = 0; i < SEGMENT; i++)
+			flags[i] = unit_random() % every == 0;
+		test_increment_blocks(flags);
+	}
+	check(backup_increment_words(BACKUP_INCREMENT_OK)[0] == '\0', "no words");
 }
 
 /* ---- manifests ---- */
@@ -500,6 +660,7 @@ main(int argc, char **argv)
 	test_labels();
 	test_control();
 	test_manifests();
+	test_increments();
 	test_fates();
 	check(strcmp(backup_status_name(BACKUP_HEALED_BY_WAL), "healed_by_wal") == 0, "a status");
 	return unit_finish();
