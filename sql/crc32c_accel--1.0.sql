@@ -524,12 +524,18 @@ COMMENT ON COLUMN checksum_last_good.last_good IS 'when that last had no finding
 COMMENT ON COLUMN checksum_last_good.blocks IS 'blocks of all its forks at that time';
 
 CREATE VIEW checksum_metrics AS
-	SELECT b.bad_blocks, b.healed_blocks, g.relations, g.never_verified,
+	SELECT b.bad_blocks, b.healed_blocks, c.bad_files, g.relations, g.never_verified,
 		g.oldest_good_seconds, r.last_run_seconds, r.last_run_state,
 		(SELECT pg_catalog.count(*) FROM checksum_runs n WHERE n.state OPERATOR(pg_catalog.=) 'running') AS running
 	FROM (SELECT pg_catalog.count(*) FILTER (WHERE x.healed_at IS NULL) AS bad_blocks,
 			pg_catalog.count(x.healed_at) AS healed_blocks
 		FROM checksum_bad_blocks x) b,
+		(SELECT pg_catalog.count(DISTINCT f.path) AS bad_files
+		FROM checksum_findings f
+		WHERE f.relation IS NULL AND f.status OPERATOR(pg_catalog.<>) 'not_verifiable'
+			AND f.run OPERATOR(pg_catalog.>=) (SELECT pg_catalog.max(n.run) FROM checksum_runs n
+				WHERE n.state OPERATOR(pg_catalog.<>) 'running'
+					AND accel_is_own_run(n.system_identifier, n.timeline, n.directory, n.database))) c,
 		(SELECT pg_catalog.count(*) AS relations,
 			pg_catalog.count(*) FILTER (WHERE x.last_verified IS NULL) AS never_verified,
 			extract(epoch FROM pg_catalog.now() OPERATOR(pg_catalog.-) pg_catalog.min(x.last_good))::bigint AS oldest_good_seconds
@@ -541,6 +547,7 @@ CREATE VIEW checksum_metrics AS
 COMMENT ON VIEW checksum_metrics IS 'the state of this database in one row, for monitoring';
 COMMENT ON COLUMN checksum_metrics.bad_blocks IS 'open rows of checksum_bad_blocks';
 COMMENT ON COLUMN checksum_metrics.healed_blocks IS 'healed rows of checksum_bad_blocks';
+COMMENT ON COLUMN checksum_metrics.bad_files IS 'damaged files of the cluster, by the last run and the one at work';
 COMMENT ON COLUMN checksum_metrics.relations IS 'relations with storage';
 COMMENT ON COLUMN checksum_metrics.never_verified IS 'relations whose present file was never verified';
 COMMENT ON COLUMN checksum_metrics.oldest_good_seconds IS 'age of the oldest last_good; NULL: none is good';

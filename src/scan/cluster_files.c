@@ -125,16 +125,32 @@ compare_names(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-/* A folder that is not there has no names. */
+static void
+report_folder(Scan *scan, ClusterKind kind, const char *folder, int error)
+{
+	ClusterRow	row = {0};
+
+	cluster_verdict_set(&row.verdict, CLUSTER_IO_ERROR,
+						CLUSTER_REASON_UNREADABLE, (uint64_t) error, 0);
+	row.path = folder;
+	row.kind = kind;
+	row.bytes = -1;
+	row.live = scan->look.server != NULL;
+	scan->row(scan->arg, &row);
+}
+
+/* A folder that is not there has no names; one that cannot be read is told. */
 static Names
-list(const Scan *scan, const char *folder,
+list(Scan *scan, ClusterKind kind, const char *folder,
 	 bool (*filter) (const char *name, int major))
 {
 	Names		names = {filter, scan->major, NULL, 0, 0};
 	char		whole[FILENAME_MAX];
 
 	cluster_look_path(&scan->look, folder, whole);
-	(void) wal_host_list(whole, add_name, &names);
+	if (!wal_host_list(whole, add_name, &names) && errno != ENOENT &&
+		errno != ENOTDIR)
+		report_folder(scan, kind, folder, errno);
 	if (names.count > 1)
 		qsort(names.names, names.count, NAME_SIZE, compare_names);
 	return names;
@@ -227,7 +243,7 @@ is_database(const Scan *scan, const char *folder)
 static void
 judge_maps_below(Scan *scan, const char *folder)
 {
-	Names		databases = list(scan, folder, is_number);
+	Names		databases = list(scan, CLUSTER_RELATION_MAP, folder, is_number);
 	ClusterTarget target;
 
 	for (size_t i = 0; i < databases.count; i++)
@@ -246,7 +262,8 @@ judge_maps_below(Scan *scan, const char *folder)
 static void
 judge_maps_of_tablespaces(Scan *scan)
 {
-	Names		tablespaces = list(scan, "pg_tblspc", is_number);
+	Names		tablespaces = list(scan, CLUSTER_RELATION_MAP, "pg_tblspc",
+								   is_number);
 
 	for (size_t i = 0; i < tablespaces.count; i++)
 	{
@@ -255,7 +272,8 @@ judge_maps_of_tablespaces(Scan *scan)
 
 		snprintf(tablespace, sizeof(tablespace), "pg_tblspc/%s",
 				 tablespaces.names[i]);
-		folders = list(scan, tablespace, is_tablespace_folder);
+		folders = list(scan, CLUSTER_RELATION_MAP, tablespace,
+					   is_tablespace_folder);
 		for (size_t n = 0; n < folders.count; n++)
 		{
 			char		folder[2 * NAME_SIZE + 32];
@@ -287,7 +305,8 @@ judge_maps(Scan *scan)
 static void
 judge_two_phase(Scan *scan)
 {
-	Names		names = list(scan, "pg_twophase", is_two_phase);
+	Names		names = list(scan, CLUSTER_TWO_PHASE, "pg_twophase",
+							 is_two_phase);
 	ClusterTarget target;
 
 	for (size_t i = 0; i < names.count; i++)
@@ -336,7 +355,7 @@ judge_unlisted_slots(Scan *scan, const Names *listed)
 static void
 judge_slots(Scan *scan)
 {
-	Names		names = list(scan, "pg_replslot", is_slot);
+	Names		names = list(scan, CLUSTER_SLOT, "pg_replslot", is_slot);
 
 	for (size_t i = 0; i < names.count; i++)
 		judge_slot(scan, names.names[i]);
@@ -359,7 +378,7 @@ static void
 judge_folder(Scan *scan, ClusterKind kind, const char *folder,
 			 bool (*filter) (const char *name, int major))
 {
-	Names		names = list(scan, folder, filter);
+	Names		names = list(scan, kind, folder, filter);
 	ClusterTarget target;
 
 	for (size_t i = 0; i < names.count; i++)

@@ -256,6 +256,17 @@ like(with($data, $own, $stale, sub { $node->safe_psql('other', 'CREATE EXTENSION
 is($q->('BEGIN; REINDEX TABLE pg_class; SELECT count(*) FROM verify_cluster_files() WHERE status <> \'ok\'; ROLLBACK'), '0',
 	'running: a rewrite of our own that is not committed');
 
+# a folder that cannot be read: nothing is known of its files
+foreach my $folder (qw(pg_replslot pg_twophase base))
+{
+	chmod 0, "$copy/$folder" or die $!;
+	is(verdicts($copy), "$folder io_error", "a folder that cannot be read: $folder");
+	chmod 0700, "$copy/$folder" or die $!;
+}
+chmod 0, "$data/pg_twophase" or die $!;
+is(verdicts(), 'pg_twophase io_error', 'running: a folder that cannot be read');
+chmod 0700, "$data/pg_twophase" or die $!;
+
 # the directory
 sub error
 {

@@ -10,7 +10,7 @@ use Test::More;
 use Time::HiRes qw(usleep);
 
 my $cron = !Accel::missing_modules('pg_cron');
-my $node = Accel::new_node('main', conf => "autovacuum = off\n"
+my $node = Accel::new_node('main', allows_streaming => 1, conf => "autovacuum = off\n"
 	  . ($cron ? "shared_preload_libraries = 'pg_cron'\nmax_worker_processes = 20\n" : ''));
 $node->append_conf('postgresql.conf', "cron.host = '" . $node->host . "'\n") if $cron;
 $node->start;
@@ -23,7 +23,8 @@ sub query
 	return $node->safe_psql('postgres', $_[0]);
 }
 
-# a damaged block, found
+# a damaged block and a damaged file of the cluster, found
+query("SELECT pg_create_physical_replication_slot('slot', true)");
 query("CREATE EXTENSION crc32c_accel; CREATE TABLE t AS SELECT i, repeat('x', 500) x FROM generate_series(1, 2000) i; CHECKPOINT");
 my $path = $node->data_dir . '/' . query("SELECT pg_relation_filepath('t')");
 open my $file, '+<:raw', $path or die "$path: $!";
@@ -31,13 +32,17 @@ seek $file, 5 * 8192 + 5000, 0;
 print $file 'damage';
 close $file or die $!;
 $node->restart;
+open $file, '+<:raw', $node->data_dir . '/pg_replslot/slot/state' or die $!;
+seek $file, 100, 0;
+print $file 'damage';
+close $file or die $!;
 $node->psql('postgres', "CALL verify_database_checksums(include => '{t}')");
 
 # postgres_exporter
 my $yaml = slurp_file("$examples/postgres_exporter.yaml");
 my ($sql) = $yaml =~ /query: \|\n(.*?)\n  metrics:/s;
 my @listed = $yaml =~ /^    - (\w+):/mg;
-is(query("SELECT bad_blocks FROM ($sql) q"), '1', 'the exporter\'s query');
+is(query("SELECT bad_blocks, bad_files FROM ($sql) q"), '1|1', 'the exporter\'s query');
 is(join(' ', sort split /\|/, query("SELECT string_agg(key, '|') FROM json_object_keys((SELECT row_to_json(q) FROM ($sql) q)) key")),
 	join(' ', sort @listed), 'has the columns that it lists');
 SKIP:
@@ -66,11 +71,14 @@ SKIP:
 # check_postgres
 SKIP:
 {
-	skip 'no check_postgres', 6 if !$program{check_postgres};
+	skip 'no check_postgres', 9 if !$program{check_postgres};
 	my @check = ('sh', "$examples/check_postgres.sh", '--host=' . $node->host, '--port=' . $node->port, '--dbname=postgres',
 		'--dbuser=' . query('SELECT current_user'));
 	command_checks_all(\@check, 2, [qr/CRITICAL/], [], 'check_postgres: critical');
 	query('DROP TABLE t');
+	command_checks_all(\@check, 2, [qr/CRITICAL/], [], 'check_postgres: critical for a file of the cluster');
+	query("SELECT pg_drop_replication_slot('slot')");
+	query("CALL verify_database_checksums(include => '{t}')");
 	command_checks_all(\@check, 0, [qr/OK/], [], 'check_postgres: ok');
 }
 
@@ -81,6 +89,10 @@ SKIP:
 	my ($stdout, $stderr) = run_command([ 'systemd-analyze', 'verify', '--man=no', map { "$examples/crc32c-accel-verify.$_" } 'service', 'timer' ]);
 	is(join("\n", grep { /crc32c-accel/ } split /\n/, $stderr), '', 'systemd-analyze verify');
 }
+
+query("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots");
+query("CALL verify_database_checksums(include => '{t}')");
+is(query("SELECT bad_files FROM ($sql) q"), '0', 'a file that is in order again');
 
 # pg_cron: the job as it is shipped, with less time and at the server's start, not
 # in the night.  What the first run did not reach comes first in the second.
