@@ -214,10 +214,16 @@ wheel_pg_config()	# major
 	printf '%s/pg%s/bin/pg_config\n' "$ACCEL_CACHE" "$1"
 }
 
+# A chroot has no bin/postgres; its bin/pg_config would speak of this machine.
+have_wheel()	# major
+{
+	[ -x "$ACCEL_CACHE/pg$1/bin/postgres" ]
+}
+
 # Is the server of a major version there?
 have_server()	# major
 {
-	[ -x "$(root_of "$1")$(pg_config_of "$1")" ] || [ -x "$(wheel_pg_config "$1")" ]
+	[ -x "$(root_of "$1")$(pg_config_of "$1")" ] || have_wheel "$1"
 }
 
 # Makes the server of a major version unless it is there.  For an optional one

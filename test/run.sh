@@ -175,12 +175,12 @@ job()
 server_job()
 {
 	if [ "$2" = "$native" ]; then
-		job "$1" "$2" "$3" "$4 sh test/server.sh $pg_config $5"
-	elif [ -x "$(wheel_pg_config "$2")" ]; then
-		job "$1" "$2" "$3" "$4 sh test/server.sh $(wheel_pg_config "$2") $5"
+		job "$1" "$2" "$3" "MAJOR=$2 $4 sh test/server.sh $pg_config $5"
+	elif have_wheel "$2"; then
+		job "$1" "$2" "$3" "MAJOR=$2 $4 sh test/server.sh $(wheel_pg_config "$2") $5"
 	else
 		job "$1" "$2" "$3" \
-			"in_chroot $ACCEL_CACHE/pg$2 . '$4 sh test/server.sh pg_config $5'"
+			"in_chroot $ACCEL_CACHE/pg$2 . 'MAJOR=$2 $4 sh test/server.sh pg_config $5'"
 	fi
 }
 

@@ -7,6 +7,7 @@
 # staged under a scratch folder.  Started by root, the servers run as the user
 # ACCEL_TEST_USER (default postgres).
 #
+#	MAJOR=n							the major version that PG_CONFIG must be of
 #	KERNEL=name PAGE_KERNEL=name	force kernels in every server (regress)
 #	BUILD="with_llvm=no ..."		more arguments for make
 #	SANITIZE=1						module built with ASan and UBSan
@@ -25,6 +26,11 @@ shift 2
 top=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=test/lib.sh
 . "$top/test/lib.sh"
+version=$("$pg_config" --version)
+case $version in
+	"PostgreSQL ${MAJOR:-}"*) ;;
+	*) die "$pg_config is of $version, not of PostgreSQL $MAJOR" ;;
+esac
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/crc32c_accel.XXXXXX")
 bindir=$("$pg_config" --bindir)
 server_running=

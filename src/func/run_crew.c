@@ -154,7 +154,7 @@ accel_run_worker_main(Datum segment)
 {
 	static const CrewDuties duties = {do_item, parallel_scan_job};
 
-	crew_serve(segment, &duties);
+	crew_serve(segment, parallel_library(), &duties);
 }
 
 static Size

@@ -56,6 +56,7 @@
 /* In shared memory; three arrays follow. */
 typedef struct CrewShared
 {
+	char		library[MAXPGPATH]; /* first: another copy reads nothing else */
 	PGPROC	   *leader;
 	int			leader_pid;
 	Oid			database;
@@ -139,7 +140,8 @@ typedef struct CrewError
 
 static CrewShared *share(Crew *crew, const Throttle *throttle,
 						 const Oid *items, uint64 nitems);
-static void launch(Crew *crew, const char *library, const char *worker_main);
+static void launch(Crew *crew, const char *worker_main);
+static void name_library(BackgroundWorker *worker, const char *library);
 static void dismiss(dsm_segment *segment, Datum shared);
 static void wake(CrewShared *shared);
 static bool claim_item(CrewShared *shared, uint32 taker, uint64 *number);
@@ -148,7 +150,7 @@ static bool lead_ahead(Crew *crew, CrewAhead ahead, void *arg);
 static bool may_come(Crew *crew, uint64 number);
 static void drain(Crew *crew);
 static const TaskMessage *receive(Crew *crew, int worker);
-static CrewMember *join(Datum segment);
+static CrewMember *join(Datum segment, const char *library);
 static bool serve_job(CrewMember *member, const CrewDuties *duties);
 static bool serve_item(CrewMember *member, const CrewDuties *duties);
 static ErrorData *attempt(CrewMember *member, const CrewDuties *duties,
@@ -178,8 +180,6 @@ crew_start(int workers, const char *library, const char *worker_main,
 {
 	Crew	   *crew = palloc0(sizeof(Crew));
 
-	if (strlen(library) >= sizeof(((BackgroundWorker *) 0)->bgw_library_name))
-		return NULL;
 	crew->context = CurrentMemoryContext;
 	crew->nworkers = workers;
 	crew->segment = dsm_create(layout(workers, nitems).total,
@@ -189,9 +189,10 @@ crew_start(int workers, const char *library, const char *worker_main,
 	dsm_pin_mapping(crew->segment); /* for more than this transaction */
 	crew->workers = palloc0(workers * sizeof(CrewWorker));
 	crew->shared = share(crew, throttle, items, nitems);
+	strlcpy(crew->shared->library, library, MAXPGPATH);
 	on_dsm_detach(crew->segment, dismiss, PointerGetDatum(crew->shared));
 	BecomeLockGroupLeader();
-	launch(crew, library, worker_main);
+	launch(crew, worker_main);
 	if (crew->nworkers > 0)
 		return crew;
 	dsm_detach(crew->segment);
@@ -235,9 +236,22 @@ share(Crew *crew, const Throttle *throttle, const Oid *items, uint64 nitems)
 	return shared;
 }
 
+/*
+ * A path too long for servers up to 16 is left to dynamic_library_path; see
+ * join() for what that may find.
+ */
+static void
+name_library(BackgroundWorker *worker, const char *library)
+{
+	if (strlen(library) >= sizeof(worker->bgw_library_name))
+		library = "crc32c_accel";
+	strlcpy(worker->bgw_library_name, library,
+			sizeof(worker->bgw_library_name));
+}
+
 /* As many as the server has room for; none is waited for. */
 static void
-launch(Crew *crew, const char *library, const char *worker_main)
+launch(Crew *crew, const char *worker_main)
 {
 	BackgroundWorker worker = {0};
 	int			started = 0;
@@ -251,7 +265,7 @@ launch(Crew *crew, const char *library, const char *worker_main)
 	snprintf(worker.bgw_name, BGW_MAXLEN, "crc32c_accel worker for PID %d",
 			 MyProcPid);
 	strlcpy(worker.bgw_type, "crc32c_accel worker", BGW_MAXLEN);
-	strlcpy(worker.bgw_library_name, library, sizeof(worker.bgw_library_name));
+	name_library(&worker, crew->shared->library);
 	strlcpy(worker.bgw_function_name, worker_main, BGW_MAXLEN);
 	for (; started < crew->nworkers; started++)
 	{
@@ -516,9 +530,9 @@ crew_receive(Crew *crew, int worker)
  * ---------------------------------------------------------------- */
 
 void
-crew_serve(Datum segment, const CrewDuties *duties)
+crew_serve(Datum segment, const char *library, const CrewDuties *duties)
 {
-	CrewMember *member = join(segment);
+	CrewMember *member = join(segment, library);
 
 	while (pg_atomic_read_u32(&member->shared->over) == 0)
 	{
@@ -533,7 +547,7 @@ crew_serve(Datum segment, const CrewDuties *duties)
 }
 
 static CrewMember *
-join(Datum handle)
+join(Datum handle, const char *library)
 {
 	CrewMember *member = palloc0(sizeof(CrewMember));
 	CrewLayout	place;
@@ -548,6 +562,8 @@ join(Datum handle)
 		proc_exit(0);			/* the run has ended */
 	base = dsm_segment_address(member->segment);
 	member->shared = (CrewShared *) base;
+	if (strcmp(member->shared->library, library) != 0)
+		proc_exit(0);			/* the leader's is not this copy */
 	place = layout(member->shared->nworkers, member->shared->nitems);
 	member->items = (const Oid *) (base + place.items);
 	if (!BecomeLockGroupMember(member->shared->leader,

@@ -72,7 +72,9 @@ typedef struct CrewDuties
 	void		(*job) (CrewMember *member, const void *description);
 } CrewDuties;
 
-extern void crew_serve(Datum segment, const CrewDuties *duties);
+/* library: as the leader gave it, or the worker ends */
+extern void crew_serve(Datum segment, const char *library,
+					   const CrewDuties *duties);
 extern void crew_send_result(CrewMember *member, const void *result,
 							 Size bytes);
 

@@ -50,7 +50,12 @@ needs_met() {
 
 # needed SOURCE: the compiler's arguments but those for src/kernel.
 needed() {
-	if needs_server "$1"; then echo "-DFRONTEND -isystem $server_headers"; fi
+	needed_sources "$1"
+	needed_options "$1"
+}
+
+# needed_sources SOURCE: files of src/ but those of src/kernel
+needed_sources() {
 	if needs "$1" verify; then
 		echo "$root"/src/verify/*.c "$root/src/decode/format.c"
 	elif needs "$1" wal; then
@@ -59,9 +64,15 @@ needed() {
 	elif needs "$1" cluster; then
 		echo "$root"/src/verify/cluster_*.c "$root/src/verify/finding.c"
 	fi
+	if needs "$1" decode; then echo "$root"/src/decode/*.c; fi
+}
+
+# needed_options SOURCE: for compiling, then for linking
+needed_options() {
+	if needs_server "$1"; then echo "-DFRONTEND -isystem $server_headers"; fi
 	if needs "$1" decode; then
 		: "${decoders:=$(decode_libraries | tr '\n' ' ')}"
-		echo "$root"/src/decode/*.c "$decoders"
+		echo "$decoders"
 	fi
 	if needs "$1" pgport; then
 		echo "-L$("$pg_config" --pkglibdir) -L$("$pg_config" --libdir)"
@@ -74,4 +85,14 @@ needed() {
 	fi
 	if needs "$1" export; then echo -rdynamic; fi
 	sed -n 1p "$1" | grep -o 'lib:[a-z0-9_]*' | sed 's/lib:/-l/'
+}
+
+# compiling OPTION...: those that do not speak to the linker
+compiling() {
+	for option; do
+		case $option in
+			-[lL]* | -Wl,* | -rdynamic) ;;
+			*) echo "$option" ;;
+		esac
+	done
 }

@@ -6,7 +6,7 @@
 # quick: gcc -O2 and clang with ASan and UBSan only, reduced numbers of cases.
 # once: gcc -O1 only, reduced.  A test's name (test_wal) leaves the others out.
 # coverage: the same cases, once, counted by gcov (../coverage/run.sh).  Else
-# gcc and clang with -O0, -O2, -O3 and with the sanitizers, then static
+# gcc and clang with -O2, -O3, the sanitizers and (reduced) -O0, then static
 # programs of this and other architectures under qemu-user, reduced.  --long
 # adds single calls of more than 1, 2 and 4 GB (a minute a build).
 #
@@ -45,15 +45,24 @@ build_config() {
 	name=$1 cc=$2 flags=$3
 	dir=$build/$name
 	mkdir -p "$dir"
-	objects=
-	for source in "$root"/src/kernel/*.c; do
-		object=$dir/$(basename "$source" .c).o
-		# shellcheck disable=SC2086
-		$cc $flags $warnings -I"$root/src" -c "$source" -o "$object" || return 1
-		objects="$objects $object"
-	done
+	options=
+	build_objects "$root"/src/kernel/*.c || return 1
+	kernels=$objects
 	for test in $tests; do
 		build_test "$test" || return 1
+	done
+}
+
+# build_objects FILE...: with the options of build_test; a file is compiled once
+build_objects() {
+	objects=
+	for file; do
+		object=$dir/$(basename "$file" .c).o
+		objects="$objects $object"
+		[ ! -f "$object" ] || continue
+		# shellcheck disable=SC2046,SC2086
+		$cc $flags $warnings -I"$root/src" $(compiling $options) \
+			-c "$file" -o "$object" || return 1
 	done
 }
 
@@ -64,9 +73,13 @@ build_test() { # of build_config, whose variables it uses
 		return 0
 	fi
 	needs_met "$source" || return 0
+	options=$(needed_options "$source")
+	# shellcheck disable=SC2046
+	build_objects $(needed_sources "$source") || return 1
 	# shellcheck disable=SC2046,SC2086
-	$cc $flags $warnings -I"$root/src" -I"$here" "$source" $objects \
-		$(needed "$source") -o "$dir/${1%.c}"
+	$cc $flags $warnings -I"$root/src" -I"$here" $(compiling $options) \
+		-c "$source" -o "$dir/${1%.c}.o" &&
+		$cc $flags "$dir/${1%.c}.o" $kernels $objects $options -o "$dir/${1%.c}"
 }
 
 # run_config NAME RUNNER...: every program of a build; a line each, or the
@@ -91,14 +104,14 @@ run_config() {
 	return $bad
 }
 
-native() { # NAME COMPILER FLAGS
+native() { # NAME COMPILER FLAGS [SCALE]
 	emulated=
 	if ! command -v "$2" >/dev/null; then
 		echo "SKIP $1: no $2"
 		return 0
 	fi
 	build_config "$1" "$2" "$3" || { echo "FAIL $1: does not build"; return 1; }
-	run_config "$1" "$1" "$scale" env
+	run_config "$1" "$1" "${4:-$scale}" env
 }
 
 # emulate ARCH COMPILER QEMU MODEL...: one static build, run as every model
@@ -174,7 +187,8 @@ elif [ "$quick" ]; then
 	job clang-asan native clang-asan clang "$sanitize"
 else
 	for compiler in gcc clang; do
-		for level in 0 2 3; do
+		job $compiler-O0 native $compiler-O0 $compiler -O0 --quick
+		for level in 2 3; do
 			job $compiler-O$level native $compiler-O$level $compiler -O$level
 		done
 		job $compiler-asan native $compiler-asan $compiler "$sanitize"
