@@ -86,7 +86,8 @@ checksum_detect_features(void)
 	if ((xcr0 & XCR0_ZMM) == XCR0_ZMM)
 		features |= TAKE(b, bit_AVX512F, avx512f) |
 			TAKE(b, bit_AVX512BW, avx512bw) |
-			TAKE(b, bit_AVX512VL, avx512vl);
+			TAKE(b, bit_AVX512VL, avx512vl) |
+			TAKE(c, bit_AVX512VBMI, avx512vbmi);
 	if ((features & CHECKSUM_FEATURE_avx512f) && is_amd())
 		features |= CHECKSUM_FEATURE_fastmulld |
 			(family == FAMILY_ZEN4 ? CHECKSUM_FEATURE_slowvpclmul : 0);

@@ -147,6 +147,10 @@ def print_powers(name, poly):
     print("/* for j = 504 - 8 i down to 0, then zeros */")
     straight = [multiplier(504 - 8 * i, poly) for i in range(64)] + [0] * 32
     print(table("uint64_t", name + "_straight_powers", straight, 16, 4), end="")
+    if name == "crc32c":
+        print("/* for j = -8 to 311 */")
+        near = [multiplier(j, poly) for j in range(-8, 312)]
+        print(table("uint32_t", name + "_near_powers", near, 8, 6), end="")
     print("#endif")
 
 

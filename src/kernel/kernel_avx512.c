@@ -5,7 +5,8 @@
  * CRC-32C jumps by the length into straight code below 320 bytes; CRC-32 takes
  * one masked vector up to 64 bytes and no branch on the length up to 320.  Beyond
  * that, four sums move 256 bytes an iteration and fill the multiplier.  The row
- * avx512_fused differs in CRC-32C from 4 kB on.
+ * avx512_fused has branches in the place of jumps (short_avx512.inc.h), and from
+ * 4 kB on another loop.
  */
 #include "kernel.h"
 
@@ -140,41 +141,25 @@ crc32c_classes(uint64_t crc, const unsigned char *p, size_t len)
 }
 
 /*
- * CRC-32C of 320 bytes and more: the odd bytes and up to seven words by crc32
- * instructions, four sums over all whole vectors, and exactly as many more as
- * do not make a block.  Multipliers at the end are constants, unlike those of
- * crc32c_avx512_bulk(), which has to multiply twice as often at its end.
+ * CRC-32C of whole vectors, at least four: four sums over all blocks, and exactly
+ * as many products more as do not make a block.  Multipliers at the end are
+ * constants, unlike those of crc32c_avx512_bulk(), which has to multiply twice as
+ * often at its end.
  */
-static TARGET __attribute__((noinline))
-uint32_t
-crc32c_middle(uint32_t reg, const unsigned char *p, size_t len)
+static INLINE uint32_t
+crc32c_vectors(uint64_t crc, const unsigned char *p, const unsigned char *last)
 {
 	V			k = VBROADCAST(CRC32C_X2015, CRC32C_X2079);
-	const unsigned char *last = p + len;
-	const unsigned char *end = p + len % 64;
-	uint64_t	crc = reg;
-	size_t		rest = len / 64 % 4;
+	size_t		rest = (size_t) (last - p) / 64 % 4;
 	const uint64_t *powers = crc32c_straight_powers + STRAIGHT_END -
 		8 * (rest + 4);
-	V			a0,
-				a1,
-				a2,
-				a3,
+	V			a0 = VXOR(VLOAD(p), VFROM128(_mm_cvtsi32_si128((int) crc))),
+				a1 = VLOAD(p + 64),
+				a2 = VLOAD(p + 128),
+				a3 = VLOAD(p + 192),
 				sum;
 
-	if (len & 7)
-		crc = crc32c_odd(crc, p, len);
-	switch (len / 8 % 8)
-	{
-			CRC32C_7_WORDS(0);
-		default:
-			break;
-	}
-	a0 = VXOR(VLOAD(end), VFROM128(_mm_cvtsi32_si128((int) crc)));
-	a1 = VLOAD(end + 64);
-	a2 = VLOAD(end + 128);
-	a3 = VLOAD(end + 192);
-	for (p = end + 256; last - p >= 256; p += 256)
+	for (p += 256; last - p >= 256; p += 256)
 	{
 		a0 = crc32c_avx512_add_product(VLOAD(p), a0, k);
 		a1 = crc32c_avx512_add_product(VLOAD(p + 64), a1, k);
@@ -202,11 +187,32 @@ crc32c_middle(uint32_t reg, const unsigned char *p, size_t len)
 	return reduce_crc32c(VTO128(sum), _mm_setzero_si128());
 }
 
-/* Both rows up to the length that long_path takes. */
-static INLINE uint32_t
-crc32c_by_length(uint32_t reg, const unsigned char *p, size_t len,
-				 uint32_t (*long_path) (uint32_t, const unsigned char *, size_t))
+/*
+ * CRC-32C of 320 bytes and more: the odd bytes and up to seven words by crc32
+ * instructions, then whole vectors.
+ */
+static TARGET __attribute__((noinline))
+uint32_t
+crc32c_middle(uint32_t reg, const unsigned char *p, size_t len)
 {
+	const unsigned char *end = p + len % 64;
+	uint64_t	crc = reg;
+
+	if (len & 7)
+		crc = crc32c_odd(crc, p, len);
+	switch (len / 8 % 8)
+	{
+			CRC32C_7_WORDS(0);
+		default:
+			break;
+	}
+	return crc32c_vectors(crc, end, p + len);
+}
+
+ENTRY uint32_t
+crc32c_avx512(uint32_t reg, const void *data, size_t len)
+{
+	const unsigned char *p = data;
 	uint64_t	crc = reg;
 
 	if (len == WAL_HEADER_BYTES)
@@ -215,20 +221,8 @@ crc32c_by_length(uint32_t reg, const unsigned char *p, size_t len,
 		return crc32c_few(crc, p, len);
 	if (__builtin_expect(len < (SHORT_WHOLE + 1) * VBYTES, 1))
 		return crc32c_classes(crc, p, len);
-	return long_path(reg, p, len);
-}
-
-static INLINE uint32_t
-crc32c_long(uint32_t reg, const unsigned char *p, size_t len)
-{
 	return len < ALIGN_FROM ? crc32c_middle(reg, p, len) :
 		crc32c_avx512_bulk(reg, p, len);
-}
-
-ENTRY uint32_t
-crc32c_avx512(uint32_t reg, const void *data, size_t len)
-{
-	return crc32c_by_length(reg, data, len, crc32c_long);
 }
 
 /*
@@ -247,18 +241,19 @@ crc32c_fused_and_rest(uint32_t reg, const unsigned char *p, size_t len)
 	return crc32c_avx512(reg, p, len);
 }
 
-static INLINE uint32_t
-crc32c_long_fused(uint32_t reg, const unsigned char *p, size_t len)
-{
-	if (len < FUSED_FROM)
-		return crc32c_middle(reg, p, len);
-	return crc32c_fused_and_rest(reg, p, len);
-}
+#include "short_avx512.inc.h"
 
-ENTRY uint32_t
+BYTES_TARGET __attribute__((aligned(64)))
+uint32_t
 crc32c_avx512_fused(uint32_t reg, const void *data, size_t len)
 {
-	return crc32c_by_length(reg, data, len, crc32c_long_fused);
+	if (len == WAL_HEADER_BYTES)
+		return crc32c_exactly(reg, data, WAL_HEADER_BYTES);
+	if (__builtin_expect(len < (SHORT_WHOLE + 1) * VBYTES, 1))
+		return crc32c_branches(reg, data, len);
+	if (len < FUSED_FROM)
+		return crc32c_middle_loop(reg, data, len);
+	return crc32c_fused_and_rest(reg, data, len);
 }
 
 #define CRC(x) crc32_##x

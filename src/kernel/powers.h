@@ -23,6 +23,9 @@ extern const uint32_t crc32_block_powers[256];
 extern const uint64_t crc32c_straight_powers[STRAIGHT_END + 32];
 extern const uint64_t crc32_straight_powers[STRAIGHT_END + 32];
 
+/* [n] is that for j = n - 8: to move a register up by n bytes. */
+extern const uint32_t crc32c_near_powers[320];
+
 /*
  * x^(8 d) for the digits d of a length: bits 0 to 10, 11 to 21, 22 to 31, one
  * after the other.  The first are divided by what combine_x86.c multiplies in.
@@ -53,6 +56,9 @@ combine_exponent(uint64_t n, int order_bits)
 
 /* 64 bytes 0x00, 64 bytes 0xFF, 64 bytes 0x00: slide a load to make a mask. */
 extern const unsigned char kernel_bytes_mask[192];
+
+/* 0 to 127; a vector of 64 from n on moves the first n bytes of 64 to the end. */
+extern const unsigned char kernel_byte_places[128];
 
 #pragma GCC visibility pop
 

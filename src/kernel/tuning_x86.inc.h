@@ -17,6 +17,13 @@
 /* Below so many bytes CRC-32C is one chain of crc32 instructions. */
 #define INSTRUCTIONS_BELOW	BY_VBYTES(192, 97, FEW_BYTES)
 
+/*
+ * For Zen 4: up to WORDS_MOST bytes a branch per word; above whole vectors up to
+ * FIRST_MOST (a word, not more) by one instruction, not a vector.
+ */
+#define WORDS_MOST			48
+#define FIRST_MOST			8
+
 /* Vectors across cache lines cost 15 %: from here on more than aligning them. */
 #define ALIGN_FROM			4096
 

@@ -68,7 +68,7 @@ second_opinion(void)
 		SUPPORTS(pclmul, "pclmul") | SUPPORTS(avx2, "avx2") |
 		SUPPORTS(bmi2, "bmi2") | SUPPORTS(avx512f, "avx512f") |
 		SUPPORTS(avx512bw, "avx512bw") | SUPPORTS(avx512vl, "avx512vl") |
-		SUPPORTS(vpclmul, "vpclmulqdq") |
+		SUPPORTS(avx512vbmi, "avx512vbmi") | SUPPORTS(vpclmul, "vpclmulqdq") |
 		(__builtin_cpu_supports("avx512f") && __builtin_cpu_is("amd") ?
 		 CHECKSUM_FEATURE_fastmulld : 0) |
 		(__builtin_cpu_supports("avx512f") && __builtin_cpu_is("amdfam19h") ?
