@@ -18,6 +18,8 @@
 #include "utils/tuplestore.h"
 
 #include "func/func.h"
+#include "func/history.h"
+#include "func/procedure.h"
 #include "scan/progress.h"
 #include "scan/relation_scan.h"
 #include "scan/scan_run.h"
@@ -125,9 +127,7 @@ typedef struct DatabaseRun
 
 	/* the run */
 	MemoryContext context;		/* lives as long as the procedure */
-	MemoryContext caller;		/* see finish_nested_spi() */
-	Oid			namespace;
-	const char *schema;			/* quoted */
+	History		history;
 	TimestampTz started;
 	TimestampTz deadline;		/* 0: none */
 	TimestampTz next_report;	/* 0: none */
@@ -167,9 +167,8 @@ typedef struct DatabaseRun
 } DatabaseRun;
 
 /* func_database.c */
-extern void run_commit(DatabaseRun *run);
 extern ErrorData *run_rollback(DatabaseRun *run);
-extern bool error_ends_run(const ErrorData *error);
+extern void run_show_progress(DatabaseRun *run);
 
 /* run_list.c: fills run->items */
 extern void run_list_relations(DatabaseRun *run);

@@ -10,17 +10,12 @@
  * tried again at the end, and is a finding (not_verifiable) after that.  Only a
  * cancel, a shutdown and the caller's time limit stop it, and a stopped run can
  * be continued.
- *
- * The run's transactions are READ COMMITTED and, where that is possible,
- * read-write, whatever the session's defaults are.
  */
 #include "compat.h"
 
-#include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
-#include "nodes/parsenodes.h"
 #include "pgstat.h"
 #include "storage/latch.h"
 #include "utils/builtins.h"
@@ -47,7 +42,6 @@ static void run_init(DatabaseRun *run, FunctionCallInfo fcinfo);
 static void init_sink(DatabaseRun *run);
 static void read_options(RunOptions *options, FunctionCallInfo fcinfo);
 static void check_options(DatabaseRun *run);
-static void begin_transaction(void);
 static void run_all(DatabaseRun *run);
 static void list_relations(DatabaseRun *run);
 static ErrorData *try_list(DatabaseRun *run, long pause);
@@ -58,7 +52,6 @@ static void note_stop(DatabaseRun *run, const RunPosition *position);
 static void stop_in(DatabaseRun *run, const RunRelation *relation);
 static void raise_findings(DatabaseRun *run);
 static void run_fail(DatabaseRun *run, MemoryContext context);
-static void finish_nested_spi(MemoryContext caller);
 static void note_fork_begin(ScanSink *sink, const ForkSummary *summary);
 static void note_finding(ScanSink *sink, const PageFinding *finding);
 static void note_progress(ScanSink *sink, int64 blocks);
@@ -71,20 +64,13 @@ SQL_FUNCTION(accel_verify_database_checksums)
 	MemoryContext context;
 	MemoryContext caller = CurrentMemoryContext;
 
-	if (!IsA(fcinfo->context, CallContext) ||
-		castNode(CallContext, fcinfo->context)->atomic)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_TRANSACTION_TERMINATION),
-				 errmsg("verify_database_checksums cannot run inside a transaction block"),
-				 errdetail("It commits after every relation.")));
-	if (SPI_connect_ext(SPI_OPT_NONATOMIC) != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect_ext failed");
+	procedure_begin(fcinfo, "verify_database_checksums", "relation");
 	context = CurrentMemoryContext; /* lives as long as the procedure */
 	run = palloc0(sizeof(DatabaseRun));
-	run->caller = caller;
 	run_init(run, fcinfo);
+	run->history.caller = caller;
 	disable_timeout(STATEMENT_TIMEOUT, false);	/* see open_relation() */
-	run_commit(run);			/* the caller's snapshot goes */
+	procedure_commit();			/* the caller's snapshot goes */
 	PG_TRY();
 	{
 		record_start(run);
@@ -135,8 +121,7 @@ run_init(DatabaseRun *run, FunctionCallInfo fcinfo)
 	read_options(&run->options, fcinfo);
 	run->recording = !RecoveryInProgress();
 	check_options(run);
-	run->namespace = get_func_namespace(fcinfo->flinfo->fn_oid);
-	run->schema = quote_identifier(get_namespace_name(run->namespace));
+	run->history = history_of(fcinfo);
 	run->started = GetCurrentTimestamp();
 	if (run->options.max_duration > 0)
 		run->deadline = run->started + run->options.max_duration;
@@ -343,70 +328,21 @@ check_options(DatabaseRun *run)
  *		Transactions
  * ---------------------------------------------------------------- */
 
-static void
-begin_transaction(void)
-{
-	XactIsoLevel = XACT_READ_COMMITTED;
-	XactReadOnly = RecoveryInProgress();
-	DISABLE_TRANSACTION_TIMEOUT();
-}
-
-/* Ends the transaction and with it every lock and snapshot. */
+/* A rollback ends what was shown. */
 void
-run_commit(DatabaseRun *run)
+run_show_progress(DatabaseRun *run)
 {
-	MemoryContext context = CurrentMemoryContext;
-
-	SPI_commit();
-	MemoryContextSwitchTo(context);
-	begin_transaction();
+	run->progress.findings = run->totals.findings;
+	progress_database(&run->progress);
 }
 
-/*
- * To be called for an error that was caught: rolls back and returns it, unless
- * it ends the run.  The copy is made in the current memory context.
- */
 ErrorData *
 run_rollback(DatabaseRun *run)
 {
-	MemoryContext context = CurrentMemoryContext;
-	ErrorData  *error = CopyErrorData();
+	ErrorData  *error = procedure_rollback(run->history.caller);
 
-	if (error_ends_run(error))
-		PG_RE_THROW();
-	FlushErrorState();
-	while (ActiveSnapshotSet()) /* all ours: none outlived the first commit */
-		PopActiveSnapshot();
-	finish_nested_spi(run->caller);
-	SPI_rollback();
-	MemoryContextSwitchTo(context);
-	begin_transaction();
-	run->progress.findings = run->totals.findings;
-	progress_database(&run->progress);
+	run_show_progress(run);
 	return error;
-}
-
-/* A cancel or a shutdown, but not the statement timeout of a lock. */
-bool
-error_ends_run(const ErrorData *error)
-{
-	if (error->sqlerrcode == ERRCODE_QUERY_CANCELED && error->message_id != NULL &&
-		strcmp(error->message_id, "canceling statement due to statement timeout") == 0)
-		return false;
-	return ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_OPERATOR_INTERVENTION;
-}
-
-/*
- * An error inside a trigger of the tables leaves the trigger's SPI connections
- * above ours, and those may not end a transaction.  Ours is the one that was
- * made in the caller's memory context, where SPI_palloc() allocates.
- */
-static void
-finish_nested_spi(MemoryContext caller)
-{
-	while (GetMemoryChunkContext(SPI_palloc(1)) != caller)
-		if (SPI_finish() != SPI_OK_FINISH)
-			elog(ERROR, "no SPI connection of this procedure");
 }
 
 /* ---------------------------------------------------------------- *
@@ -453,7 +389,7 @@ list_relations(DatabaseRun *run)
 		run->options.order = RUN_ORDER_OID;
 		run->nitems = run->progress.bytes_total = 0;
 		run_list_relations(run);
-		run_commit(run);
+		procedure_commit();
 	}
 	progress_database(&run->progress);
 }
@@ -480,7 +416,7 @@ try_list(DatabaseRun *run, long pause)
 		if (run->options.resume)
 			record_load_positions(run);
 		run_list_relations(run);
-		run_commit(run);
+		procedure_commit();
 	}
 	PG_CATCH();
 	{
@@ -622,14 +558,7 @@ run_fail(DatabaseRun *run, MemoryContext context)
 	const char *state;
 
 	MemoryContextSwitchTo(context);
-	error = CopyErrorData();
-	FlushErrorState();
-	while (ActiveSnapshotSet())
-		PopActiveSnapshot();
-	finish_nested_spi(run->caller);
-	SPI_rollback();
-	MemoryContextSwitchTo(context);
-	begin_transaction();
+	error = procedure_fail(run->history.caller);
 	run_crew_stop(run, true);
 	scan_run_end(&run->scan);
 	state = error->sqlerrcode == ERRCODE_QUERY_CANCELED ? "cancelled" : "failed";

@@ -258,7 +258,7 @@ do_ahead(void *arg, Oid relid, uint64 number)
 	{
 		if (scan_whole(whole, relid, run->scan.policy.throttle))
 			crew_keep(run->crew, number, whole, whole_bytes(whole));
-		run_commit(run);
+		procedure_commit();
 	}
 	PG_CATCH();
 	{

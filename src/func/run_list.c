@@ -122,13 +122,13 @@ list_statement(DatabaseRun *run)
 						 " AND v.filenode OPERATOR(pg_catalog.=) CASE"
 						 " WHEN c.relfilenode OPERATOR(pg_catalog.=) 0::pg_catalog.oid"
 						 " THEN pg_catalog.pg_relation_filenode(c.oid)"
-						 " ELSE c.relfilenode END)", run->schema);
+						 " ELSE c.relfilenode END)", run->history.schema);
 	appendStringInfoString(&text, " ORDER BY ");
 	if (run->options.order == RUN_ORDER_STALEST)
 		appendStringInfo(&text, "(SELECT pg_catalog.max(v.verified_at)"
 						 " FROM %s.checksum_relations v"
 						 " WHERE v.relid OPERATOR(pg_catalog.=) c.oid)"
-						 " USING OPERATOR(pg_catalog.<) NULLS FIRST, ", run->schema);
+						 " USING OPERATOR(pg_catalog.<) NULLS FIRST, ", run->history.schema);
 	appendStringInfoString(&text, "c.oid USING OPERATOR(pg_catalog.<)");
 	return text.data;
 }

@@ -2,11 +2,6 @@
  * run_record.c
  *	  The history of runs: its tables, and the lock that a run holds.
  *
- * The statements run with the rights of the tables' owners, so whoever may
- * call the procedure needs no right to write, and what a later run trusts was
- * written here.  They are found in the procedure's own schema and every name in
- * them is qualified: the caller's search_path decides nothing.
- *
  * Damage, a full disk or a DROP EXTENSION must not keep a run from looking at
  * the rest: what cannot be recorded is said once, then the run goes on without.
  */
@@ -14,21 +9,14 @@
 
 #include <sys/stat.h>
 
-#include "access/htup_details.h"
 #include "access/xlog.h"
-#include "catalog/pg_namespace_d.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
-#include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/plancache.h"
 #include "utils/queryenvironment.h"
 #include "utils/snapmgr.h"
-#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 #include "func/database_run.h"
@@ -36,9 +24,6 @@
 
 /* How often the run's row is brought up to date, in microseconds. */
 #define RECORD_INTERVAL		USECS_PER_SEC
-
-/* The schema in the text of a statement; prepare() puts it in. */
-#define SCHEMA		"%1$s"
 
 /* The rows of findings to write, as the statement knows them. */
 #define STORE_NAME	"accel_findings"
@@ -72,9 +57,6 @@ static void prune(DatabaseRun *run);
 static void execute(DatabaseRun *run, const char *table, int expected,
 					const char *statement, int nargs, Oid *types,
 					Datum *values, const char *nulls);
-static void execute_kept(DatabaseRun *run, const char *table, int expected,
-						 SPIPlanPtr *kept, const char *statement, int nargs,
-						 Oid *types, Datum *values, const char *nulls);
 
 /* ---------------------------------------------------------------- *
  *		Writing
@@ -92,7 +74,7 @@ record_batch(DatabaseRun *run, bool complete)
 {
 	if (!run->recording ||
 		!guarded(run, complete ? write_complete_batch : write_batch, run))
-		run_commit(run);
+		procedure_commit();
 	run->store = NULL;
 }
 
@@ -104,7 +86,7 @@ record_cluster(DatabaseRun *run)
 
 	run->relation = &none;
 	if (!run->recording || !guarded(run, write_cluster, run))
-		run_commit(run);
+		procedure_commit();
 	run->relation = NULL;
 	run->store = NULL;
 }
@@ -125,15 +107,6 @@ record_end(DatabaseRun *run, const char *state)
 	run->number = 0;
 }
 
-/* A damaged table, or a full disk. */
-static bool
-hints_at_damage(const ErrorData *error)
-{
-	return error->sqlerrcode == ERRCODE_DISK_FULL ||
-		ERRCODE_TO_CATEGORY(error->sqlerrcode) ==
-		ERRCODE_TO_CATEGORY(ERRCODE_DATA_CORRUPTED);
-}
-
 /*
  * Writes and commits.  After a failure the transaction is rolled back, and
  * nothing is recorded any more.
@@ -141,34 +114,18 @@ hints_at_damage(const ErrorData *error)
 static bool
 guarded(DatabaseRun *run, void (*write) (void *), void *arg)
 {
-	MemoryContext context = CurrentMemoryContext;
-	ErrorData  *error = NULL;
+	ErrorData  *error = history_write(&run->history, write, arg);
 
-	PG_TRY();
-	{
-		/* thousands of commits: none is worth a wait for the disk */
-		(void) set_config_option("synchronous_commit", "off", PGC_USERSET,
-								 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
-		PushActiveSnapshot(GetTransactionSnapshot());
-		write(arg);
-		PopActiveSnapshot();
-		run_commit(run);
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(context);
-		error = run_rollback(run);
-	}
-	PG_END_TRY();
 	if (error == NULL)
 		return true;
+	run_show_progress(run);
 	if (!run->record_lost)
 		ereport(WARNING,
 				(errcode(error->sqlerrcode),
 				 errmsg("could not record this run any further: %s",
 						error->message),
 				 errdetail("The run goes on; from here on its findings are in its messages alone."),
-				 !hints_at_damage(error) ? 0 :
+				 !history_hints_at_damage(error) ? 0 :
 				 errhint("See docs/corruption.md if a table of the extension is damaged; TRUNCATE empties it.")));
 	run->record_lost = true;
 	run->recording = false;
@@ -213,12 +170,12 @@ write_start(void *arg)
 	LOCKTAG_OF_RUN(tag, (int64) 0);
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
 	execute(run, "checksum_runs", SPI_OK_INSERT_RETURNING,
-			"INSERT INTO " SCHEMA ".checksum_runs"
+			"INSERT INTO " HISTORY_SCHEMA ".checksum_runs"
 			" (run, started, relations, blocks, bytes, findings, state,"
 			" unverifiable, new, system_identifier, timeline, directory, database)"
 			" SELECT COALESCE(pg_catalog.max(run) OPERATOR(pg_catalog.+) 1, 1),"
 			" $1, 0, 0, 0, 0, 'running', 0, 0, $2, $3, $4, $5"
-			" FROM " SCHEMA ".checksum_runs RETURNING run",
+			" FROM " HISTORY_SCHEMA ".checksum_runs RETURNING run",
 			lengthof(types), types, values, NULL);
 	run->number = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
 											  SPI_tuptable->tupdesc, 1,
@@ -241,7 +198,7 @@ tidy_runs(DatabaseRun *run)
 	uint64		count;
 
 	execute(run, "checksum_runs", SPI_OK_SELECT,
-			"SELECT run FROM " SCHEMA ".checksum_runs"
+			"SELECT run FROM " HISTORY_SCHEMA ".checksum_runs"
 			" WHERE state OPERATOR(pg_catalog.=) 'running'",
 			0, NULL, NULL, NULL);
 	rows = SPI_tuptable;
@@ -256,7 +213,7 @@ tidy_runs(DatabaseRun *run)
 			!lock_run(DatumGetInt64(number), false))
 			continue;
 		execute(run, "checksum_runs", SPI_OK_UPDATE,
-				"UPDATE " SCHEMA ".checksum_runs SET state = 'interrupted'"
+				"UPDATE " HISTORY_SCHEMA ".checksum_runs SET state = 'interrupted'"
 				" WHERE run OPERATOR(pg_catalog.=) $1"
 				" AND state OPERATOR(pg_catalog.=) 'running'",
 				1, types, &number, NULL);
@@ -361,7 +318,7 @@ write_findings(DatabaseRun *run)
 		elog(ERROR, "could not register the findings");
 	MemoryContextSwitchTo(old);
 	execute(run, "checksum_findings", SPI_OK_INSERT,
-			"INSERT INTO " SCHEMA ".checksum_findings"
+			"INSERT INTO " HISTORY_SCHEMA ".checksum_findings"
 			" SELECT $1, f.*, $2,"
 			" CASE WHEN f.relation IS NOT NULL THEN $3 END,"
 			" CASE WHEN f.relation IS NOT NULL THEN $4 END,"
@@ -383,7 +340,7 @@ delete_position(DatabaseRun *run)
 
 	if (run->relation->position)
 		execute(run, "checksum_positions", SPI_OK_DELETE,
-				"DELETE FROM " SCHEMA ".checksum_positions"
+				"DELETE FROM " HISTORY_SCHEMA ".checksum_positions"
 				" WHERE run OPERATOR(pg_catalog.=) $1", 1, types, &number, NULL);
 }
 
@@ -405,11 +362,11 @@ write_relation(DatabaseRun *run)
 	values[5] = TimestampTzGetDatum(relation->began);
 	values[6] = Int64GetDatum(relation->new_pages);
 	fill_names(relation, &values[7], &nulls[7]);
-	execute_kept(run, "checksum_relations", SPI_OK_INSERT,
-				 &run->insert_relation,
-				 "INSERT INTO " SCHEMA ".checksum_relations"
-				 " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
-				 lengthof(types), types, values, nulls);
+	history_execute(&run->history, "checksum_relations", SPI_OK_INSERT,
+					&run->insert_relation,
+					"INSERT INTO " HISTORY_SCHEMA ".checksum_relations"
+					" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+					lengthof(types), types, values, nulls);
 	delete_position(run);
 }
 
@@ -435,7 +392,7 @@ write_position(DatabaseRun *run)
 
 	delete_position(run);
 	execute(run, "checksum_positions", SPI_OK_INSERT,
-			"INSERT INTO " SCHEMA ".checksum_positions"
+			"INSERT INTO " HISTORY_SCHEMA ".checksum_positions"
 			" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
 			lengthof(types), types, values, NULL);
 	relation->position = true;
@@ -469,7 +426,7 @@ write_run(DatabaseRun *run, const char *state)
 	Int64GetDatum(totals->new_pages)};
 
 	execute(run, "checksum_runs", SPI_OK_UPDATE,
-			"UPDATE " SCHEMA ".checksum_runs SET relations = $2, blocks = $3,"
+			"UPDATE " HISTORY_SCHEMA ".checksum_runs SET relations = $2, blocks = $3,"
 			" bytes = $4, findings = $5, state = $6, finished ="
 			" CASE WHEN $7 THEN pg_catalog.clock_timestamp() END,"
 			" unverifiable = $8, new = $9"
@@ -497,7 +454,7 @@ record_trusted_runs(DatabaseRun *run)
 
 	fill_origin(values);
 	execute(run, "checksum_runs", SPI_OK_SELECT,
-			"SELECT pg_catalog.array_agg(run) FROM " SCHEMA ".checksum_runs"
+			"SELECT pg_catalog.array_agg(run) FROM " HISTORY_SCHEMA ".checksum_runs"
 			" WHERE system_identifier OPERATOR(pg_catalog.=) $1"
 			" AND timeline OPERATOR(pg_catalog.=) $2"
 			" AND directory OPERATOR(pg_catalog.=) $3"
@@ -554,7 +511,7 @@ record_load_positions(DatabaseRun *run)
 	{
 		execute(run, "checksum_positions", SPI_OK_SELECT,
 				"SELECT relid, fork, blkno, began_at, blocks, bytes, new,"
-				" findings, tablespace, filenode FROM " SCHEMA ".checksum_positions"
+				" findings, tablespace, filenode FROM " HISTORY_SCHEMA ".checksum_positions"
 				" WHERE recorded_at OPERATOR(pg_catalog.>=) $1"
 				" AND run OPERATOR(pg_catalog.=) ANY ($2)"
 				" ORDER BY recorded_at USING OPERATOR(pg_catalog.>)",
@@ -589,131 +546,13 @@ record_position(DatabaseRun *run, Oid relid, RunFile file)
 	return NULL;
 }
 
-/* ---------------------------------------------------------------- *
- *		Statements
- * ---------------------------------------------------------------- */
-
-/* Locks the table, too: see check_tables(). */
-static Oid
-owner_of(DatabaseRun *run, const char *table)
-{
-	Oid			relid = get_relname_relid(table, run->namespace);
-	HeapTuple	tuple = NULL;
-	Oid			owner;
-
-	if (OidIsValid(relid))
-	{
-		LockRelationOid(relid, RowExclusiveLock);
-		tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	}
-	if (!HeapTupleIsValid(tuple))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation \"%s.%s\" does not exist", run->schema,
-						table)));
-	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
-	ReleaseSysCache(tuple);
-	return owner;
-}
-
-/*
- * Names may have changed hands: whoever owns the schema can rename it and make
- * another one of that name, with tables and triggers of his.  So what the names
- * of a statement stand for is looked at before it is executed.  Nothing changes
- * that afterwards: the table is locked already, thus no invalidation is heeded
- * before the plan is made.
- */
-static void
-check_tables(DatabaseRun *run, SPIPlanPtr plan)
-{
-	ListCell   *source;
-	ListCell   *relid;
-
-	foreach(source, SPI_plan_get_plan_sources(plan))
-	{
-		CachedPlanSource *statement = lfirst(source);
-
-		foreach(relid, statement->relationOids)
-		{
-			Oid			schema = get_rel_namespace(lfirst_oid(relid));
-
-			if (schema != run->namespace && schema != PG_CATALOG_NAMESPACE)
-				ereport(ERROR,
-						(errcode(ERRCODE_UNDEFINED_TABLE),
-						 errmsg("schema %s is no longer that of the extension",
-								run->schema)));
-		}
-	}
-}
-
-/*
- * The kept plan, unless something has changed since it was made.  The text of a
- * statement has SCHEMA for the schema.
- */
-static SPIPlanPtr
-prepare(DatabaseRun *run, SPIPlanPtr *kept, const char *statement, int nargs,
-		Oid *types)
-{
-	SPIPlanPtr	plan;
-
-	if (kept != NULL && *kept != NULL)
-	{
-		if (SPI_plan_is_valid(*kept))
-			return *kept;
-		SPI_freeplan(*kept);
-		*kept = NULL;
-	}
-	plan = SPI_prepare(psprintf(statement, run->schema), nargs, types);
-	if (plan == NULL)
-		elog(ERROR, "could not prepare a statement: %s",
-			 SPI_result_code_string(SPI_result));
-	check_tables(run, plan);
-	if (kept != NULL)
-	{
-		SPI_keepplan(plan);
-		*kept = plan;
-	}
-	return plan;
-}
-
 static void
 execute(DatabaseRun *run, const char *table, int expected,
 		const char *statement, int nargs, Oid *types, Datum *values,
 		const char *nulls)
 {
-	execute_kept(run, table, expected, NULL, statement, nargs, types, values,
-				 nulls);
-}
-
-/*
- * With the rights of the owner of the table, as the server's own triggers for
- * foreign keys do it.  An owner who is less than the caller can put nothing off
- * to the commit, when the caller's rights are back.  A failure leaves the rights
- * to the rollback.
- */
-static void
-execute_kept(DatabaseRun *run, const char *table, int expected,
-			 SPIPlanPtr *kept, const char *statement, int nargs, Oid *types,
-			 Datum *values, const char *nulls)
-{
-	Oid			owner = owner_of(run, table);
-	Oid			user;
-	int			security;
-	SPIPlanPtr	plan;
-	int			result;
-
-	GetUserIdAndSecContext(&user, &security);
-	SetUserIdAndSecContext(owner, security | SECURITY_LOCAL_USERID_CHANGE |
-						   SECURITY_NOFORCE_RLS |
-						   SECURITY_RESTRICTED_OPERATION);
-	plan = prepare(run, kept, statement, nargs, types);
-	result = SPI_execute_plan(plan, values, nulls, false, 0);
-	if (kept == NULL)
-		SPI_freeplan(plan);
-	SetUserIdAndSecContext(user, security);
-	if (result != expected)
-		elog(ERROR, "unexpected result of a statement: %s",
-			 SPI_result_code_string(result));
+	history_execute(&run->history, table, expected, NULL, statement, nargs,
+					types, values, nulls);
 }
 
 /* ---------------------------------------------------------------- *
@@ -736,23 +575,23 @@ prune_before(DatabaseRun *run, TimestampTz limit)
 	{
 		{
 			"checksum_findings",
-			"DELETE FROM " SCHEMA ".checksum_findings t"
+			"DELETE FROM " HISTORY_SCHEMA ".checksum_findings t"
 			" WHERE t.found_at OPERATOR(pg_catalog.<) $1 AND (t.relation IS NULL"
 			" OR NOT EXISTS (SELECT FROM pg_catalog.pg_class c"
 			" WHERE c.oid OPERATOR(pg_catalog.=) t.relation)"
-			" OR EXISTS (SELECT FROM " SCHEMA ".checksum_relations n"
+			" OR EXISTS (SELECT FROM " HISTORY_SCHEMA ".checksum_relations n"
 			" WHERE n.relid OPERATOR(pg_catalog.=) t.relation"
 			" AND n.began_at OPERATOR(pg_catalog.>) t.found_at))"
 		},
 		{
 			"checksum_relations",
-			"DELETE FROM " SCHEMA ".checksum_relations t"
+			"DELETE FROM " HISTORY_SCHEMA ".checksum_relations t"
 			" WHERE t.run OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT r.run"
-			" FROM " SCHEMA ".checksum_runs r WHERE r.started OPERATOR(pg_catalog.<) $1))"
+			" FROM " HISTORY_SCHEMA ".checksum_runs r WHERE r.started OPERATOR(pg_catalog.<) $1))"
 			" AND t.verified_at OPERATOR(pg_catalog.<) $1"
 			" AND (NOT EXISTS (SELECT FROM pg_catalog.pg_class c"
 			" WHERE c.oid OPERATOR(pg_catalog.=) t.relid)"
-			" OR EXISTS (SELECT FROM " SCHEMA ".checksum_relations n"
+			" OR EXISTS (SELECT FROM " HISTORY_SCHEMA ".checksum_relations n"
 			" WHERE n.relid OPERATOR(pg_catalog.=) t.relid"
 			" AND n.verified_at OPERATOR(pg_catalog.>) t.verified_at"
 			" AND (n.findings OPERATOR(pg_catalog.=) 0::pg_catalog.int8"
@@ -760,17 +599,17 @@ prune_before(DatabaseRun *run, TimestampTz limit)
 		},
 		{
 			"checksum_positions",
-			"DELETE FROM " SCHEMA ".checksum_positions t"
+			"DELETE FROM " HISTORY_SCHEMA ".checksum_positions t"
 			" WHERE t.recorded_at OPERATOR(pg_catalog.<) $1"
 		},
 		{
 			"checksum_runs",
-			"DELETE FROM " SCHEMA ".checksum_runs t"
+			"DELETE FROM " HISTORY_SCHEMA ".checksum_runs t"
 			" WHERE t.started OPERATOR(pg_catalog.<) $1"
 			" AND t.state OPERATOR(pg_catalog.<>) 'running'"
-			" AND NOT EXISTS (SELECT FROM " SCHEMA ".checksum_relations n"
+			" AND NOT EXISTS (SELECT FROM " HISTORY_SCHEMA ".checksum_relations n"
 			" WHERE n.run OPERATOR(pg_catalog.=) t.run)"
-			" AND NOT EXISTS (SELECT FROM " SCHEMA ".checksum_findings n"
+			" AND NOT EXISTS (SELECT FROM " HISTORY_SCHEMA ".checksum_findings n"
 			" WHERE n.run OPERATOR(pg_catalog.=) t.run)"
 		}
 	};
@@ -798,7 +637,7 @@ prune(DatabaseRun *run)
 	if (keep < 0)
 		return;
 	execute(run, "checksum_runs", SPI_OK_SELECT,
-			"SELECT FROM " SCHEMA ".checksum_runs"
+			"SELECT FROM " HISTORY_SCHEMA ".checksum_runs"
 			" WHERE started OPERATOR(pg_catalog.<) $1 LIMIT 1",
 			1, types, &limit, NULL);
 	if (SPI_processed > 0)
@@ -829,8 +668,7 @@ SQL_FUNCTION(accel_prune_checksum_history)
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	run.namespace = get_func_namespace(fcinfo->flinfo->fn_oid);
-	run.schema = quote_identifier(get_namespace_name(run.namespace));
+	run.history = history_of(fcinfo);
 	deleted = prune_before(&run, DatumGetTimestampTz(limit));
 	SPI_finish();
 	PG_RETURN_INT64(deleted);

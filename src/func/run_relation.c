@@ -103,7 +103,7 @@ run_relation(DatabaseRun *run, RunRelation *relation, ErrorData **error)
 		}
 		if (result == BATCH_GONE)
 		{
-			run_commit(run);
+			procedure_commit();
 			return true;
 		}
 		relation->shown = 0;

@@ -1,0 +1,48 @@
+/*
+ * history.h
+ *	  What a procedure remembers in the tables of the extension.
+ */
+#ifndef ACCEL_HISTORY_H
+#define ACCEL_HISTORY_H
+
+#include "compat.h"
+
+#include "executor/spi.h"
+
+#pragma GCC visibility push(hidden)
+
+/* The schema in the text of a statement. */
+#define HISTORY_SCHEMA	"%1$s"
+
+typedef struct History
+{
+	Oid			namespace;		/* of the function that was called */
+	const char *schema;			/* quoted */
+	MemoryContext caller;		/* see procedure_rollback() */
+} History;
+
+extern History history_of(FunctionCallInfo fcinfo);
+
+/*
+ * Executes a statement on a table of the extension with the rights of its
+ * owner; ERROR if the result is not the expected one.  kept, if not NULL, is
+ * where the plan is kept, for the caller to free.  Wants an active snapshot.
+ */
+extern void history_execute(const History *history, const char *table,
+							int expected, SPIPlanPtr *kept,
+							const char *statement, int nargs, Oid *types,
+							Datum *values, const char *nulls);
+
+/*
+ * Calls a function that writes, and commits.  NULL: done; else it was rolled
+ * back for that error.  What ends a run is raised.
+ */
+extern ErrorData *history_write(const History *history,
+								void (*write) (void *arg), void *arg);
+
+/* Is it a damaged table, or a full disk? */
+extern bool history_hints_at_damage(const ErrorData *error);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_HISTORY_H */
