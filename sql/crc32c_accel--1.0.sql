@@ -755,6 +755,58 @@ COMMENT ON FUNCTION verify_wal_directory(text, text, text, integer) IS
 REVOKE ALL ON FUNCTION verify_wal_directory(text, text, text, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION verify_wal_directory(text, text, text, integer) TO pg_read_server_files;
 
+-- What is remembered of WAL archives.  Names are compared by their bytes: the
+-- index must outlive a change of collations.
+
+CREATE TABLE wal_archive_segments (
+	directory text COLLATE pg_catalog."C" NOT NULL,
+	segment text COLLATE pg_catalog."C" NOT NULL,
+	timeline bigint NOT NULL,
+	size bigint,
+	mtime timestamptz,
+	crc32c bigint,
+	sound_at timestamptz,
+	verified_at timestamptz NOT NULL,
+	status text NOT NULL,
+	finding boolean NOT NULL,
+	start_open boolean NOT NULL,
+	end_open boolean NOT NULL,
+	message text,
+	system_identifier bigint NOT NULL,
+	PRIMARY KEY (directory, segment));
+COMMENT ON TABLE wal_archive_segments IS 'what verify_wal_archive has found in each file of each archive';
+COMMENT ON COLUMN wal_archive_segments.directory IS 'the archive';
+COMMENT ON COLUMN wal_archive_segments.segment IS 'the file, a path below the archive; of a segment that was never there, its name';
+COMMENT ON COLUMN wal_archive_segments.timeline IS 'timeline in the name';
+COMMENT ON COLUMN wal_archive_segments.size IS 'bytes of the file as it is stored';
+COMMENT ON COLUMN wal_archive_segments.mtime IS 'its modification time; NULL: it was written while it was read, and is read again';
+COMMENT ON COLUMN wal_archive_segments.crc32c IS 'CRC-32C of the segment, decompressed, when it was last sound';
+COMMENT ON COLUMN wal_archive_segments.sound_at IS 'when that was';
+COMMENT ON COLUMN wal_archive_segments.verified_at IS 'when it was last read, or found to be gone';
+COMMENT ON COLUMN wal_archive_segments.status IS 'as of verify_wal_directory, or changed: other contents with the same size and modification time';
+COMMENT ON COLUMN wal_archive_segments.finding IS 'it is something to look at; a missing segment is not if all older ones are gone, too';
+COMMENT ON COLUMN wal_archive_segments.start_open IS 'a record over the start is not verified: the segment before was not there';
+COMMENT ON COLUMN wal_archive_segments.end_open IS 'a record over the end is not verified: the segment after was not there';
+COMMENT ON COLUMN wal_archive_segments.message IS 'the finding in words';
+COMMENT ON COLUMN wal_archive_segments.system_identifier IS 'system identifier of the cluster that verified it: another one reads it again';
+SELECT pg_catalog.pg_extension_config_dump('wal_archive_segments', '');
+REVOKE ALL ON TABLE wal_archive_segments FROM PUBLIC;
+GRANT SELECT ON TABLE wal_archive_segments TO pg_stat_scan_tables, pg_read_server_files;
+
+CREATE PROCEDURE verify_wal_archive(
+	directory text,
+	reverify_after interval DEFAULT NULL,
+	workers integer DEFAULT 0,
+	max_duration interval DEFAULT NULL,
+	verbose boolean DEFAULT false,
+	fail_on_findings boolean DEFAULT false)
+AS 'MODULE_PATHNAME', 'accel_verify_wal_archive'
+LANGUAGE C;
+COMMENT ON PROCEDURE verify_wal_archive(text, interval, integer, interval, boolean, boolean) IS
+'verifies what is new or has changed in a WAL archive: WARNINGs for findings, an INFO line at the end, and rows in wal_archive_segments (not on a standby)';
+REVOKE ALL ON PROCEDURE verify_wal_archive(text, interval, integer, interval, boolean, boolean) FROM PUBLIC;
+GRANT EXECUTE ON PROCEDURE verify_wal_archive(text, interval, integer, interval, boolean, boolean) TO pg_read_server_files;
+
 -- lost writes
 
 CREATE FUNCTION verify_lost_writes(

@@ -84,6 +84,8 @@ SELECT * FROM verify_wal_directory(workers => -1);
 SELECT * FROM verify_wal_segment(''::bytea, 'no segment');
 \set VERBOSITY default
 SELECT verify_wal_segment(NULL::text) IS NULL AS null_in;
+CALL verify_wal_archive(NULL);
+CALL verify_wal_archive('pg_wal');
 
 -- privileges
 CREATE ROLE regress_wal_reader;
@@ -93,6 +95,7 @@ SELECT * FROM verify_wal_directory();
 SELECT * FROM verify_wal_range('0/0');
 SELECT * FROM wal_findings(:'segment');
 SELECT verify_wal_segment(''::bytea, :'segment');
+CALL verify_wal_archive('/nowhere');
 RESET ROLE;
 GRANT pg_read_server_files TO regress_wal_reader;
 SET ROLE regress_wal_reader;

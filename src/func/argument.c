@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "fmgr.h"
+#include "utils/timestamp.h"
 
 #include "func/func.h"
 
@@ -27,4 +28,27 @@ accel_check_null(FunctionCallInfo fcinfo, int argument, const char *name)
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("argument \"%s\" must not be null", name)));
+}
+
+/* Some 30,000 years: a time so far away can still be computed. */
+#define INTERVAL_LONGEST	1e18
+
+int64
+accel_interval(FunctionCallInfo fcinfo, int argument, const char *name,
+			   int64 least)
+{
+	Interval   *interval;
+	double		result;
+
+	if (PG_ARGISNULL(argument))
+		return 0;
+	interval = PG_GETARG_INTERVAL_P(argument);
+	result = interval->time +
+		((double) interval->month * DAYS_PER_MONTH + interval->day) * USECS_PER_DAY;
+	if (result < least)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 least > 0 ? errmsg("%s must be greater than zero", name) :
+				 errmsg("%s must not be negative", name)));
+	return (int64) Min(result, INTERVAL_LONGEST);
 }

@@ -19,6 +19,16 @@ extern void accel_check_range(int sqlstate, const char *name, int64 value,
 extern void accel_check_null(FunctionCallInfo fcinfo, int argument,
 							 const char *name);
 
+/*
+ * argument.c: an interval in microseconds, 0 for NULL; less than least (0 or 1):
+ * SQLSTATE 22023.
+ */
+extern int64 accel_interval(FunctionCallInfo fcinfo, int argument,
+							const char *name, int64 least);
+
+/* run_report.c: "412 GB", "1.2 GB" */
+extern const char *accel_size_text(double bytes);
+
 /* func_checksum.c: a finished CRC from SQL, else SQLSTATE 22003. */
 extern uint32 accel_crc_argument(const char *name, int64 crc);
 

@@ -177,28 +177,6 @@ integer_argument(FunctionCallInfo fcinfo, int argno, int64 otherwise)
 	return PG_ARGISNULL(argno) ? otherwise : PG_GETARG_INT64(argno);
 }
 
-/* Some 30,000 years: a time so far away can still be computed. */
-#define INTERVAL_LONGEST	1e18
-
-/* In microseconds; 0 for NULL. */
-static int64
-interval_argument(FunctionCallInfo fcinfo, int argno, const char *name)
-{
-	Interval   *interval;
-	double		result;
-
-	if (PG_ARGISNULL(argno))
-		return 0;
-	interval = PG_GETARG_INTERVAL_P(argno);
-	result = interval->time +
-		((double) interval->month * DAYS_PER_MONTH + interval->day) * USECS_PER_DAY;
-	if (result <= 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("%s must be greater than zero", name)));
-	return (int64) Min(result, INTERVAL_LONGEST);
-}
-
 static RunOrder
 order_argument(FunctionCallInfo fcinfo, int argno)
 {
@@ -290,8 +268,8 @@ read_options(RunOptions *options, FunctionCallInfo fcinfo)
 	options->verbose = boolean_argument(fcinfo, ARG_VERBOSE);
 	options->report_failures = boolean_argument(fcinfo, ARG_REPORT_FAILURES);
 	options->fail_on_findings = boolean_argument(fcinfo, ARG_FAIL_ON_FINDINGS);
-	options->max_duration = interval_argument(fcinfo, ARG_MAX_DURATION, "max_duration");
-	options->report_interval = interval_argument(fcinfo, ARG_REPORT_INTERVAL, "report_interval");
+	options->max_duration = accel_interval(fcinfo, ARG_MAX_DURATION, "max_duration", 1);
+	options->report_interval = accel_interval(fcinfo, ARG_REPORT_INTERVAL, "report_interval", 1);
 	options->include = PG_ARGISNULL(ARG_INCLUDE) ? NULL : PG_GETARG_ARRAYTYPE_P_COPY(ARG_INCLUDE);
 	options->exclude = PG_ARGISNULL(ARG_EXCLUDE) ? NULL : PG_GETARG_ARRAYTYPE_P_COPY(ARG_EXCLUDE);
 	options->order = order_argument(fcinfo, ARG_ORDER_BY);

@@ -19,6 +19,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
+#include "func/archive_record.h"
 #include "func/database_run.h"
 #include "guc.h"
 
@@ -562,7 +563,8 @@ execute(DatabaseRun *run, const char *table, int expected,
 /*
  * Deletes what is older than the limit, save what nothing newer replaces: the
  * last verification of a relation, its last one without a finding, and findings
- * that no later verification has refuted.
+ * that no later verification has refuted.  Of WAL archives, only files that are
+ * gone by right.
  */
 static int64
 prune_before(DatabaseRun *run, TimestampTz limit)
@@ -623,7 +625,7 @@ prune_before(DatabaseRun *run, TimestampTz limit)
 				types, values, NULL);
 		deleted += SPI_processed;
 	}
-	return deleted;
+	return deleted + archive_record_prune(&run->history, limit);
 }
 
 /* At the end of a run, if the parameter says so and there is an old one. */

@@ -167,9 +167,8 @@ report_relation(DatabaseRun *run)
 						relation->findings)));
 }
 
-/* "412 GB", "1.2 GB" */
-static const char *
-size_text(double bytes)
+const char *
+accel_size_text(double bytes)
 {
 	static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
 	int			unit = 0;
@@ -212,9 +211,9 @@ report_progress(DatabaseRun *run)
 	rate = done / Max(seconds_since(run->started), 1e-6);
 	ereport(INFO,
 			(errmsg("%s of %s, %d %%, %s/s, %s, " INT64_FORMAT " findings",
-					size_text(done), size_text(total),
+					accel_size_text(done), accel_size_text(total),
 					(int) (total > 0 ? done * 100 / total : 100),
-					size_text(rate),
+					accel_size_text(rate),
 					time_left_text(rate > 0 ? (total - done) / rate : 0),
 					run->totals.findings + run->batch.findings)));
 }
@@ -241,8 +240,8 @@ report_end(DatabaseRun *run, const char *state)
 	ereport(INFO,
 			(errmsg("%s: " INT64_FORMAT " relations, " INT64_FORMAT " blocks, %s in %.1f s (%s/s); " INT64_FORMAT " findings, " INT64_FORMAT " not verifiable",
 					state, totals->relations, totals->blocks,
-					size_text(totals->bytes), seconds,
-					size_text(totals->bytes / Max(seconds, 1e-6)),
+					accel_size_text(totals->bytes), seconds,
+					accel_size_text(totals->bytes / Max(seconds, 1e-6)),
 					totals->findings - totals->unverifiable,
 					totals->unverifiable),
 			 next ? errhint("%s", next) : 0));

@@ -2,6 +2,8 @@
  * finding.c
  *	  Verdicts in words.
  */
+#include <string.h>
+
 #include "verify/finding.h"
 
 const char *
@@ -26,6 +28,17 @@ wal_status_name(WalStatus status)
 	};
 
 	return names[status];
+}
+
+WalStatus
+wal_status_of(const char *name)
+{
+	int			status = 0;
+
+	while (status < WAL_STATUSES &&
+		   strcmp(wal_status_name((WalStatus) status), name) != 0)
+		status++;
+	return (WalStatus) status;
 }
 
 const char *

@@ -34,6 +34,7 @@
 	WAL_STATUS(WAL_RECYCLED, "recycled") \
 	WAL_STATUS(WAL_UNUSED, "unused") \
 	WAL_STATUS(WAL_CORRUPT, "corrupt") \
+	WAL_STATUS(WAL_CHANGED, "changed") \
 	WAL_STATUS(WAL_MISSING, "missing") \
 	WAL_STATUS(WAL_SIZE_MISMATCH, "size_mismatch") \
 	WAL_STATUS(WAL_FOREIGN_SYSTEM, "foreign_system") \
@@ -74,6 +75,7 @@ typedef enum WalStatus
 #define WAL_STATUS(id, words) id,
 	WAL_STATUS_LIST
 #undef WAL_STATUS
+	WAL_STATUSES				/* how many */
 } WalStatus;
 
 typedef enum ClusterKind
@@ -93,6 +95,7 @@ typedef enum ClusterStatus
 
 extern const char *page_status_name(PageStatus status);
 extern const char *wal_status_name(WalStatus status);
+extern WalStatus wal_status_of(const char *name);	/* WAL_STATUSES: none */
 extern const char *cluster_kind_name(ClusterKind kind);
 extern const char *cluster_status_name(ClusterStatus status);
 

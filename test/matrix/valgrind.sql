@@ -50,6 +50,9 @@ SELECT bool_and(status = 'corrupt') AND sum(errors) >= 2 AS ok FROM verify_wal_d
 SELECT count(*) >= 2 AND bool_and(message <> '') AS ok FROM wal_findings(:segment, 'accel_wal')
 SELECT count(*) > 0 AS ok FROM generate_series(0, 300) n, LATERAL (SELECT status FROM verify_wal_segment(set_byte(substr(pg_read_binary_file('pg_wal/' || :segment), 1, 8192 * (n + 3) / 3), 31 * n % 8192, n), :segment)) v WHERE status <> 'ok'
 SELECT verify_wal_segment('no such name') :error
+CALL verify_wal_archive('accel_wal')
+CALL verify_wal_archive('accel_wal', reverify_after => '0', verbose => true, workers => 1)
+SELECT count(*) > 0 AND bool_or(finding AND status = 'corrupt') AS ok FROM wal_archive_segments
 SELECT bool_and(status = 'ok') AND count(*) > 2 AS ok FROM verify_cluster_files()
 SELECT count(*) > 0 AS ok FROM wal_block_history('clean', 'main', 3)
 CREATE TABLE imaged AS SELECT 1 AS a

@@ -98,6 +98,7 @@ my %input = (
 	verify_wal_segment => "SELECT * FROM verify_wal_segment('$segment', '$dir')",
 	wal_findings => "SELECT * FROM wal_findings('$segment', '$dir')",
 	verify_wal_directory => 'SELECT * FROM verify_wal_directory()',
+	verify_wal_archive => "CALL verify_wal_archive('$dir', reverify_after => '0')",
 	verify_wal_range => "SELECT * FROM verify_wal_range('$start')",
 	verify_cluster_files => 'SELECT count(*) FROM generate_series(1, 10000) g, verify_cluster_files(CASE WHEN g > 0 THEN NULL END)',
 	verify_lost_writes => 'SELECT * FROM verify_lost_writes()',
@@ -111,7 +112,7 @@ my %input = (
 	verify_page => '- one page', read_disk_page => '- one page',
 	heal_block => '- one page',
 	relation_segments => '- one row a gigabyte',
-	prune_checksum_history => '- four statements of the server',
+	prune_checksum_history => '- five statements of the server',
 	checksum_progress => '- no input');
 
 sub functions

@@ -1,0 +1,41 @@
+/*
+ * archive_record.h
+ *	  The table of the files of WAL archives.
+ *
+ * The functions want an active snapshot and raise what goes wrong.
+ */
+#ifndef ACCEL_ARCHIVE_RECORD_H
+#define ACCEL_ARCHIVE_RECORD_H
+
+#include "compat.h"
+
+#include "datatype/timestamp.h"
+#include "nodes/pg_list.h"
+
+#include "func/history.h"
+#include "scan/wal_archive.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef struct ArchiveRow
+{
+	WalName		name;
+	bool		forget;			/* there is no such file any more */
+	WalArchiveMemory memory;
+	const char *message;		/* NULL: none */
+} ArchiveRow;
+
+/* Remembers what the table has of a directory, in the current memory context. */
+extern void archive_record_load(const History *history,
+								const char *directory, WalArchive *archive);
+
+/* Writes a list of ArchiveRow. */
+extern void archive_record_write(const History *history,
+								 const char *directory, const List *rows);
+
+/* Forgets files that are gone by right since then; returns how many. */
+extern int64 archive_record_prune(const History *history, TimestampTz limit);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_ARCHIVE_RECORD_H */
