@@ -5,7 +5,8 @@
  * Preloaded into a server (LD_PRELOAD), it stands before pwrite and pwritev.
  * While the file fault_lose is in the data directory, one in so many writes of
  * a block below base/ and global/ that is there already says that it succeeded
- * and did not happen, or happened elsewhere in the file.  The first line of
+ * and did not happen, or happened elsewhere in the file.  Catalogs as initdb made
+ * them are spared: without them the server would not say what was lost.  The first line of
  * fault_lose says which:
  *
  *	drop N		one in N is lost
@@ -51,7 +52,9 @@ read_order(Order *order)
 		order->n > 0;
 }
 
-/* Is it a file of a relation, other than the free space map? */
+#define FIRST_OF_USERS	16384	/* FirstNormalObjectId */
+
+/* Is it a file of a user's relation, other than the free space map? */
 static bool
 is_relation(int fd, char *path, size_t size)
 {
@@ -67,7 +70,7 @@ is_relation(int fd, char *path, size_t size)
 	if (strstr(path, "/base/") == NULL && strstr(path, "/global/") == NULL)
 		return false;
 	name = strrchr(path, '/') + 1;
-	return name[0] >= '0' && name[0] <= '9' && strstr(name, "_fsm") == NULL &&
+	return atol(name) >= FIRST_OF_USERS && strstr(name, "_fsm") == NULL &&
 		strstr(name, "_init") == NULL;
 }
 

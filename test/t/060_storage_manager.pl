@@ -50,6 +50,8 @@ foreach my $case ([ 'main', $blocks ], [ 'init', 0 ])
 	like($err, qr/22023/, "block $block of fork $fork is refused");
 }
 
+is(sql(q{SELECT count(*) FROM verify_lost_writes()}), '0', 'healthy: no lost writes');
+
 # --- reads that fail ---------------------------------------------------------
 
 my $summary = "SELECT verified + new, bad, status FROM verify_relation_summary('t', 'main')";
@@ -98,6 +100,8 @@ my $cancelled;
 $node->psql('postgres', q{SET statement_timeout = 5; SELECT count(*) FROM generate_series(1, 10000) g,
 	verify_relation_summary(CASE WHEN g > 0 THEN 't'::regclass END)}, stderr => \$cancelled);
 like($cancelled, qr/canceling statement due to statement timeout/, 'a cancel is no read error');
+damage(40 * 8192, "\0" x 8192);
+is(sql(q{SELECT relation, blkno, status FROM verify_lost_writes()}), 't|40|zeroed_page', 'a lost write');
 
 $node->stop;
 done_testing();

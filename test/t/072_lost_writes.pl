@@ -12,7 +12,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $shim = Lost::shim();
-my $seconds = $ENV{LONG} ? 60 : 2;
+my @length = $ENV{LONG} ? (-T => 60) : (-t => 300);
 
 my $node = Accel::new_node('main', conf => <<'CONF');
 autovacuum = off
@@ -56,12 +56,10 @@ SQL
 
 sub load
 {
-	my ($for) = @_;
-	system_or_bail('pgbench', '-n', '-c', '4', '-j', '2', '-T', $for, '-f', $script, '-d', $node->connstr('postgres'));
+	system_or_bail('pgbench', '-n', '-c', '4', '-j', '2', @length, '-f', $script, '-d', $node->connstr('postgres'));
 	return;
 }
 
-my $from = $q->('SELECT pg_walfile_name(redo_lsn) FROM pg_control_checkpoint()');
 my $start = $q->('SELECT redo_lsn FROM pg_control_checkpoint()');
 is($q->('SELECT count(*) FROM verify_lost_writes()'), 0, 'healthy: no finding');
 
@@ -70,7 +68,7 @@ is($q->('SELECT count(*) FROM verify_lost_writes()'), 0, 'healthy: no finding');
 foreach my $order ('drop 3', 'redirect 9', 'zero 11')
 {
 	Lost::lose($node, $order);
-	load($seconds);
+	load();
 	$q->('VACUUM t');
 	$q->('CHECKPOINT');
 	Lost::lose($node, undef);

@@ -107,6 +107,17 @@ $node->start;
 is($q->('SELECT string_agg(DISTINCT relation || \' \' || status, \', \') FROM verify_lost_writes()'),
 	'pg_statistic stale_page, t_pkey stale_page', 'an index and a catalog; an unlogged table has no WAL that tells');
 
+my $session = $node->background_psql('postgres');
+my $temporary = $node->data_dir . '/' . $session->query_safe(<<'SQL');
+SET temp_buffers = '800kB';
+CREATE TEMPORARY TABLE temporary AS SELECT g, repeat('p', 500) AS b FROM generate_series(1, 10000) g;
+SELECT pg_relation_filepath('temporary');
+SQL
+cmp_ok(-s $temporary, '>', 8192, 'a temporary table has a file');
+AccelWal::poke($temporary, 0, "\0" x 8192);
+is($session->query_safe("SELECT count(*) FROM verify_lost_writes() WHERE relation = 'temporary'::regclass"), 0, '... but no WAL');
+$session->quit;
+
 # SP-GiST leaves a recycled page like that, without WAL; here it is one of btree
 my $bare = pack('Q v6 V', 0, 0, 0, 24, 8176, 8176, 8192 | 4, 0) . "\0" x (8192 - 24);
 $node->stop('fast');
@@ -157,6 +168,14 @@ if (@segments > 2)
 my $empty = PostgreSQL::Test::Utils::tempdir();
 like($q->("SELECT status || ' ' || message FROM verify_lost_writes('$empty')"),
 	qr{^not_verifiable the directory has no segment in common with pg_wal}, 'an empty directory');
+
+# Another server's has names like ours, and says whose it is
+my $foreign = Accel::new_node('foreign', extra => ['--wal-segsize=1']);
+$foreign->start;
+$foreign->safe_psql('postgres', 'CREATE TABLE t AS SELECT g FROM generate_series(1, 10000) g; SELECT pg_switch_wal()');
+$foreign->stop('fast');
+like($q->("SELECT string_agg(status || ' ' || message, ', ') FROM verify_lost_writes('" . $foreign->data_dir . "/pg_wal')"),
+	qr{^not_verifiable [^,]*(another history|in common)[^,]*, so nothing tells whether its WAL is this server's$}, 'WAL of another server');
 
 # A clone goes its own way: the same system identifier, timeline and names
 my $clone = PostgreSQL::Test::Cluster->new('clone');

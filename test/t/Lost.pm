@@ -83,7 +83,9 @@ sub images
 	my ($node, $from) = @_;
 	my %images;
 	my $wal = $node->data_dir . '/pg_wal';
-	my $out = `pg_waldump --bkp-details --path=$wal --start=$from 2>/dev/null`;
+	# (without names it takes any file's word for their size: one made ahead has none)
+	my ($first, $last) = split /\|/, $node->safe_psql('postgres', "SELECT pg_walfile_name('$from'), pg_walfile_name(pg_current_wal_lsn())");
+	my $out = `pg_waldump --bkp-details --path=$wal --start=$from $first $last 2>/dev/null`;
 	my ($lsn, $usable, $kind);
 
 	foreach my $line (split /\n/, $out)
