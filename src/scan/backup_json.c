@@ -23,9 +23,10 @@
 #define NESTING_MAX			8
 #define STRING_MAX			(8 * BACKUP_PATH_MAX)	/* with its escapes */
 
+/* What the callbacks of the reader know. */
 typedef struct ManifestScan
 {
-	ManifestReader reader;		/* first: callbacks of the parser know it */
+	ManifestReader reader;
 	BackupManifest *manifest;
 } ManifestScan;
 
@@ -55,6 +56,7 @@ read_bytes(BackupManifest *manifest, FileScan *scan)
 	}
 	bytes = MemoryContextAllocHuge(CurrentMemoryContext, (Size) scan->size + 1);
 	got = file_scan_read(scan, bytes, (size_t) scan->size, 0);
+	bytes[scan->size] = '\0';	/* for a parser that does not keep to the size */
 	if (got == scan->size)
 		return bytes;
 	fail(manifest, BACKUP_IO_ERROR,
@@ -135,24 +137,35 @@ check_own(BackupManifest *manifest, const ManifestReader *reader,
 
 /* ---- what it says ---- */
 
+/* No more of it is read. */
+static void
+refuse(ManifestScan *scan, const char *why)
+{
+	scan->reader.unsupported = true;
+	scan->reader.error = why;
+}
+
 static void
 add_file(void *arg, const ManifestFile *file)
 {
-	BackupManifest *manifest = arg;
+	ManifestScan *scan = arg;
+	BackupList *list = &scan->manifest->list;
 
-	backup_list_add(&manifest->list, file->path, (int64) file->size,
-					file->algorithm, file->digest);
+	if (list->count == BACKUP_FILES_MAX)
+		refuse(scan, "manifest has too many files");
+	else
+		backup_list_add(list, file->path, (int64) file->size,
+						file->algorithm, file->digest);
 }
 
 static void
 add_range(void *arg, const ManifestRange *range)
 {
-	BackupManifest *manifest = arg;
+	ManifestScan *scan = arg;
+	BackupManifest *manifest = scan->manifest;
 
 	if (manifest->nranges == BACKUP_RANGES_MAX)
-		fail(manifest, BACKUP_MANIFEST_UNSUPPORTED,
-			 psprintf("manifest has more than %d WAL ranges",
-					  BACKUP_RANGES_MAX));
+		refuse(scan, "manifest has too many WAL ranges");
 	else
 		manifest->ranges[manifest->nranges++] = *range;
 }
@@ -293,23 +306,24 @@ parse(BackupManifest *manifest, ManifestReader *reader, char *bytes,
 static void
 read_contents(BackupManifest *manifest, char *bytes, size_t size)
 {
-	ManifestReader reader;
+	ManifestScan scan;
 	const char *twice;
 
-	manifest_begin(&reader);
-	reader.file = add_file;
-	reader.range = add_range;
-	reader.arg = manifest;
+	scan.manifest = manifest;
+	manifest_begin(&scan.reader);
+	scan.reader.file = add_file;
+	scan.reader.range = add_range;
+	scan.reader.arg = &scan;
 	if (!is_moderate(bytes, size))
 		fail(manifest, BACKUP_MANIFEST_CORRUPT,
 			 pstrdup("nesting too deep, a string too long, or an escape not possible, for a manifest"));
 	else
-		parse(manifest, &reader, bytes, size);
+		parse(manifest, &scan.reader, bytes, size);
 	if (manifest->status != BACKUP_OK)
 		return;
-	check_own(manifest, &reader, bytes, size);
-	manifest->has_system = reader.has_system;
-	manifest->system = reader.system;
+	check_own(manifest, &scan.reader, bytes, size);
+	manifest->has_system = scan.reader.has_system;
+	manifest->system = scan.reader.system;
 	twice = backup_list_end(&manifest->list);
 	if (twice != NULL)
 		fail(manifest, BACKUP_MANIFEST_CORRUPT,

@@ -13,6 +13,9 @@
 /* A range of WAL that the backup needs; more than these are no backup's. */
 #define BACKUP_RANGES_MAX	1024
 
+/* More files do not fit into a manifest that is read, as servers write them. */
+#define BACKUP_FILES_MAX	(4 * 1024 * 1024)
+
 typedef struct BackupManifest
 {
 	BackupStatus status;		/* ok, or why nothing of it counts */
@@ -25,8 +28,9 @@ typedef struct BackupManifest
 } BackupManifest;
 
 /*
- * Reads it from a file.  What is wrong with it is a status, never an error;
- * memory is bounded by its size, 512 MB.
+ * Reads it from a file.  What is wrong with it is a status, never an error.
+ * Memory is bounded: 512 MB of the manifest, as many of paths, and 100 bytes per
+ * file.
  */
 extern void backup_manifest_read(BackupManifest *manifest, const char *path);
 

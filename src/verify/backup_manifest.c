@@ -319,10 +319,19 @@ find_field(ManifestReader *ctx, const char *const *names, const char *name,
 	return -1;
 }
 
+/* Nothing follows a field's name but its value; no parser sends anything else. */
+static bool
+awaits_value(ManifestReader *ctx)
+{
+	if (ctx->error == NULL && ctx->field >= 0)
+		fail(ctx, "field has no value");
+	return ctx->error != NULL;
+}
+
 void
 manifest_field(ManifestReader *ctx, const char *name)
 {
-	if (ctx->error != NULL)
+	if (awaits_value(ctx))
 		return;
 	if (ctx->place == MANIFEST_TOP)
 	{
@@ -361,9 +370,10 @@ manifest_array_start(ManifestReader *ctx)
 void
 manifest_array_end(ManifestReader *ctx)
 {
-	if (ctx->error != NULL)
-		return;
-	ctx->place = MANIFEST_TOP;
+	if (ctx->place != MANIFEST_FILES && ctx->place != MANIFEST_RANGES)
+		fail(ctx, "unexpected array end");
+	if (ctx->error == NULL)
+		ctx->place = MANIFEST_TOP;
 }
 
 void
@@ -435,7 +445,7 @@ finish_range(ManifestReader *ctx)
 void
 manifest_object_end(ManifestReader *ctx)
 {
-	if (ctx->error != NULL)
+	if (awaits_value(ctx))
 		return;
 	if (ctx->place == MANIFEST_FILE)
 		finish_file(ctx);

@@ -394,6 +394,17 @@ test_manifests(void)
 					feed(&reader, i);
 			check(!manifest_finish(&reader), "without event %zu (%zu)", left, count);
 		}
+	/* without a value, or the end of an array's last object; no parser does that */
+	for (size_t left = 0; left < NEVENTS; left++)
+	{
+		if (whole[left].kind != 's' && whole[left].kind != 'n' && whole[left].kind != 'O')
+			continue;
+		begin(&reader);
+		for (size_t i = 0; i < NEVENTS; i++)
+			if (i != left)
+				feed(&reader, i);
+		check(!manifest_finish(&reader), "without the value or end %zu", left);
+	}
 	for (int round = 0; round < 20000; round++)
 	{
 		begin(&reader);
