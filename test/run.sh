@@ -345,14 +345,25 @@ column()	# dir, name
 	cat "$1/$2" 2>/dev/null || echo '?'
 }
 
+# What was cut has failed if it had said so by then.
+status_of()	# dir
+{
+	if [ -f "$scratch/late" ] && [ ! -f "$1/status" ] && ! grep -qE '^(not ok|FAIL)' "$1/log"; then
+		echo cut
+	else
+		column "$1" status
+	fi
+}
+
 say
 say "What ran where:"
-[ ! -f "$scratch/late" ] || say "ended: $((MINUTES + 15)) minutes are over; what still ran is \"?\""
+[ ! -f "$scratch/late" ] || say "ended: $((MINUTES + 15)) minutes are over; what still ran is cut"
 passed=0 failed=0 skipped=0
 for dir in "$scratch"/jobs/*; do
-	case $(column "$dir" status) in
+	case $(status_of "$dir") in
 		0) passed=$((passed + 1)) word=ok ;;
 		'not begun') skipped=$((skipped + 1)) word=skip ;;
+		cut) skipped=$((skipped + 1)) word=cut ;;
 		*) failed=$((failed + 1)) word=FAILED ;;
 	esac
 	printf '  %-6s  %-8s %-5s %-44s %4s s\n' "$word" "$(column "$dir" part)" \
@@ -406,7 +417,7 @@ say
 if [ "$failed" != 0 ]; then
 	keep_logs=1
 	for dir in "$scratch"/jobs/*; do
-		case $(column "$dir" status) in 0 | 'not begun') continue ;; esac
+		case $(status_of "$dir") in 0 | cut | 'not begun') continue ;; esac
 		say "failed: $(column "$dir" part) $(column "$dir" where) $(column "$dir" what): $dir/log"
 	done
 fi
