@@ -4,7 +4,8 @@
  *
  * The window has two halves, for the piece decoded last and the one before it.
  * So a read of up to a piece before the end needs no second pass over the file,
- * and most reads are served in place.
+ * and most reads are served in place.  The first piece, which says what a file
+ * is, is kept too.
  */
 #include <errno.h>
 
@@ -24,6 +25,7 @@ void
 wal_file_init(WalFile *file)
 {
 	memset(file, 0, sizeof(*file));
+	file->head = wal_host_alloc(WAL_PIECE_BYTES);
 	file->window = wal_host_alloc(2 * WAL_PIECE_BYTES);
 	wal_host_at_end(release, file);
 }
@@ -116,8 +118,9 @@ wal_file_end(WalFile *file)
 {
 	wal_file_close(file);
 	release(file);
+	wal_host_free(file->head);
 	wal_host_free(file->window);
-	file->window = NULL;
+	file->head = file->window = NULL;
 }
 
 uint64_t
@@ -170,8 +173,8 @@ decode_piece(WalFile *file)
 	file->position += got;
 	if (begin == 0)
 	{
-		file->head_len = got < sizeof(file->head) ? got : sizeof(file->head);
-		memcpy(file->head, half, file->head_len);
+		file->head_len = got;
+		memcpy(file->head, half, got);
 	}
 	if (got > 0 && begin >= WAL_PIECE_BYTES)
 		file->held = begin - WAL_PIECE_BYTES;

@@ -3,7 +3,7 @@
  *	  One file of WAL, plain or compressed, read at any offset.
  *
  * A compressed file is decoded forwards, and only as far as it is read; what
- * was decoded last stays at hand.  Reading before that decodes it anew.
+ * was decoded first and last stays at hand.  Reading between decodes it anew.
  */
 #ifndef WAL_FILE_H
 #define WAL_FILE_H
@@ -29,10 +29,10 @@ typedef struct WalFile
 	DecodeFormat format;
 
 	/*
-	 * compressed: the first bytes, and the last ones decoded, held ..
+	 * compressed: the first piece, and the last bytes decoded, held ..
 	 * position
 	 */
-	uint8_t		head[WAL_PAGE_LONG];
+	uint8_t    *head;			/* WAL_PIECE_BYTES */
 	size_t		head_len;
 	Decoder    *decoder;		/* kept for the next file */
 	uint8_t    *window;			/* 2 * WAL_PIECE_BYTES */

@@ -5,12 +5,14 @@
  * To find where the record begins that crosses the start of a segment, its
  * pages are looked at backwards; to complete the one that crosses the end, its
  * pages are walked forwards.  For a record over k segments both would be done k
- * times.  So a walker that has been within one healthy record for all of its
- * segment hands over to that of the next one, which would have found the same;
- * and what completed a record for one segment completes it for the next:
- * only the last of its pages is walked again, by that segment's own rules.
+ * times.  So a walker that ends within a healthy record hands over to that of
+ * the next segment, which would have found the same; and what completed a record
+ * for one segment completes it for the next: only the last of its pages is
+ * walked again, by that segment's own rules.  The other pages are not read again
+ * for their own segments either, see wal_ahead.h.
  * Where no beginning can be found, the next segment looks back to this one only.
  */
+#include "kernel/checksum.h"
 #include "scan/wal_neighbour.h"
 #include "scan/wal_source.h"
 
@@ -323,18 +325,45 @@ can_take_over(const WalBorders *ctx, const WalWalkOptions *options)
 		ctx->id->has_system && carry->system == ctx->id->system;
 }
 
+/* Goes on where the walk that completed the record for another segment was. */
+static void
+resume(WalBorders *ctx, WalWalker *walker, const WalWalkOptions *options)
+{
+	const WalCarry *carry = ctx->carry;
+	const WalAheadNote *note = wal_ahead_find(&carry->ahead, walker, ctx->file);
+	WalPending	pending = carry->pending;
+
+	if (ctx->again || note == NULL || !carry->has_end ||
+		carry->segno >= ctx->segno ||
+		pending.lsn != walker->pending.lsn ||
+		pending.len != walker->pending.len ||
+		options->limit < options->segment_start + note->offset)
+		return;
+	pending.mismatch.reason = WAL_REASON_NONE;
+	pending.got = note->got;
+	pending.reg = note->reg;
+	wal_walk_resume(walker, &pending, note->offset, note->last_timeline);
+	ctx->walked = note->offset;
+	ctx->crc = note->crc;
+}
+
 void
 wal_borders_enter(WalBorders *ctx, WalWalker *walker,
 				  const WalWalkOptions *options)
 {
 	ctx->before = WAL_NEIGHBOUR_OK;
+	ctx->walked = 0;
+	ctx->crc = CHECKSUM_CRC_INIT;
 	if (ctx->dir == NULL)
 	{
 		ctx->before = WAL_NEIGHBOUR_ALONE;
 		wal_walk_begin(walker, options, options->segment_start);
 	}
 	else if (can_take_over(ctx, options))
+	{
 		wal_walk_take_over(walker, options, &ctx->carry->walker);
+		resume(ctx, walker, options);
+	}
 	else
 		walk_to_segment(ctx, walker, options);
 }
@@ -352,6 +381,16 @@ note_progress(WalBorders *ctx, const WalWalker *walker)
 	ctx->carry->path = walker->path;
 	ctx->carry->pending = walker->pending;
 	ctx->carry->page = walker->page;
+}
+
+/* A file that was walked to its end is the whole segment and nothing else. */
+static void
+check_end(WalBorders *ctx, WalSource *source)
+{
+	wal_source_measure(source, ctx->id->segment_size);
+	if (source->size != ctx->id->segment_size ||
+		source->failed.reason != WAL_REASON_NONE)
+		wal_ahead_forget(&ctx->carry->ahead);
 }
 
 /* Walks the pages of the next segment that the record needs. */
@@ -380,10 +419,14 @@ walk_on(WalBorders *ctx, WalWalker *walker, WalFile *file, bool note)
 			if (note)
 				note_progress(ctx, walker);
 			wal_walk_page(walker, piece + at);
+			if (note)
+				wal_ahead_page(&ctx->carry->ahead, walker, piece + at);
 		}
 		offset += len;
 		wanted = WAL_PIECE_BYTES;
 	}
+	if (note && offset == ctx->id->segment_size)
+		check_end(ctx, &source);
 }
 
 /*
@@ -411,6 +454,8 @@ complete_record(WalBorders *ctx, WalWalker *walker, bool note)
 {
 	WalFile    *file;
 
+	if (note)
+		wal_ahead_begin(&ctx->carry->ahead, walker, ctx->timeline);
 	while (ctx->after == WAL_NEIGHBOUR_OK && wal_walk_wants_more(walker))
 	{
 		WalPath		path = walker->path;
@@ -422,6 +467,8 @@ complete_record(WalBorders *ctx, WalWalker *walker, bool note)
 		if (ctx->after != WAL_NEIGHBOUR_OK)
 			break;
 		wal_walk_follow(walker, &path);
+		if (note)
+			wal_ahead_file(&ctx->carry->ahead, walker, file);
 		walk_on(ctx, walker, file, note);
 		wal_files_close(ctx->files, file);
 	}

@@ -8,6 +8,7 @@
 #ifndef WAL_NEIGHBOUR_H
 #define WAL_NEIGHBOUR_H
 
+#include "scan/wal_ahead.h"
 #include "scan/wal_directory.h"
 #include "scan/wal_files.h"
 #include "verify/wal_identity.h"
@@ -35,6 +36,7 @@ typedef struct WalCarry
 	WalPath		path;			/* of the pages */
 	WalPending	pending;		/* as it was before this page: */
 	WalLsn		page;
+	WalAhead	ahead;			/* of the pages before that */
 
 	/* these segments are within a record whose beginning cannot be found */
 	bool		has_lost;
@@ -55,7 +57,13 @@ typedef struct WalBorders
 	uint64_t	segno;
 	uint8_t    *buffer;			/* WAL_PIECE_BYTES; no page of the segment is
 								 * in it meanwhile */
+	const WalFile *file;		/* of the segment itself */
+	bool		again;			/* not the first pass over it */
 	WalCarry   *carry;
+
+	/* of the segment, the bytes that were walked already */
+	uint32_t	walked;
+	uint32_t	crc;			/* raw register over them */
 	WalNeighbour before;		/* what became of the records over them */
 	WalNeighbour after;
 } WalBorders;

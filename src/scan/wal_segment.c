@@ -458,27 +458,37 @@ explain(SegmentScan *seg)
 
 /* ---- one pass ---- */
 
-/* Walks the whole pages of the source, up to a segment's size. */
+/*
+ * Walks the whole pages of the source, up to a segment's size, save those that
+ * were walked before.  Where these are all, so was the end.
+ */
 static void
 walk_source(SegmentScan *seg)
 {
 	uint32_t	page_size = seg->id.page_size;
 	uint64_t	end = seg->source.size < seg->id.segment_size ?
 		seg->source.size : seg->id.segment_size;
-	uint64_t	offset = 0;
+	uint64_t	offset = seg->borders.walked;
 
+	if (offset == seg->id.segment_size)
+	{
+		seg->source.size = offset;
+		return;
+	}
 	while (offset < end)
 	{
+		uint64_t	next = offset - offset % WAL_PIECE_BYTES + WAL_PIECE_BYTES;
+		uint64_t	wanted = (next < end ? next : end) - offset;
 		size_t		len;
-		const uint8_t *piece = wal_source_piece(&seg->source, offset,
-												end - offset, &len);
+		const uint8_t *piece = wal_source_piece(&seg->source, offset, wanted,
+												&len);
 		size_t		pages = len - len % page_size;
 
 		seg->crc = checksum_crc32c(seg->crc, piece, len);
 		for (size_t at = 0; at < pages; at += page_size)
 			wal_walk_page(&seg->walker, piece + at);
 		offset += len;
-		if (len < WAL_PIECE_BYTES)
+		if (len < wanted)
 			break;
 	}
 	wal_source_measure(&seg->source, seg->id.segment_size);
@@ -506,6 +516,7 @@ identify(SegmentScan *seg)
 	seg->borders.timeline = seg->name.timeline;
 	seg->borders.segno = seg->segno;
 	seg->borders.buffer = session->buffer;
+	seg->borders.file = seg->source.file;
 	seg->borders.carry = session->carry;
 }
 
@@ -533,7 +544,7 @@ static bool
 walk(SegmentScan *seg, const WalWalkOptions *options)
 {
 	wal_borders_enter(&seg->borders, &seg->walker, options);
-	seg->crc = CHECKSUM_CRC_INIT;
+	seg->crc = seg->borders.crc;
 	walk_source(seg);
 	if (is_unreadable(&seg->source.failed))
 	{
@@ -628,6 +639,7 @@ judge_file(SegmentScan *seg)
 	{
 		if (pass > 0)
 			wal_source_restart(&seg->source);
+		seg->borders.again = pass > 0;
 		judge_pass(seg);
 		if (seg->result->status != WAL_CORRUPT &&
 			seg->result->status != WAL_SIZE_MISMATCH)

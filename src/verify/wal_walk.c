@@ -74,11 +74,19 @@ wal_walk_take_over(WalWalker *ctx, const WalWalkOptions *options,
 	ctx->pending.inside = 0;
 }
 
+/*
+ * Of a record that starts in the segment the whole header lies in one page: it
+ * was checked with its prev-link, which a walk that begins at this page may not
+ * know.
+ */
 bool
 wal_walk_hands_over(const WalWalker *ctx)
 {
+	WalLsn		lsn = ctx->pending.lsn;
+
 	return wal_walk_wants_more(ctx) && ctx->page == ctx->segment_end &&
-		ctx->pending.lsn < ctx->opt.segment_start &&
+		(lsn < ctx->opt.segment_start ||
+		 lsn % ctx->opt.page_size + WAL_REC_HEADER <= ctx->opt.page_size) &&
 		ctx->pending.mismatch.reason == WAL_REASON_NONE &&
 		ctx->stop.verdict.reason == WAL_REASON_NONE &&
 		ctx->counts.errors == 0 && !ctx->prev_invalid && !ctx->overwrite;
@@ -98,6 +106,21 @@ wal_walk_skip(WalWalker *ctx, const WalPending *pending, WalLsn page)
 	ctx->pending = *pending;
 	ctx->pending.inside = inside;
 	ctx->page = page;
+}
+
+void
+wal_walk_resume(WalWalker *ctx, const WalPending *pending, uint32_t offset,
+				uint32_t last_timeline)
+{
+	uint32_t	pages = offset / ctx->opt.page_size;
+	uint32_t	headers = WAL_PAGE_LONG + (pages - 1) * WAL_PAGE_SHORT;
+
+	ctx->counts.pages += pages;
+	ctx->counts.bytes_verified += headers;
+	ctx->pending = *pending;
+	ctx->pending.inside = offset - headers;
+	ctx->last_timeline = last_timeline;
+	ctx->page = ctx->opt.segment_start + offset;
 }
 
 static uint32_t

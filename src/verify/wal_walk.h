@@ -175,15 +175,15 @@ extern void wal_walk_begin(WalWalker *ctx, const WalWalkOptions *options,
 
 /*
  * Begins at the start of a segment with what another walker holds that has
- * walked up to there: a record that began before *its* segment, so that this
- * one would find the same.  See wal_walk_hands_over().
+ * walked up to there.  See wal_walk_hands_over().
  */
 extern void wal_walk_take_over(WalWalker *ctx, const WalWalkOptions *options,
 							   const WalWalker *before);
 
 /*
- * At the end of its segment: has ctx been within one healthy record all the
- * time, which goes on?
+ * At the end of its segment: is ctx, which has found nothing there, within a
+ * record that goes on?  Another walk that begins where that record does would
+ * know the same of it.
  */
 extern bool wal_walk_hands_over(const WalWalker *ctx);
 
@@ -208,6 +208,13 @@ extern void wal_walk_follow(WalWalker *ctx, const WalPath *path);
  */
 extern void wal_walk_skip(WalWalker *ctx, const WalPending *pending,
 						  WalLsn page);
+
+/*
+ * At the start of the segment, within a record: goes on at the page at offset,
+ * up to which another walk of the segment has brought it and found nothing.
+ */
+extern void wal_walk_resume(WalWalker *ctx, const WalPending *pending,
+							uint32_t offset, uint32_t last_timeline);
 
 extern void wal_walk_finish(WalWalker *ctx);
 
