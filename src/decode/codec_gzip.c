@@ -10,6 +10,7 @@
 
 #include "decode/codec.h"
 #include "kernel/checksum.h"
+#include "kernel/load.h"
 
 #ifndef DECODE_HAVE_ZLIB
 
@@ -96,13 +97,6 @@ fail(DecodeFailure *failure, DecodeReason reason, uint64_t stored,
 	failure->stored = stored;
 	failure->computed = computed;
 	return CODEC_FAILED;
-}
-
-static uint32_t
-load_little32(const uint8_t *p)
-{
-	return (uint32_t) p[0] | (uint32_t) p[1] << 8 | (uint32_t) p[2] << 16 |
-		(uint32_t) p[3] << 24;
 }
 
 /* ---- the header ---- */
@@ -278,10 +272,10 @@ check_trailer(Gzip *gzip, CodecSpan *span, DecodeFailure *failure)
 
 	if (!collect(gzip, span, TRAILER_BYTES))
 		return CODEC_MORE;
-	if (load_little32(gzip->bytes) != crc)
-		return fail(failure, DECODE_CHECKSUM, load_little32(gzip->bytes), crc);
-	if (load_little32(gzip->bytes + 4) != gzip->length)
-		return fail(failure, DECODE_LENGTH, load_little32(gzip->bytes + 4),
+	if (load_le32(gzip->bytes) != crc)
+		return fail(failure, DECODE_CHECKSUM, load_le32(gzip->bytes), crc);
+	if (load_le32(gzip->bytes + 4) != gzip->length)
+		return fail(failure, DECODE_LENGTH, load_le32(gzip->bytes + 4),
 					gzip->length);
 	return CODEC_FRAME_END;
 }

@@ -1,6 +1,6 @@
 /*
  * kernel.h
- *	  What the kernel files share: prototypes of every row, load helpers.
+ *	  What the kernel files share: prototypes of every row.
  */
 #ifndef KERNEL_H
 #define KERNEL_H
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "checksum.h"
+#include "load.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -34,44 +35,6 @@ extern uint32_t crc32c_combine_pclmul(uint32_t crc1, uint32_t crc2,
 									  uint64_t len2);
 extern uint32_t crc32_combine_pclmul(uint32_t crc1, uint32_t crc2,
 									 uint64_t len2);
-
-/* Unaligned loads; the compiler makes one instruction of each. */
-static inline uint16_t
-load_native16(const void *p)
-{
-	uint16_t	v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-static inline uint32_t
-load_native32(const void *p)
-{
-	uint32_t	v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-static inline uint64_t
-load_native64(const void *p)
-{
-	uint64_t	v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-static inline uint32_t
-load_le32(const void *p)
-{
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	return __builtin_bswap32(load_native32(p));
-#else
-	return load_native32(p);
-#endif
-}
 
 #pragma GCC visibility pop
 

@@ -16,6 +16,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "kernel/load.h"
+
 #pragma GCC visibility push(hidden)
 
 /* pg_control: ControlFileData, then zeros */
@@ -97,32 +99,9 @@ typedef struct ClusterOrigin
 
 #define CLUSTER_ALIGNED_8	(offsetof(ClusterOrigin, lsn) == 8)
 
-static inline uint16_t
-cluster_load16(const uint8_t *p)
-{
-	uint16_t	v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-static inline uint32_t
-cluster_load32(const uint8_t *p)
-{
-	uint32_t	v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-static inline uint64_t
-cluster_load64(const uint8_t *p)
-{
-	uint64_t	v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
+#define cluster_load16	load_native16
+#define cluster_load32	load_native32
+#define cluster_load64	load_native64
 
 #pragma GCC visibility pop
 

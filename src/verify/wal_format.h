@@ -17,6 +17,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "kernel/load.h"
+
 #pragma GCC visibility push(hidden)
 
 /* XLogRecPtr: byte position in the WAL */
@@ -92,32 +94,9 @@ typedef uint64_t WalLsn;
 #define WAL_SEGMENT_MIN		(UINT32_C(1) << 20)
 #define WAL_SEGMENT_MAX		(UINT32_C(1) << 30)
 
-static inline uint16_t
-wal_load16(const uint8_t *p)
-{
-	uint16_t	v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-static inline uint32_t
-wal_load32(const uint8_t *p)
-{
-	uint32_t	v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-static inline uint64_t
-wal_load64(const uint8_t *p)
-{
-	uint64_t	v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
+#define wal_load16	load_native16
+#define wal_load32	load_native32
+#define wal_load64	load_native64
 
 static inline bool
 wal_is_zero(const uint8_t *data, size_t len)

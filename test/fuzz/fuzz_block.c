@@ -10,17 +10,10 @@
  */
 #include <stdlib.h>
 
+#include "fuzz.h"
 #include "verify/wal_block_image.h"
 
 #define RECORD_MAX	(20480 - 1)
-
-extern size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
-extern int	LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-extern size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size,
-									  size_t max_size, unsigned int seed);
-
-#define must(condition) \
-	do { if (!(condition)) __builtin_trap(); } while (0)
 
 /* Any bytes will do: what fits is repeated. */
 static bool
@@ -112,13 +105,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 /* ---- the mutator ---- */
 
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
-
-static uint32_t
-next_random(unsigned int *seed)
-{
-	*seed = *seed * 1103515245u + 12345u;
-	return *seed >> 8;
-}
 
 static uint32_t
 put(uint8_t *rec, uint32_t at, uint32_t value, uint32_t bytes)

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "decode/decode.h"
-#include "kernel/checksum.h"
+#include "fuzz.h"
 
 #ifdef DECODE_HAVE_ZLIB
 #include <zlib.h>
@@ -33,15 +33,6 @@
 #define OPTIONS		4
 #define ROOM		(256 * 1024)	/* no more is decoded of an input */
 #define PLAIN		4096		/* of a fresh frame, at most */
-
-extern size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
-extern int	LLVMFuzzerInitialize(int *argc, char ***argv);
-extern int	LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-extern size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size,
-									  size_t max_size, unsigned int seed);
-
-#define must(condition) \
-	do { if (!(condition)) __builtin_trap(); } while (0)
 
 static const DecodeFormat formats[] = {
 	DECODE_GZIP, DECODE_LZ4, DECODE_ZSTD, DECODE_XZ
@@ -63,15 +54,6 @@ typedef struct Decoded
 	bool		ended;			/* else it was cut off at ROOM */
 	DecodeFailure failure;
 } Decoded;
-
-int
-LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-	(void) argc;
-	(void) argv;
-	checksum_init();
-	return 0;
-}
 
 static ssize_t
 read_stored(void *arg, void *buffer, size_t len, uint64_t offset)
@@ -283,13 +265,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 /* ---- the mutator ---- */
 
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
-
-static uint32_t
-next_random(unsigned int *seed)
-{
-	*seed = *seed * 1103515245u + 12345u;
-	return *seed >> 8;
-}
 
 static size_t
 fresh_plain(uint8_t *plain, unsigned int *seed)

@@ -19,22 +19,10 @@
 
 #include <stdlib.h>
 
-#include "kernel/checksum.h"
+#include "fuzz.h"
 #include "verify/page.h"
 
 #define HEADER	13
-
-int			LLVMFuzzerInitialize(int *argc, char ***argv);
-int			LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
-
-int
-LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-	(void) argc;
-	(void) argv;
-	checksum_init();
-	return 0;
-}
 
 static bool
 all_zero(const char *page)

@@ -11,6 +11,8 @@
  */
 #include <stdio.h>
 
+#include "fuzz.h"
+
 /*
  * The maker and the mutator are not what is tested: their branches and
  * comparisons would steer the fuzzer, and took half of its time.
@@ -26,27 +28,9 @@
 #define LOG			(SEGMENTS * SEGMENT)
 #define BASE		UINT64_C(0x100000)
 
-extern size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
-extern int	LLVMFuzzerInitialize(int *argc, char ***argv);
-extern int	LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-extern size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size,
-									  size_t max_size, unsigned int seed);
-
 static WalMaker maker;
 static WalWalker walker;
 static uint32_t findings;
-
-int
-LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-	(void) argc;
-	(void) argv;
-	checksum_init();
-	return 0;
-}
-
-#define must(condition) \
-	do { if (!(condition)) __builtin_trap(); } while (0)
 
 static void
 count_finding(void *arg, const WalFinding *finding)
@@ -128,13 +112,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 /* ---- the mutator ---- */
 
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
-
-static uint32_t
-next_random(unsigned int *seed)
-{
-	*seed = *seed * 1103515245u + 12345u;
-	return *seed >> 8;
-}
 
 static size_t
 fresh_log(uint8_t *data, unsigned int *seed)
