@@ -325,10 +325,8 @@ static const struct
 #define NEVENTS	(sizeof(whole) / sizeof(whole[0]))
 
 static void
-feed(ManifestReader *reader, size_t event)
+feed_token(ManifestReader *reader, size_t event, const char *token)
 {
-	const char *token = whole[event].token;
-
 	switch (whole[event].kind)
 	{
 		case 'o':
@@ -350,6 +348,12 @@ feed(ManifestReader *reader, size_t event)
 			manifest_scalar(reader, token, whole[event].kind == 's',
 							whole[event].kind == 'n');
 	}
+}
+
+static void
+feed(ManifestReader *reader, size_t event)
+{
+	feed_token(reader, event, whole[event].token);
 }
 
 static void
@@ -411,6 +415,36 @@ test_manifests(void)
 		for (int i = 0; i < 30; i++)
 			feed(&reader, (size_t) (unit_random() % NEVENTS));
 		check(!manifest_finish(&reader), "random events");
+	}
+}
+
+/* Values that no server writes, each in the place of one that is in order. */
+static void
+test_manifest_values(void)
+{
+	static const struct
+	{
+		const char *token;
+		const char *instead;
+	}			values[] = {
+		{"4294967295", "0"}, {"4294967295", "4294967296"},
+		{"9223372036854775807", "9223372036854775808"},
+		{"0/28", "0/123456789"}, {"0/28", "28"}, {"FFFFFFFF/FFFFFFFF", "/0"},
+		{"78FF79", "780079"}, {"78FF79", "78FF7"}, {"78FF79", "78FG79"},
+		{"base/1/1259", "/base/1/1259"}, {"CRC32C", "CRC32"},
+		{"01AbcdEF", "01AbcdE"}
+	};
+
+	for (size_t n = 0; n < sizeof(values) / sizeof(values[0]); n++)
+	{
+		ManifestReader reader;
+
+		begin(&reader);
+		for (size_t i = 0; i < NEVENTS; i++)
+			feed_token(&reader, i, strcmp(whole[i].token, values[n].token) == 0 ?
+					   values[n].instead : whole[i].token);
+		check(!manifest_finish(&reader), "%s in the place of %s",
+			  values[n].instead, values[n].token);
 	}
 }
 
@@ -671,6 +705,7 @@ main(int argc, char **argv)
 	test_labels();
 	test_control();
 	test_manifests();
+	test_manifest_values();
 	test_increments();
 	test_fates();
 	check(strcmp(backup_status_name(BACKUP_HEALED_BY_WAL), "healed_by_wal") == 0, "a status");

@@ -370,6 +370,9 @@ test_states(void)
 	prepared = cluster_state_prepared(b.data);
 	check(prepared.xid == 726 && prepared.database == 5 &&
 		  prepared.owner == 10 && prepared.prepared_at == 4711, "two-phase: fields");
+	b.file.xid = 725;
+	expect("an older transaction", &b, CLUSTER_FOREIGN,
+		   "it is the state of transaction 726, not of 725");
 	b.file.xid = 727;
 	expect("another transaction", &b, CLUSTER_FOREIGN,
 		   "it is the state of transaction 726, not of 727");
