@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "verify/backup_label.h"
+#include "verify/cluster_control.h"
 
 /* ---- backup_label ---- */
 
@@ -99,67 +100,28 @@ backup_map_next(const char *lines, size_t *at, uint32_t *tablespace)
 
 /* ---- pg_control ---- */
 
-/* Where fields lie; what precedes them has been the same since 13. */
-typedef struct ControlLayout
-{
-	uint32_t	version;		/* PG_CONTROL_VERSION */
-	uint32_t	block_size;
-	uint32_t	checksums;		/* data_checksum_version */
-} ControlLayout;
-
-static const ControlLayout layouts[] = {
-	{1300, 216, 252},			/* 15, 16 */
-	{1700, 216, 252},
-	{1800, 216, 252},
-	{1905, 224, 268},
-};
-
-#define CONTROL_SYSTEM		0
-#define CONTROL_VERSION		8
-#define CONTROL_CHECKPOINT	32
-#define CONTROL_REDO		40
-#define CONTROL_TIMELINE	48
-
 /* every page has a checksum; other values than 0: some have none, or had */
 #define CHECKSUMS_ON		1
-
-static uint32_t
-load32(const uint8_t *bytes)
-{
-	uint32_t	value;
-
-	memcpy(&value, bytes, sizeof(value));
-	return value;
-}
-
-static uint64_t
-load64(const uint8_t *bytes)
-{
-	uint64_t	value;
-
-	memcpy(&value, bytes, sizeof(value));
-	return value;
-}
 
 bool
 backup_control_read(const uint8_t *bytes, size_t size, BackupControl *control)
 {
-	const ControlLayout *layout = layouts;
+	ClusterControl fields;
+	bool		known;
 
 	memset(control, 0, sizeof(*control));
 	if (size < BACKUP_CONTROL_BYTES)
 		return false;
-	control->version = load32(bytes + CONTROL_VERSION);
-	while (layout->version != control->version)
-		if (++layout == layouts + sizeof(layouts) / sizeof(layouts[0]))
-			return false;
-	control->system = load64(bytes + CONTROL_SYSTEM);
-	control->checkpoint = load64(bytes + CONTROL_CHECKPOINT);
-	control->redo = load64(bytes + CONTROL_REDO);
-	control->timeline = load32(bytes + CONTROL_TIMELINE);
-	control->block_size = load32(bytes + layout->block_size);
-	control->segment_blocks = load32(bytes + layout->block_size + 4);
-	control->checksums = load32(bytes + layout->checksums) ==
-		CHECKSUMS_ON;
+	known = cluster_control_read(bytes, &fields);
+	control->version = fields.version;
+	if (!known)
+		return false;
+	control->system = fields.system;
+	control->checkpoint = fields.checkpoint;
+	control->redo = fields.redo;
+	control->timeline = fields.timeline;
+	control->block_size = fields.block_size;
+	control->segment_blocks = fields.relation_segment_blocks;
+	control->checksums = fields.checksum_version == CHECKSUMS_ON;
 	return true;
 }

@@ -32,8 +32,8 @@ extern void cluster_control_judge(const ClusterFile *file,
 								  ClusterVerdict *verdict);
 
 /*
- * Reads the fields of a whole file.  false: its version is not one of the
- * table.
+ * Reads the fields of a file, whole or but for its zeros.  false: its version is
+ * not one of the table.
  */
 extern bool cluster_control_read(const uint8_t *data, ClusterControl *control);
 
