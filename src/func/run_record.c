@@ -12,7 +12,11 @@
 #include "access/xlog.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/latch.h"
+#include "storage/lmgr.h"
 #include "storage/lock.h"
+#include "storage/proc.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/queryenvironment.h"
@@ -34,6 +38,17 @@
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) ((number) >> 32), \
 						 (uint32) (number), 3)
 
+/* How often a table that is locked is asked for beside workers: milliseconds. */
+#define LOCK_PAUSE	10
+
+/* What guarded() writes. */
+typedef struct LockedWrite
+{
+	DatabaseRun *run;
+	void		(*write) (void *);
+	void	   *arg;
+} LockedWrite;
+
 /* The run's end, for write_end(). */
 typedef struct RunEnd
 {
@@ -42,6 +57,9 @@ typedef struct RunEnd
 } RunEnd;
 
 static bool guarded(DatabaseRun *run, void (*write) (void *), void *arg);
+static void write_locked(void *arg);
+static void lock_tables(DatabaseRun *run);
+static void wait_for_table(DatabaseRun *run, Oid relid, TimestampTz start);
 static void write_start(void *arg);
 static void tidy_runs(DatabaseRun *run);
 static bool lock_run(int64 number, bool session);
@@ -115,7 +133,8 @@ record_end(DatabaseRun *run, const char *state)
 static bool
 guarded(DatabaseRun *run, void (*write) (void *), void *arg)
 {
-	ErrorData  *error = history_write(&run->history, write, arg);
+	LockedWrite locked = {run, write, arg};
+	ErrorData  *error = history_write(&run->history, write_locked, &locked);
 
 	if (error == NULL)
 		return true;
@@ -131,6 +150,70 @@ guarded(DatabaseRun *run, void (*write) (void *), void *arg)
 	run->record_lost = true;
 	run->recording = false;
 	return false;
+}
+
+/* No snapshot is held while a table is waited for: vacuum goes on. */
+static void
+write_locked(void *arg)
+{
+	LockedWrite *locked = arg;
+
+	PopActiveSnapshot();
+	lock_tables(locked->run);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	locked->write(locked->arg);
+}
+
+/*
+ * All tables at once, whatever is to be written: who waits for one of them holds
+ * no lock.  So there is no deadlock with a session that locks them in another
+ * order, or one of them and a relation that the run reads.
+ */
+static void
+lock_tables(DatabaseRun *run)
+{
+	static const char *const tables[] = {"checksum_runs", "checksum_relations",
+	"checksum_findings", "checksum_positions"};
+	TimestampTz start = GetCurrentTimestamp();
+	Oid			relids[lengthof(tables)];
+	int			locked = 0;
+
+	while (locked < lengthof(tables))
+	{
+		Oid			relid = get_relname_relid(tables[locked], run->history.namespace);
+
+		if (!OidIsValid(relid) ||	/* owner_of() says so */
+			ConditionalLockRelationOid(relid, RowExclusiveLock))
+		{
+			relids[locked++] = relid;
+			continue;
+		}
+		while (locked > 0)
+			if (OidIsValid(relids[--locked]))
+				UnlockRelationOid(relids[locked], RowExclusiveLock);
+		wait_for_table(run, relid, start);
+	}
+}
+
+/* While workers hold locks no queue is joined, see open_relation(). */
+static void
+wait_for_table(DatabaseRun *run, Oid relid, TimestampTz start)
+{
+	if (run->crew == NULL)
+	{
+		LockRelationOid(relid, RowExclusiveLock);
+		UnlockRelationOid(relid, RowExclusiveLock);
+		return;
+	}
+	if (LockTimeout > 0 &&
+		TimestampDifferenceExceeds(start, GetCurrentTimestamp(), LockTimeout))
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg("could not obtain lock on relation with OID %u", relid)));
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+					 LOCK_PAUSE, PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
 }
 
 /* A copy of a data directory has another file there: its pages are its own. */

@@ -2,7 +2,8 @@
  * run_relation.c
  *	  Verifies one relation for a run, in batches if it is large.
  *
- * A batch is a transaction: lock the relation, scan a part of it, record, commit.
+ * A batch is a transaction: lock the relation, scan a part of it, unlock it,
+ * record, commit.
  * On a standby batches are short, so that replay never waits long for our lock;
  * elsewhere they are long, and their ends are where a later run may go on.
  * Between two batches the relation may get another file, which is begun anew.
@@ -134,10 +135,12 @@ scan_batch(DatabaseRun *run, RunRelation *relation)
 	run_describe_relation(relation, rel);
 	set_file(run, relation, rel);
 	run->at = relation->next;
-	relation_close(rel, NoLock);	/* the lock stays up to the commit */
+	relation_close(rel, NoLock);	/* the lock stays up to the scan's end */
 	result = next_batch(run, relation, &options, &after);
 	start = GetCurrentTimestamp();
 	scan_run_relation(&run->scan, relation->item.relid, &options);
+	/* who waits for it may have the tables that record_batch() waits for */
+	UnlockRelationOid(relation->item.relid, AccessShareLock);
 	adapt_batch(run, result == BATCH_MORE ? GetCurrentTimestamp() - start : 0);
 	if (run->batch.unverifiable > 0)
 		return BATCH_LAST;		/* each of its batches would say so again */
@@ -156,7 +159,7 @@ run_begin_batch(DatabaseRun *run)
 }
 
 /*
- * Locks a relation up to the commit; NULL when it was dropped.  The server's
+ * Locks a relation, once; NULL when it was dropped.  The server's
  * statement_timeout bounds this alone: a scan may take hours.
  *
  * While workers hold locks, none is waited for: they and we are one to the
@@ -168,11 +171,14 @@ open_relation(const DatabaseRun *run, Oid relid)
 {
 	Relation	rel;
 
-	if (run->crew != NULL && run->turn >= 0 &&
-		!ConditionalLockRelationOid(relid, AccessShareLock))
-		ereport(ERROR,
-				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				 errmsg("could not obtain lock on relation with OID %u", relid)));
+	if (run->crew != NULL && run->turn >= 0)
+	{
+		if (!ConditionalLockRelationOid(relid, AccessShareLock))
+			ereport(ERROR,
+					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+					 errmsg("could not obtain lock on relation with OID %u", relid)));
+		return try_relation_open(relid, NoLock);
+	}
 	if (StatementTimeout > 0)
 		enable_timeout_after(STATEMENT_TIMEOUT, StatementTimeout);
 	rel = try_relation_open(relid, AccessShareLock);
