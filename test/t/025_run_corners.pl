@@ -60,6 +60,11 @@ like($err, qr/INFO:  verified public\."tä": /, 'a question mark is a character,
 my $place = $node->safe_psql('postgres', "SELECT 'big'::regclass::oid") . '/main/500';
 ($status, $err) = call($node, "$run, include => ARRAY['big'], start_at => '$place')");
 like($err, qr/INFO:  verified public\.big: 930 blocks/, 'what is recorded was verified whole, whatever start_at says');
+$node->safe_psql('postgres', "INSERT INTO checksum_positions SELECT run, relid, 'main', 500, now(), began_at, 500, 500 * 8192, 0, 0, tablespace, filenode
+	FROM checksum_relations WHERE relid = 'big'::regclass ORDER BY run DESC LIMIT 1;
+	DELETE FROM checksum_relations WHERE relid = 'big'::regclass");
+($status, $err) = call($node, "$run, include => ARRAY['big'], skip_verified_since => '-infinity')");
+like($err, qr/INFO:  verified public\.big: 930 blocks.*INFO:  completed: 1 relations, 430 blocks/s, 'a run goes on inside of a relation');
 $node->safe_psql('postgres', 'TRUNCATE next');	# else nothing is left to do
 ($status, $err) = call($node, "SET timezone = 'UTC'; $run, max_duration => '1 us', skip_verified_since => '2020-02-02')");
 like($err, qr/HINT:  To go on, pass skip_verified_since => '2020-02-02 00:00:00\+00'/, 'a continued run goes on from where the first began');

@@ -89,6 +89,16 @@ for my $workers (1, 2, 4, 50)
 }
 is(run("workers => 2, verbose => true, $exclude, max_rate => 1000000"), $messages, 'with a bound on the rate: the same');
 
+# memory does not grow with the relations: a relcache entry takes 2 kB
+for my $workers (0, 2)
+{
+	my $rss = q{SELECT 'rss=' || (regexp_match(pg_read_file('/proc/self/status'), 'RssAnon:\s+(\d+) kB'))[1];};
+	my ($before, $after) = query("SET client_min_messages = error; CALL verify_database_checksums(include => '{t1*}', workers => $workers); $rss
+		CALL verify_database_checksums($exclude, workers => $workers); $rss") =~ /rss=(\d+)/g;
+	cmp_ok($after - $before, '<', 2048, "$workers workers: more relations take no more memory");
+	note('grew by ' . ($after - $before) . ' kB');
+}
+
 # resuming, and stopping
 is(query('SELECT count(*) FROM checksum_positions'), '0', 'no position is left');
 my $stopped = run("workers => 3, max_duration => '0.5 s', max_rate => 10000, $exclude");
