@@ -66,6 +66,16 @@
 #define SMGR_IS_MD(smgr)	((smgr)->smgr_which == 0)
 #endif
 
+#if PG_VERSION_NUM < 180000
+/* Copies what relpath() has allocated, and frees it: a run asks 300,000 times. */
+static inline void
+compat_take_path(char *dst, char *path, size_t size)
+{
+	strlcpy(dst, path, size);
+	pfree(path);
+}
+#endif
+
 /*
  * The path of a relation's fork, relative to the data directory, into dst of
  * size bytes; 18 returns a struct where others allocate.  Wants
@@ -77,8 +87,8 @@
 								fork).str, size)
 #else
 #define RELATION_PATH(rel, fork, dst, size) \
-	strlcpy(dst, relpathbackend((rel)->rd_locator, (rel)->rd_backend, \
-								fork), size)
+	compat_take_path(dst, relpathbackend((rel)->rd_locator, \
+										 (rel)->rd_backend, fork), size)
 #endif
 
 /* The path of the first file of a main fork, by its parts, as RELATION_PATH. */
@@ -87,7 +97,7 @@
 	strlcpy(dst, relpathperm(locator, MAIN_FORKNUM).str, size)
 #else
 #define LOCATOR_PATH(locator, dst, size) \
-	strlcpy(dst, relpathperm(locator, MAIN_FORKNUM), size)
+	compat_take_path(dst, relpathperm(locator, MAIN_FORKNUM), size)
 #endif
 
 /* The path of the first file of any fork, likewise. */
@@ -96,7 +106,7 @@
 	strlcpy(dst, relpathperm(locator, fork).str, size)
 #else
 #define LOCATOR_FORK_PATH(locator, fork, dst, size) \
-	strlcpy(dst, relpathperm(locator, fork), size)
+	compat_take_path(dst, relpathperm(locator, fork), size)
 #endif
 
 /* 16 renamed the members of RelFileLocator, too. */

@@ -139,6 +139,14 @@ my $error = watch($slow, $working, sub { query("SELECT pg_cancel_backend(pid) $l
 like($error, qr/INFO: .*cancelled:.*ERROR:  57014/s, 'a cancel ends the run');
 $node->poll_query_until('postgres', "SELECT count(*) = 0 $there");
 is(query("SELECT count(*) $there"), '0', 'and its workers');
+my $log = -s $node->logfile;
+$error = watch("workers => 0, max_rate => 1000, $exclude", "SELECT count(*) = 1 FROM checksum_progress WHERE relations_done > 2", sub {
+	query("SELECT pg_log_backend_memory_contexts(pid) $leader");
+	ok($node->wait_for_log(qr/Grand total/, $log), 'memory contexts are logged');
+	query("SELECT pg_cancel_backend(pid) $leader");
+});
+my ($list) = slurp_file($node->logfile, $log) =~ /SPI Proc: (\d+) total/;
+cmp_ok($list, '<', 200 * 1024, 'the list of 2500 relations takes 16 bytes for each, and room to grow');
 $error = watch($slow, $working, sub { query("SELECT pg_terminate_backend(pid) $leader") });
 $node->poll_query_until('postgres', "SELECT count(*) = 0 $there");
 is(query("SELECT count(*) $there"), '0', 'so does the end of its session');
