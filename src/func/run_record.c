@@ -38,7 +38,7 @@
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) ((number) >> 32), \
 						 (uint32) (number), 3)
 
-/* How often a table that is locked is asked for beside workers: milliseconds. */
+/* Between two tries to lock a table outside of the queue: milliseconds. */
 #define LOCK_PAUSE	10
 
 /* What guarded() writes. */
@@ -195,18 +195,23 @@ lock_tables(DatabaseRun *run)
 	}
 }
 
-/* While workers hold locks no queue is joined, see open_relation(). */
+/*
+ * While workers hold locks no queue is joined, see open_relation(); nor where
+ * there is a time limit, which the queue does not know.
+ */
 static void
 wait_for_table(DatabaseRun *run, Oid relid, TimestampTz start)
 {
-	if (run->crew == NULL)
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (run->crew == NULL && run->deadline == 0)
 	{
 		LockRelationOid(relid, RowExclusiveLock);
 		UnlockRelationOid(relid, RowExclusiveLock);
 		return;
 	}
-	if (LockTimeout > 0 &&
-		TimestampDifferenceExceeds(start, GetCurrentTimestamp(), LockTimeout))
+	if ((LockTimeout > 0 && TimestampDifferenceExceeds(start, now, LockTimeout)) ||
+		(run->deadline != 0 && now >= run->deadline))
 		ereport(ERROR,
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg("could not obtain lock on relation with OID %u", relid)));
