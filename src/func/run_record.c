@@ -176,9 +176,10 @@ lock_tables(DatabaseRun *run)
 	"checksum_findings", "checksum_positions"};
 	TimestampTz start = GetCurrentTimestamp();
 	Oid			relids[lengthof(tables)];
+	int			wanted = run->number == 0 ? 1 : lengthof(tables);	/* to begin: its row */
 	int			locked = 0;
 
-	while (locked < lengthof(tables))
+	while (locked < wanted)
 	{
 		Oid			relid = get_relname_relid(tables[locked], run->history.namespace);
 

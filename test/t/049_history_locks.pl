@@ -38,7 +38,7 @@ sub beside
 	$node->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_locks WHERE relation = 'slow'::regclass AND granted")
 	  or fail('nobody reads the table');
 	$other->query("BEGIN; $before") if $before;
-	my $got = join ' ', map { $other->query("$_; SELECT 'done'") } ref $meanwhile ? @$meanwhile : $meanwhile;
+	my $got = join ' ', map { scalar $other->query("$_; SELECT 'done'") } ref $meanwhile ? @$meanwhile : $meanwhile;
 	$other->query('COMMIT') if $before;
 	eval { $run->finish };
 	$other->quit;
