@@ -15,6 +15,7 @@ CONF
 $node->start;
 $node->safe_psql('postgres', <<'SQL');
 CREATE EXTENSION crc32c_accel;
+CREATE TABLE f1 AS SELECT 1 a;
 CREATE TABLE slow WITH (fillfactor = 10) AS SELECT i, repeat('x', 1000) t FROM generate_series(1, 100) i;
 DO $$ BEGIN FOR i IN 1..300 LOOP EXECUTE format('CREATE TABLE t%s AS SELECT 1 a', i); END LOOP; END $$;
 CHECKPOINT;
@@ -25,19 +26,21 @@ sub query
 	return $node->safe_psql('postgres', $_[0]);
 }
 
-# A run in the background, something else once it reads the slow table.
+# A run in the background, something else once it reads the slow table; before
+# that, or even before the run, another session begins something.
 sub beside
 {
-	my ($workers, $before, $meanwhile, $arguments) = @_;
+	my ($workers, $before, $meanwhile, $early) = @_;
 	my ($out, $err) = ('', '');
 	my $other = $node->background_psql('postgres', on_error_stop => 0);
+	$other->query("BEGIN; $before") if $early;
 	my $run = IPC::Run::start([ 'psql', '-XAtq', '-v', 'VERBOSITY=verbose', '-d', $node->connstr('postgres'), '-c',
-		"CALL verify_database_checksums(workers => $workers, max_rate => 1000, include => '{slow,t?}'" . ($arguments // '') . ')' ],
+		"CALL verify_database_checksums(workers => $workers, max_rate => 1000, include => '{f?,slow,t?}')" ],
 		'>', \$out, '2>', \$err);
 	local $PostgreSQL::Test::Utils::timeout_default = 30;
 	$node->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_locks WHERE relation = 'slow'::regclass AND granted")
 	  or fail('nobody reads the table');
-	$other->query("BEGIN; $before") if $before;
+	$other->query("BEGIN; $before") if $before && !$early;
 	my $got = join ' ', map { scalar $other->query("$_; SELECT 'done'") } ref $meanwhile ? @$meanwhile : $meanwhile;
 	$other->query('COMMIT') if $before;
 	eval { $run->finish };
@@ -54,22 +57,23 @@ for my $workers (0, 3)
 
 	for my $table (qw(checksum_relations checksum_runs))
 	{
-		($got, $err) = beside($workers, "LOCK TABLE $table", 'LOCK TABLE slow');
+		# a worker reads it while the run waits to record the one before
+		($got, $err) = beside($workers, "LOCK TABLE $table", 'LOCK TABLE slow', $workers > 0 && $table eq 'checksum_relations');
 		is($got, 'done', "$with: who holds $table gets a table that the run reads");
 		unlike($err, qr/could not record|ERROR/, '... and the run its history');
-		is(query($state), 'completed 12', '... to its end');
+		is(query($state), 'completed 13', '... to its end');
 	}
 	($got, $err) = beside($workers, '', [ 'ALTER TABLE checksum_relations ADD added text', 'ALTER TABLE checksum_relations DROP added',
 		'CREATE INDEX added ON checksum_relations (findings)', 'DROP INDEX added', 'VACUUM FULL checksum_relations', 'REINDEX TABLE checksum_runs' ]);
 	is($got, 'done done done done done done', "$with: tables and indexes of the history are altered");
 	unlike($err, qr/could not record|ERROR/, '... and the run goes on');
-	is(query($recorded), '12', '... with all of its history');
+	is(query($recorded), '13', '... with all of its history');
 	($got, $err) = beside($workers, '', 'TRUNCATE checksum_runs, checksum_relations, checksum_findings, checksum_positions');
 	is($got, 'done', "$with: the history is emptied");
-	like($err, qr/INFO: .*completed: 12 relations/, '... and the run goes on');
+	like($err, qr/INFO: .*completed: 13 relations/, '... and the run goes on');
 	($got, $err) = beside($workers, '', 'DROP EXTENSION crc32c_accel');
 	is($got, 'done', "$with: the extension is dropped");
-	like($err, qr/WARNING.*could not record.*INFO: .*completed: 12 relations/s, '... and the run goes on');
+	like($err, qr/WARNING.*could not record.*INFO: .*completed: 13 relations/s, '... and the run goes on');
 	unlike($err, qr/ERROR/, '... without an error');
 	query('CREATE EXTENSION crc32c_accel');
 }
