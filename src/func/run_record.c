@@ -18,6 +18,7 @@
 #include "storage/lock.h"
 #include "storage/proc.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/queryenvironment.h"
 #include "utils/snapmgr.h"
