@@ -220,12 +220,26 @@ def backup_rows(results, plain):
     return [row for _, row in sorted(rows)]
 
 
+WAL_BYTE = "CPU per WAL byte"
+
+
+def wal_byte_rows(results):
+    """Writers and recovery: what a byte of WAL costs, switched off and on."""
+    for case in results.cases():
+        off, on = (results.get(case, v, WAL_BYTE) for v in ("off", "on"))
+        if off and on:
+            yield case, f"{off.median:.2f} ns", f"{on.median:.2f} ns", change(results, case, "off", "on", "CPU")
+
+
 def part_server(results, section, folder, plots):
     backups = sorted((c for c in results.cases("backup to blackhole") if megabytes(c) and results.get(c, "off", "elapsed")), key=megabytes)
     plain = [c for c in backups if "without" not in c]
     section.blocks.insert(0, ("table", "pg_basebackup by size of the database: published and measured",
                               ("size", "origin", "SSE4.2, or off", "AVX-512, or on", "gain", "gain without page verification"),
                               backup_rows(results, plain), False))
+    rows = list(wal_byte_rows(results))
+    if rows:
+        section.blocks.append(("table", "CPU per byte of WAL: writers and recovery, accelerate_server off and on", ("case", "off", "on", "change"), rows, False))
     pairs = [(case, results.get(case, "off", metric), results.get(case, "on", metric))
              for case in results.cases() for metric in ("elapsed", "rate", "redo", "CPU") if results.get(case, "off", metric)]
     plot_ratios(section, folder, plots, "server-gain", "accelerate_server: how many times as fast", pairs, "times as fast with our kernel (above 1: faster)")
@@ -236,8 +250,8 @@ def part_server(results, section, folder, plots):
         section.sentence = (f"A base backup of {megabytes(largest)} MB takes {off:.2g} s, with accelerate_server on {on:.2g} s: "
                             + change(results, largest, "off", "on"))
         section.sentence += f" (without page verification {change(results, without, 'off', 'on')})." if without else "."
-        others = [c for c in results.cases() if c.startswith(("updates", "COPY", "pgbench", "prepared", "crash"))]
-        quiet = [c for c in others for metric in ("elapsed", "rate", "redo")
+        others = [c for c in results.cases() if c.startswith(("updates", "INSERT", "UPDATE", "COPY", "pgbench", "prepared", "crash"))]
+        quiet = [c for c in others for metric in ("elapsed", "rate", "redo", "CPU")
                  if (a := results.get(c, "off", metric)) and (b := results.get(c, "on", metric)) and measure.is_noise_interleaved(a, b)]
         if quiet:
             section.sentence += f" Within noise: {', '.join(dict.fromkeys(quiet))}."

@@ -7,12 +7,13 @@
 # 150 : 256), into the server's blackhole and, the largest one where there is room,
 # into a directory, with and without page verification; updates that write full-page
 # images; COPY of wide rows; prepared transactions; pgbench; crash recovery of the
-# same WAL; from 17 on WAL summaries and incremental backups.  Then the share of
+# same WAL; INSERT, UPDATE and COPY of narrow rows and their recovery, by CPU per
+# byte of WAL; from 17 on WAL summaries and incremental backups.  Then the share of
 # CPU that the CRC takes.  A gain within the spreads is called noise.
 #
 #	RUNS=n				rounds (default 5; 3 of the small backup)
 #	BACKUPS_A_YEAR=n	the schedule behind "saved a year" (default 365)
-#	ONLY="blackhole directory work recovery incremental share"	some of these cases only
+#	ONLY="blackhole directory work recovery narrow incremental share"	some of these cases only
 set -eu
 # shellcheck source=bench/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -22,7 +23,7 @@ bench_need $((size_bytes * 12 / 10 + 2000000000)) 1000000000	# one copy: blackho
 backups_a_year=${BACKUPS_A_YEAR:-365}
 runs=${RUNS:-5} seconds=1
 [ "$size_bytes" -lt 1000000000 ] || seconds=20
-only=${ONLY:-blackhole directory work recovery incremental share}
+only=${ONLY:-blackhole directory work recovery narrow incremental share}
 work_mb=$((size_bytes / 4 / 1048576))
 [ "$work_mb" -gt 0 ] || bench_fail "size $size is too small: 4 MB at least"
 [ "$work_mb" -le 1024 ] || work_mb=1024
@@ -283,7 +284,7 @@ run_work()
 # --- crash recovery --------------------------------------------------------
 
 # The same crashed cluster each time, from a copy; redo's own time, from the log.
-recover()	# VARIANT
+recover()	# VARIANT TABLE ROWS
 {
 	rm -rf "$scratch/again.data"
 	cp -a "$scratch/main.data" "$scratch/again.data"
@@ -291,11 +292,35 @@ recover()	# VARIANT
 	: >"$scratch/again.log"
 	bench_start again
 	redo=$(sed -n 's/.*redo done at .* elapsed: \([0-9.]*\) s.*/\1/p' "$scratch/again.log")
-	rows=$(bench_sql "SELECT count(*) FROM wide")
+	redo_cpu=$(sed -n 's/.*redo done at .* user: \([0-9.]*\) s, system: \([0-9.]*\) s,.*/\1 \2/p' "$scratch/again.log" |
+		awk '{print $1 + $2}')
+	redo_bytes=$(bench_sql "SELECT '$(sed -n 's/.*redo done at \([0-9A-F/]*\) .*/\1/p' "$scratch/again.log")'::pg_lsn -
+		'$(sed -n 's/.*redo starts at \([0-9A-F/]*\).*/\1/p' "$scratch/again.log")'")
+	rows=$(bench_sql "SELECT count(*) FROM $2")
 	[ "$(bench_sql "SELECT accelerated = '$1' FROM crc32c_server()")" = t ] || bench_fail "recovery was not $1"
 	bench_stop again immediate
 	[ -n "$redo" ] || bench_fail "recovery did not happen"
-	[ "$rows" = $((work_mb * 512)) ] || bench_fail "recovery lost rows"
+	[ "$rows" = "$3" ] || bench_fail "recovery lost rows"
+}
+
+# Crashes the server, recovers copies of it, starts it again.
+recoveries()	# CASE TABLE ROWS
+{
+	bench_stop main immediate
+	mkdir -p "$scratch/again.sock"
+	[ "$(id -u)" != 0 ] || chown "$bench_user" "$scratch/again.sock"
+	sed -i "s|$scratch/main.sock|$scratch/again.sock|" "$(bench_data main)/postgresql.conf"
+	for run in $(bench_runs 3); do
+		for variant in $(order); do
+			recover "$variant" "$2" "$3"
+			bench_row "$1" "$variant" redo s "$run" "$redo"
+			bench_row "$1" "$variant" CPU s "$run" "$redo_cpu"
+			bench_row "$1" "$variant" "CPU per WAL byte" ns "$run" \
+				"$(echo "$redo_cpu $redo_bytes" | awk '{printf "%.4f", $1 * 1e9 / $2}')"
+		done
+	done
+	sed -i "s|$scratch/again.sock|$scratch/main.sock|" "$(bench_data main)/postgresql.conf"
+	bench_start main
 }
 
 run_recovery()
@@ -305,19 +330,59 @@ run_recovery()
 	full_page_updates
 	wide_copy
 	bench_client "$bindir/pgbench" -n -c 2 -t $((work_mb * 50)) >/dev/null 2>&1
-	bench_stop main immediate
-	mkdir -p "$scratch/again.sock"
-	[ "$(id -u)" != 0 ] || chown "$bench_user" "$scratch/again.sock"
-	sed -i "s|$scratch/main.sock|$scratch/again.sock|" "$(bench_data main)/postgresql.conf"
-	for run in $(bench_runs 3); do
+	recoveries "crash recovery" wide $((work_mb * 512))
+	bench_sql "TRUNCATE wide"
+}
+
+# --- narrow rows: small records ---------------------------------------------
+
+narrow_rows=$((work_mb * 8000))
+[ $narrow_rows -le 2000000 ] || narrow_rows=2000000
+
+# The session's own CPU, from the scheduler, and the WAL that it wrote.  Their
+# pages were logged whole just before: the records are small.
+narrow()	# CASE VARIANT STATEMENT
+{
+	used=$(bench_client "$bindir/psql" -XAtq -F ' ' -v ON_ERROR_STOP=1 <<EOP
+\\set counters 'SELECT split_part(pg_read_file(''/proc/self/schedstat''), '' '', 1)::numeric AS cpu, pg_current_wal_insert_lsn() AS wal'
+:counters \\gset before_
+$3;
+:counters \\gset after_
+SELECT :after_cpu - :before_cpu, pg_wal_lsn_diff(:'after_wal', :'before_wal');
+EOP
+)
+	[ "$run" = 0 ] || {
+		bench_row "$1" "$2" CPU s "$run" "$(echo "$used" | awk '{printf "%.4f", $1 / 1e9}')"
+		bench_row "$1" "$2" "CPU per WAL byte" ns "$run" "$(echo "$used" | awk '{printf "%.4f", $1 / $2}')"
+	}
+}
+
+narrow_once()	# VARIANT
+{
+	switch "$1"
+	bench_sql "TRUNCATE narrow; CHECKPOINT"
+	start=$(bench_sql "SELECT pg_current_wal_insert_lsn()")
+	narrow "INSERT of narrow rows" "$1" "INSERT INTO narrow SELECT i, i % 100, 'narrow' FROM generate_series(1, $narrow_rows) AS i"
+	narrow "UPDATE of narrow rows" "$1" "UPDATE narrow SET n = n + 1"
+	narrow "COPY of narrow rows" "$1" "COPY narrow FROM '$scratch/narrow.copy'"
+	[ "$run" != 0 ] || check_wal "$start"
+}
+
+run_narrow()
+{
+	bench_log "INSERT, UPDATE, COPY of $narrow_rows narrow rows"
+	bench_sql "CREATE TABLE narrow (id int PRIMARY KEY, n int, filler text);
+		COPY (SELECT $narrow_rows + i, i % 100, 'narrow' FROM generate_series(1, $narrow_rows) AS i) TO '$scratch/narrow.copy'"
+	for run in 0 $(bench_runs "$runs"); do
 		for variant in $(order); do
-			recover "$variant"
-			bench_row "crash recovery" "$variant" redo s "$run" "$redo"
+			narrow_once "$variant"
 		done
 	done
-	sed -i "s|$scratch/again.sock|$scratch/main.sock|" "$(bench_data main)/postgresql.conf"
-	bench_start main
-	bench_sql "TRUNCATE wide"
+	bench_log "crash recovery of narrow rows"
+	bench_sql "TRUNCATE narrow; CHECKPOINT; INSERT INTO narrow SELECT i, i % 100, 'narrow' FROM generate_series(1, $narrow_rows) AS i;
+		UPDATE narrow SET n = n + 1; COPY narrow FROM '$scratch/narrow.copy'"
+	recoveries "crash recovery of narrow rows" narrow $((2 * narrow_rows))
+	bench_sql "DROP TABLE narrow; CHECKPOINT"
 }
 
 # --- WAL summaries and incremental backups (17 and later) -------------------
@@ -443,9 +508,10 @@ run_share()
 }
 
 if wanted blackhole || wanted directory; then run_backups; fi
-if wanted work || wanted recovery || wanted incremental || wanted share; then prepare_work; fi
+if wanted work || wanted recovery || wanted narrow || wanted incremental || wanted share; then prepare_work; fi
 if wanted work; then run_work; fi
 if wanted recovery; then run_recovery; fi
+if wanted narrow; then run_narrow; fi
 if wanted incremental; then run_incremental; fi
 if wanted share; then run_share; fi
 bench_stop main
