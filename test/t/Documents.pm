@@ -270,7 +270,7 @@ sub compare
 	my @words = grep { /^(ERROR|WARNING|NOTICE|INFO|DETAIL|HINT|CONTEXT):/ } @expected;
 	my $rows = clean(join "\n", grep { !/^(ERROR|WARNING|NOTICE|INFO|DETAIL|HINT|CONTEXT):/ } @expected);
 	my $got = clean($out);
-	my $number = $varies ? sub { $_[0] =~ s/\d+/N/gr } : sub { $_[0] };
+	my $number = $varies ? sub { $_[0] =~ s/\d+(?:\.\d+)?/N/gr } : sub { $_[0] };
 
 	$err =~ s/^psql:<stdin>:\d+: //mg;
 	for my $line (@words)
