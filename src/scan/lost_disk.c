@@ -40,7 +40,6 @@
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_tablespace_d.h"
-#include "miscadmin.h"
 #include "storage/bufpage.h"
 #include "storage/fd.h"
 #include "storage/lmgr.h"
@@ -64,12 +63,6 @@ lost_status_name(LostStatus status)
 	};
 
 	return names[status];
-}
-
-bool
-lost_disk_is_ours(const WalBlockTag *tag)
-{
-	return tag->database == MyDatabaseId || tag->database == InvalidOid;
 }
 
 void

@@ -8,6 +8,8 @@
 #ifndef ACCEL_LOST_DISK_H
 #define ACCEL_LOST_DISK_H
 
+#include "miscadmin.h"
+
 #include "scan/block_decide.h"
 #include "verify/lost_book.h"
 
@@ -47,7 +49,11 @@ typedef struct LostSuspects
 } LostSuspects;
 
 /* Is it a block that this database can judge? */
-extern bool lost_disk_is_ours(const WalBlockTag *tag);
+static inline bool
+lost_disk_is_ours(const WalBlockTag *tag)
+{
+	return tag->database == MyDatabaseId || tag->database == InvalidOid;
+}
 
 /*
  * Asks the disk for entries from the at-th on, in order; adds those to the

@@ -247,8 +247,9 @@ note_record(void *arg, const WalBlockRecord *record)
 	LostScan   *scan = arg;
 	const uint8_t *rec = record->bytes;
 	bool		event = lost_event_possible(rec);
+	const LostWitnessRule *rule = lost_witness_rule(&scan->witnesses, rec);
 
-	if (!event && !lost_witness_possible(&scan->witnesses, rec))
+	if (!event && rule == NULL)
 		return;
 	scan->lsn = record->lsn;
 	scan->end = record->end;
@@ -260,14 +261,14 @@ note_record(void *arg, const WalBlockRecord *record)
 		note_break(scan, &gap);
 		return;
 	}
-	for (int i = 0; i < scan->blocks->count; i++)
+	for (int i = 0; rule != NULL && i < scan->blocks->count; i++)
 	{
 		const WalBlockRef *ref = &scan->blocks->refs[i];
 		LostProof	proof;
 
 		if (!lost_disk_is_ours(&ref->tag))
 			continue;
-		proof = lost_witness(&scan->witnesses, rec, scan->blocks, ref);
+		proof = lost_witness(rule, scan->blocks, ref);
 		if (proof != LOST_PROOF_NONE)
 			note_proof(scan, &ref->tag, proof);
 	}

@@ -25,6 +25,9 @@ typedef struct Walk
 								 * end of this server's WAL */
 	WalLsn		wanted;			/* records before it are expected */
 	const WalName *segment;		/* at work */
+	WalLsn		same_until;		/* records that end there or before are of the
+								 * history as the last one asked about was */
+	bool		of_history;
 	bool		stopped;		/* nothing more is wanted */
 	bool		beyond;			/* a record after the range was seen, and
 								 * nothing before it is missing */
@@ -101,15 +104,33 @@ put_piece(void *arg, const uint8_t *data, uint32_t offset, uint32_t n)
 	ctx->gathered += n;
 }
 
-/* Was it written by the history that is walked? */
-static bool
-is_of_history(const Walk *ctx, WalLsn end)
+/* Up to where the path has the timeline that it has at lsn. */
+static WalLsn
+end_of_timeline(const WalPath *path, WalLsn lsn)
 {
-	return wal_path_at(&ctx->path, end - 1) <= ctx->segment->timeline;
+	WalLsn		end = WAL_LSN_MAX;
+
+	for (int i = 0; path->known && i < path->nancestors; i++)
+		if (path->ancestors[i].end > lsn && path->ancestors[i].end < end)
+			end = path->ancestors[i].end;
+	return end;
+}
+
+/* Was it written by the history that is walked?  Asked in the order of a file. */
+static inline bool
+is_of_history(Walk *ctx, WalLsn end)
+{
+	if (end > ctx->same_until)
+	{
+		ctx->same_until = end_of_timeline(&ctx->path, end - 1);
+		ctx->of_history = wal_path_at(&ctx->path, end - 1) <=
+			ctx->segment->timeline;
+	}
+	return ctx->of_history;
 }
 
 /* Does the record follow on the last one seen, or on the start of the range? */
-static bool
+static inline bool
 is_chained(const Walk *ctx, const uint8_t *rec)
 {
 	WalLsn		prev = wal_load64(rec + WAL_REC_PREV);
@@ -117,33 +138,36 @@ is_chained(const Walk *ctx, const uint8_t *rec)
 	return ctx->last != 0 ? prev == ctx->last : prev < ctx->end->begin;
 }
 
-static void
-hand_out(Walk *ctx, const WalBlockRecord *record)
+static inline void
+hand_out(Walk *ctx, const WalBlockRecord *record, WalLsn end)
 {
 	ctx->end->records++;
-	ctx->end->end = record->end;
+	ctx->end->end = end;
 	if (!ctx->options->record(ctx->options->arg, record))
 		ctx->stopped = true;
 }
 
-/* A record whose bytes are in one piece now. */
-static void
-take_record(Walk *ctx, const WalBlockRecord *record)
+/*
+ * A record whose bytes are in one piece now.  (lsn and end are the record's: out
+ * of registers, since what was stored in two parts is slow to load as one.)
+ */
+static inline void
+take_record(Walk *ctx, const WalBlockRecord *record, WalLsn lsn, WalLsn end)
 {
-	bool		inside = record->lsn >= ctx->end->begin;
+	bool		inside = lsn >= ctx->end->begin;
 
-	if (ctx->stopped || ctx->beyond || record->end > ctx->limit ||
-		record->lsn <= ctx->last || !is_of_history(ctx, record->end))
+	if (ctx->stopped || ctx->beyond || end > ctx->limit ||
+		lsn <= ctx->last || !is_of_history(ctx, end))
 		return;
 	if (inside && !is_chained(ctx, record->bytes))
-		report_gap(ctx, record->lsn);
-	ctx->last = record->lsn;
-	ctx->last_end = record->end;
+		report_gap(ctx, lsn);
+	ctx->last = lsn;
+	ctx->last_end = end;
 	ctx->troubled = false;
-	if (record->end > ctx->options->to)
+	if (end > ctx->options->to)
 		ctx->beyond = true;
 	else if (inside)
-		hand_out(ctx, record);
+		hand_out(ctx, record, end);
 }
 
 /* After a switch the next record starts in the next segment. */
@@ -161,15 +185,15 @@ put_record(void *arg, WalLsn lsn, WalLsn end, const uint8_t *rec, uint32_t len)
 	Walk	   *ctx = arg;
 	WalBlockRecord record;
 
-	record.lsn = lsn;
-	record.end = end;
-	if (wal_record_is(rec != NULL ? rec : ctx->buffer, WAL_XLOG_SWITCH))
-		record.end = end_of_switch(ctx, lsn);
 	record.bytes = rec != NULL ? rec : ctx->buffer;
 	record.len = len;
 	record.present = rec != NULL ? len : ctx->gathered;
 	record.segment = ctx->segment;
-	take_record(ctx, &record);
+	if (wal_record_is(record.bytes, WAL_XLOG_SWITCH))
+		end = end_of_switch(ctx, lsn);
+	record.lsn = lsn;
+	record.end = end;
+	take_record(ctx, &record, lsn, end);
 }
 
 /* ---- segments ---- */
@@ -224,6 +248,7 @@ walk_segment(Walk *ctx, WalSession *session, const WalName *name)
 	WalSegmentResult result;
 
 	ctx->segment = name;
+	ctx->same_until = 0;
 	wal_segment_judge_entry(session, name, &result);
 	if (begins_later(ctx, &result))
 		return;

@@ -484,7 +484,8 @@ walk_source(SegmentScan *seg)
 												&len);
 		size_t		pages = len - len % page_size;
 
-		seg->crc = checksum_crc32c(seg->crc, piece, len);
+		if (seg->session->records == NULL)
+			seg->crc = checksum_crc32c(seg->crc, piece, len);
 		for (size_t at = 0; at < pages; at += page_size)
 			wal_walk_page(&seg->walker, piece + at);
 		offset += len;
@@ -599,7 +600,8 @@ judge_pass(SegmentScan *seg)
 	if (judge_identity(seg, &options) || !walk(seg, &options))
 		return;
 	judge_walk(seg);
-	if (seg->source.size == seg->id.segment_size)
+	if (seg->source.size == seg->id.segment_size &&
+		seg->session->records == NULL)
 	{
 		result->has_crc = true;
 		result->crc = seg->crc ^ CHECKSUM_CRC_INIT;

@@ -20,7 +20,8 @@ typedef struct WalSegmentResult
 	WalStatus	status;
 	bool		has_position;	/* start_lsn */
 	bool		has_counts;		/* it was walked: end_lsn, counts */
-	bool		has_crc;		/* of the whole segment, decompressed */
+	bool		has_crc;		/* of the whole segment, decompressed; not
+								 * where records are handed out */
 	bool		has_format;		/* of the file */
 	uint16_t	magic;			/* 0: unknown */
 	uint32_t	crc;

@@ -2,41 +2,54 @@
  * lost_book.c
  *	  What WAL has proved of blocks so far, in bounded memory.
  *
- * Proofs are in a hash table with open addressing, an entry per block.  Ends of
- * storage are noted in the order of the WAL, and looked at when the book is
- * closed: then they are sorted by storage and LSN, and each knows the lowest
+ * Proofs lie one after the other, an entry per block, in the order in which
+ * blocks were first seen.  A hash table with open addressing finds them: its
+ * slots hold numbers of entries.  It begins small and doubles, so that what a
+ * short WAL touches stays in the cache.  Blocks come in no order, and in a long
+ * WAL their slots and entries are in no cache.  So proofs are noted first, and
+ * entered some at a time, with memory asked for all of them before any is used.
+ *
+ * Ends of storage are noted in the order of the WAL, and looked at when the book
+ * is closed: then they are sorted by storage and LSN, and each knows the lowest
  * block that it or a later one cut off, so that one search per entry tells.
  */
 #include <stdlib.h>
 
 #include "verify/lost_book.h"
 
+#define SLOTS_FIRST		(4 * LOST_NOTES)
+#define ENTRIES_MAX		(UINT32_MAX / 2)	/* slots hold numbers of 32 bits */
+
 void
 lost_book_open(LostBook *book, void *memory, size_t bytes)
 {
 	size_t		ends_bytes = bytes / 8 / sizeof(LostEntry) * sizeof(LostEntry);
+	size_t		most = (bytes - ends_bytes) /
+		(sizeof(LostEntry) + 2 * sizeof(uint32_t));
 
 	memset(book, 0, sizeof(*book));
 	book->ends = memory;
 	book->ends_room = ends_bytes / sizeof(LostEnd);
 	book->entries = (LostEntry *) (void *) ((char *) memory + ends_bytes);
-	book->room = (bytes - ends_bytes) / sizeof(LostEntry);
-	book->most = book->room - book->room / 4;
+	book->most = most < ENTRIES_MAX ? most : ENTRIES_MAX;
+	book->slots = (uint32_t *) (void *) (book->entries + book->most);
 	lost_book_reopen(book);
 }
 
 void
 lost_book_reopen(LostBook *book)
 {
-	memset(book->entries, 0, book->room * sizeof(LostEntry));
+	book->nslots = SLOTS_FIRST;
+	memset(book->slots, 0, book->nslots * sizeof(uint32_t));
 	book->count = 0;
+	book->nnotes = 0;
 	book->nends = 0;
 }
 
 /* ---- proofs ---- */
 
 /* Multiplies and folds, as Fibonacci hashing does (Knuth, volume 3, 6.4). */
-static uint64_t
+static inline uint64_t
 hash_of(const WalBlockTag *tag)
 {
 	const uint64_t ratio = UINT64_C(0x9E3779B97F4A7C15);
@@ -47,35 +60,104 @@ hash_of(const WalBlockTag *tag)
 	return h * ratio;
 }
 
-/* A place from the upper half of the hash, without a division. */
-static LostEntry *
-place_of(LostBook *book, const WalBlockTag *tag)
+/*
+ * Where the slot of a block is looked for first, from the upper half of the
+ * hash, without a division.
+ */
+static inline uint32_t *
+place_of(const LostBook *book, const WalBlockTag *tag)
 {
-	return &book->entries[(hash_of(tag) >> 32) * book->room >> 32];
+	return &book->slots[(hash_of(tag) >> 32) * book->nslots >> 32];
+}
+
+/* From there on: the slot of the block's entry, or a free one. */
+static inline uint32_t *
+find_slot(const LostBook *book, uint32_t *slot, const WalBlockTag *tag)
+{
+	const uint32_t *end = book->slots + book->nslots;
+
+	while (*slot != 0 &&
+		   !wal_block_tag_equal(&book->entries[*slot - 1].tag, tag))
+		if (++slot == end)
+			slot = book->slots;
+	return slot;
+}
+
+/* Enters a proof; false: the block is new, and there is no room. */
+static inline bool
+enter(LostBook *book, const LostEntry *proof, uint32_t *place)
+{
+	uint32_t   *slot = find_slot(book, place, &proof->tag);
+
+	if (*slot == 0)
+	{
+		if (book->count == book->most)
+			return false;
+		book->entries[book->count++] = *proof;
+		*slot = (uint32_t) book->count;
+	}
+	else if (proof->lsn > book->entries[*slot - 1].lsn)
+		book->entries[*slot - 1] = *proof;
+	return true;
+}
+
+/* Makes room for so many notes: a slot in two stays free. */
+static void
+grow(LostBook *book)
+{
+	size_t		nslots = book->nslots;
+
+	while (nslots < (book->count + LOST_NOTES) * 2)
+		nslots *= 2;
+	if (nslots > book->most * 2)
+		nslots = book->most * 2;
+	if (nslots == book->nslots)
+		return;
+	book->nslots = nslots;
+	memset(book->slots, 0, nslots * sizeof(uint32_t));
+	for (size_t i = 0; i < book->count; i++)
+	{
+		const WalBlockTag *tag = &book->entries[i].tag;
+
+		*find_slot(book, place_of(book, tag), tag) = (uint32_t) i + 1;
+	}
+}
+
+/* Enters what was noted, for which there is room. */
+static void
+enter_notes(LostBook *book)
+{
+	for (size_t i = 0; i < book->nnotes; i++)
+	{
+		uint32_t	n = *book->notes[i].slot;
+
+		if (n != 0)
+			__builtin_prefetch(&book->entries[n - 1], 1);
+	}
+	for (size_t i = 0; i < book->nnotes; i++)
+		enter(book, &book->notes[i].entry, book->notes[i].slot);
+	book->nnotes = 0;
+	grow(book);
 }
 
 bool
 lost_book_prove(LostBook *book, const WalBlockTag *tag, LostProof proof,
 				WalLsn lsn)
 {
-	LostEntry  *entry = place_of(book, tag);
-	const LostEntry *end = book->entries + book->room;
+	LostNote   *note;
 
-	while (entry->lsn != 0 && !wal_block_tag_equal(&entry->tag, tag))
-		if (++entry == end)
-			entry = book->entries;
-	if (entry->lsn == 0)
-	{
-		if (book->count == book->most)
-			return false;
-		book->count++;
-		entry->tag = *tag;
-	}
-	if (lsn > entry->lsn)
-	{
-		entry->lsn = lsn;
-		entry->proof = proof;
-	}
+	if (book->count + book->nnotes == book->most)
+		enter_notes(book);
+	note = &book->notes[book->nnotes];
+	note->slot = place_of(book, tag);
+	__builtin_prefetch(note->slot);
+	note->entry.tag = *tag;
+	note->entry.proof = proof;
+	note->entry.lsn = lsn;
+	if (book->count == book->most)
+		return enter(book, &note->entry, note->slot);
+	if (++book->nnotes == LOST_NOTES)
+		enter_notes(book);
 	return true;
 }
 
@@ -202,13 +284,13 @@ lost_book_close(LostBook *book)
 {
 	size_t		n = 0;
 
+	enter_notes(book);
 	sort_ends(book);
-	for (size_t i = 0; i < book->room; i++)
+	for (size_t i = 0; i < book->count; i++)
 	{
 		const LostEntry *entry = &book->entries[i];
 
-		if (entry->lsn != 0 &&
-			!lost_book_ended(book, &entry->tag, entry->lsn))
+		if (!lost_book_ended(book, &entry->tag, entry->lsn))
 			book->entries[n++] = *entry;
 	}
 	book->count = n;

@@ -20,7 +20,7 @@ typedef struct LostEntry
 {
 	WalBlockTag tag;
 	LostProof	proof;
-	WalLsn		lsn;			/* 0: the place is free */
+	WalLsn		lsn;
 } LostEntry;
 
 /* Storage that ended with the record at lsn. */
@@ -32,12 +32,24 @@ typedef struct LostEnd
 								 * ones of the same storage */
 } LostEnd;
 
+/* A proof that was noted, and where its slot is looked for. */
+typedef struct LostNote
+{
+	LostEntry	entry;
+	uint32_t   *slot;
+} LostNote;
+
+#define LOST_NOTES		32
+
 typedef struct LostBook
 {
 	LostEntry  *entries;
-	size_t		room;			/* places of the hash table */
 	size_t		most;			/* entries that it takes */
 	size_t		count;
+	uint32_t   *slots;			/* numbers of entries from 1, 0: free */
+	size_t		nslots;
+	LostNote	notes[LOST_NOTES];	/* not in it yet */
+	size_t		nnotes;
 	LostEnd    *ends;
 	size_t		ends_room;
 	size_t		nends;

@@ -154,7 +154,7 @@ ends_transaction(uint8_t info)
 }
 
 bool
-lost_event_possible(const uint8_t *rec)
+lost_event_tells(const uint8_t *rec)
 {
 	switch (rec[WAL_REC_RMID])
 	{

@@ -25,8 +25,17 @@ typedef struct LostEvent
 
 typedef void (*LostEventFn) (void *arg, const LostEvent *event);
 
+#define LOST_EVENT_RMGRS	6	/* up to Tablespace; later ones tell nothing */
+
 /* Can a record with this header be about storage? */
-extern bool lost_event_possible(const uint8_t *rec);
+extern bool lost_event_tells(const uint8_t *rec);
+
+/* The same, without a call for most of them. */
+static inline bool
+lost_event_possible(const uint8_t *rec)
+{
+	return rec[WAL_REC_RMID] < LOST_EVENT_RMGRS && lost_event_tells(rec);
+}
 
 /*
  * Calls event for each storage that a decoded record ends.  false: the record

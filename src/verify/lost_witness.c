@@ -27,7 +27,7 @@
  *
  * (3) Redo does the same: what it restores from an image or initializes gets the
  *	   record's end as its LSN and is dirty; what it changes otherwise, too, in
- *	   every redo routine of the rows with ANY.
+ *	   every redo routine of the rows with LOST_NEED_NOTHING.
  *
  * (4) Pages that bypass shared buffers (index builds, rewrites, moves between
  *	   tablespaces, XLOG_FPI from log_newpage) are written after their record,
@@ -79,31 +79,23 @@
 /* page header */
 #define PAGE_UPPER			14	/* pd_upper, 16 bits; 0: a new page */
 
-typedef enum Need
-{
-	ANY,						/* every such reference */
-	RESTORED,					/* redo restores or initializes the page */
-	NOT_NEW,					/* an image of a page that is not new */
-	CHANGED_19					/* prune records that tell of changes */
-} Need;
-
-struct LostWitnessRow
+typedef struct LostWitnessRow
 {
 	uint8_t		rmgr;
 	uint8_t		info;			/* without the bits below the mask */
 	uint8_t		mask;			/* the bits of info that tell the records */
-	uint64_t	ids;			/* a bit per block reference */
+	uint64_t	ids;
 	uint8_t		forks;
-	Need		need;
+	LostNeed	need;
 	LostProof	proof;
 	uint16_t	least;			/* versions of WAL, by magic */
 	uint16_t	most;
-};
+} LostWitnessRow;
 
 #define ID(n)		(UINT64_C(1) << (n))
 #define ALL_IDS		UINT64_MAX
 #define EVERY		MAGIC_15, MAGIC_19
-#define CHANGE		IN_MAIN, ANY, LOST_PROOF_LSN, EVERY
+#define CHANGE		IN_MAIN, LOST_NEED_NOTHING, LOST_PROOF_LSN, EVERY
 
 enum
 {
@@ -115,7 +107,7 @@ enum
 /* Names are those of the server, XLOG_ left out. */
 static const LostWitnessRow table[] = {
 	/* FPI: log_newpage and its like set the LSN but of new pages */
-	{RM_XLOG, 0xB0, 0xF0, ALL_IDS, IN_MAIN | IN_MAP, NOT_NEW,
+	{RM_XLOG, 0xB0, 0xF0, ALL_IDS, IN_MAIN | IN_MAP, LOST_NEED_NOT_NEW,
 	LOST_PROOF_LSN_BUFFERED, EVERY},
 
 	/* heap: one page, or the new one and the old one of an update */
@@ -128,20 +120,20 @@ static const LostWitnessRow table[] = {
 	{RM_HEAP, 0x70, 0x70, ID(0), CHANGE},	/* INPLACE */
 
 	/* up to 18 they are written for changes of the table alone */
-	{RM_HEAP2, 0x10, 0x70, ID(0), IN_MAIN, ANY, LOST_PROOF_LSN,
+	{RM_HEAP2, 0x10, 0x70, ID(0), IN_MAIN, LOST_NEED_NOTHING, LOST_PROOF_LSN,
 	MAGIC_15, MAGIC_18},		/* PRUNE, PRUNE_ON_ACCESS */
-	{RM_HEAP2, 0x20, 0x70, ID(0), IN_MAIN, ANY, LOST_PROOF_LSN,
+	{RM_HEAP2, 0x20, 0x70, ID(0), IN_MAIN, LOST_NEED_NOTHING, LOST_PROOF_LSN,
 	MAGIC_15, MAGIC_18},		/* VACUUM, PRUNE_VACUUM_SCAN */
-	{RM_HEAP2, 0x30, 0x70, ID(0), IN_MAIN, ANY, LOST_PROOF_LSN,
+	{RM_HEAP2, 0x30, 0x70, ID(0), IN_MAIN, LOST_NEED_NOTHING, LOST_PROOF_LSN,
 	MAGIC_15, MAGIC_18},		/* FREEZE_PAGE, PRUNE_VACUUM_CLEANUP */
-	{RM_HEAP2, 0x10, 0x70, ID(0), IN_MAIN, CHANGED_19, LOST_PROOF_LSN,
+	{RM_HEAP2, 0x10, 0x70, ID(0), IN_MAIN, LOST_NEED_CHANGED_19, LOST_PROOF_LSN,
 	MAGIC_19, MAGIC_19},
-	{RM_HEAP2, 0x20, 0x70, ID(0), IN_MAIN, CHANGED_19, LOST_PROOF_LSN,
+	{RM_HEAP2, 0x20, 0x70, ID(0), IN_MAIN, LOST_NEED_CHANGED_19, LOST_PROOF_LSN,
 	MAGIC_19, MAGIC_19},
-	{RM_HEAP2, 0x30, 0x70, ID(0), IN_MAIN, CHANGED_19, LOST_PROOF_LSN,
+	{RM_HEAP2, 0x30, 0x70, ID(0), IN_MAIN, LOST_NEED_CHANGED_19, LOST_PROOF_LSN,
 	MAGIC_19, MAGIC_19},
 	/* VISIBLE: the map's page, marked dirty and given the LSN */
-	{RM_HEAP2, 0x40, 0x70, ID(0), IN_MAP, RESTORED, LOST_PROOF_LSN,
+	{RM_HEAP2, 0x40, 0x70, ID(0), IN_MAP, LOST_NEED_RESTORED, LOST_PROOF_LSN,
 	MAGIC_15, MAGIC_18},
 	{RM_HEAP2, 0x50, 0x70, ID(0), CHANGE},	/* MULTI_INSERT */
 	{RM_HEAP2, 0x60, 0x70, ID(0), CHANGE},	/* LOCK_UPDATED */
@@ -232,7 +224,7 @@ static const LostWitnessRow table[] = {
 	 * generic: GenericXLogFinish dirties all and gives all the LSN; before
 	 * 15.5 and 16.1 it dirtied them after the record only
 	 */
-	{RM_GENERIC, 0x00, 0x00, ALL_IDS, IN_MAIN, ANY, LOST_PROOF_LSN,
+	{RM_GENERIC, 0x00, 0x00, ALL_IDS, IN_MAIN, LOST_NEED_NOTHING, LOST_PROOF_LSN,
 	MAGIC_17, MAGIC_19},
 };
 
@@ -250,7 +242,10 @@ lost_witnesses_begin(LostWitnesses *witnesses, uint16_t magic)
 			continue;
 		for (int info = 0; info < 16; info++)
 			if (((info << 4) & row->mask) == row->info)
-				witnesses->rows[row->rmgr][info] = row;
+				witnesses->rules[row->rmgr][info] = (LostWitnessRule)
+			{
+				row->ids, row->forks, row->need, row->proof
+			};
 	}
 }
 
@@ -271,38 +266,23 @@ is_not_new(const WalBlockRef *ref)
 		wal_load16(image->data + PAGE_UPPER) != 0;
 }
 
-static bool
-is_met(Need need, const WalBlocks *blocks, const WalBlockRef *ref)
+bool
+lost_witness_met(LostNeed need, const WalBlocks *blocks,
+				 const WalBlockRef *ref)
 {
 	switch (need)
 	{
-		case ANY:
+		case LOST_NEED_NOTHING:
 			return true;
-		case RESTORED:
+		case LOST_NEED_RESTORED:
 			return wal_block_restores(ref);
-		case NOT_NEW:
+		case LOST_NEED_NOT_NEW:
 			return is_not_new(ref);
-		case CHANGED_19:
+		case LOST_NEED_CHANGED_19:
 			return blocks->main_present >= 2 &&
 				(wal_load16(blocks->main) & PRUNE_19_CHANGES) != 0;
 	}
 	return false;
-}
-
-LostProof
-lost_witness(const LostWitnesses *witnesses, const uint8_t *rec,
-			 const WalBlocks *blocks, const WalBlockRef *ref)
-{
-	const LostWitnessRow *row;
-
-	if (!lost_witness_possible(witnesses, rec))
-		return LOST_PROOF_NONE;
-	row = witnesses->rows[rec[WAL_REC_RMID]][rec[WAL_REC_INFO] >> 4];
-	if ((row->ids & ID(ref->id)) == 0 ||
-		(row->forks & (1 << ref->tag.fork)) == 0 ||
-		!is_met(row->need, blocks, ref))
-		return LOST_PROOF_NONE;
-	return row->proof;
 }
 
 bool

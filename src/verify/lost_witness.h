@@ -15,14 +15,6 @@
 
 #define LOST_WITNESS_RMGRS	21	/* up to Generic; later ones have no row */
 
-typedef struct LostWitnessRow LostWitnessRow;
-
-/* The rows of one version of WAL, by resource manager and info. */
-typedef struct LostWitnesses
-{
-	const LostWitnessRow *rows[LOST_WITNESS_RMGRS][16];
-} LostWitnesses;
-
 typedef enum LostProof
 {
 	LOST_PROOF_NONE,
@@ -31,20 +23,58 @@ typedef enum LostProof
 								 * through shared buffers alone */
 } LostProof;
 
+typedef enum LostNeed
+{
+	LOST_NEED_NOTHING,			/* every such reference */
+	LOST_NEED_RESTORED,			/* redo restores or initializes the page */
+	LOST_NEED_NOT_NEW,			/* an image of a page that is not new */
+	LOST_NEED_CHANGED_19		/* prune records that tell of changes */
+} LostNeed;
+
+/* What a record's references prove. */
+typedef struct LostWitnessRule
+{
+	uint64_t	ids;			/* a bit per block reference; 0: nothing */
+	uint8_t		forks;			/* a bit per fork */
+	uint8_t		need;			/* a LostNeed */
+	uint8_t		proof;			/* a LostProof */
+} LostWitnessRule;
+
+/* The rules of one version of WAL, by resource manager and info. */
+typedef struct LostWitnesses
+{
+	LostWitnessRule rules[LOST_WITNESS_RMGRS][16];
+} LostWitnesses;
+
 /* magic: of the WAL's pages */
 extern void lost_witnesses_begin(LostWitnesses *witnesses, uint16_t magic);
 
-/* What a reference of a decoded record proves of its page. */
-extern LostProof lost_witness(const LostWitnesses *witnesses,
-							  const uint8_t *rec, const WalBlocks *blocks,
-							  const WalBlockRef *ref);
-
-/* Can a record with this header hold a witness at all? */
-static inline bool
-lost_witness_possible(const LostWitnesses *witnesses, const uint8_t *rec)
+/* The rule for a record with this header; NULL: it holds no witness. */
+static inline const LostWitnessRule *
+lost_witness_rule(const LostWitnesses *witnesses, const uint8_t *rec)
 {
-	return rec[WAL_REC_RMID] < LOST_WITNESS_RMGRS &&
-		witnesses->rows[rec[WAL_REC_RMID]][rec[WAL_REC_INFO] >> 4] != NULL;
+	const LostWitnessRule *rule;
+
+	if (rec[WAL_REC_RMID] >= LOST_WITNESS_RMGRS)
+		return NULL;
+	rule = &witnesses->rules[rec[WAL_REC_RMID]][rec[WAL_REC_INFO] >> 4];
+	return rule->ids != 0 ? rule : NULL;
+}
+
+extern bool lost_witness_met(LostNeed need, const WalBlocks *blocks,
+							 const WalBlockRef *ref);
+
+/* What a reference of a decoded record with this rule proves of its page. */
+static inline LostProof
+lost_witness(const LostWitnessRule *rule, const WalBlocks *blocks,
+			 const WalBlockRef *ref)
+{
+	if ((rule->ids >> ref->id & 1) == 0 ||
+		(rule->forks >> ref->tag.fork & 1) == 0 ||
+		(rule->need != LOST_NEED_NOTHING &&
+		 !lost_witness_met((LostNeed) rule->need, blocks, ref)))
+		return LOST_PROOF_NONE;
+	return (LostProof) rule->proof;
 }
 
 /* The n-th row (from 0), for tests; false: there are no more. */

@@ -131,6 +131,7 @@ proof_of(uint16_t magic, const void *main, uint32_t len)
 {
 	static WalBlocks blocks;
 	LostWitnesses witnesses;
+	const LostWitnessRule *rule;
 	uint32_t	total = record_end(main, len);
 
 	lost_witnesses_begin(&witnesses, magic);
@@ -139,8 +140,9 @@ proof_of(uint16_t magic, const void *main, uint32_t len)
 		unit_fail("the record cannot be decoded");
 		return LOST_PROOF_NONE;
 	}
-	return lost_witness(&witnesses, record.bytes, &blocks,
-						&blocks.refs[blocks.count - 1]);
+	rule = lost_witness_rule(&witnesses, record.bytes);
+	return rule == NULL ? LOST_PROOF_NONE :
+		lost_witness(rule, &blocks, &blocks.refs[blocks.count - 1]);
 }
 
 /* One reference, its image, and what it proves. */
