@@ -103,14 +103,12 @@ link_has(const BackupLink *link, const char *path)
 static bool
 has_source(const BackupChain *chain, const char *full, const char *part)
 {
-	for (int n = chain->count - 2; n >= 0; n--)
-	{
-		if (link_has(&chain->links[n], full))
-			return true;
-		if (!link_has(&chain->links[n], part))
-			return false;
-	}
-	return false;
+	const BackupLink *links = chain->links;
+	int			n = chain->count - 2;
+
+	while (n >= 0 && !link_has(&links[n], full) && link_has(&links[n], part))
+		n--;
+	return n >= 0 && link_has(&links[n], full);
 }
 
 void
@@ -185,14 +183,15 @@ backup_chain_replaces(BackupChain *chain, int n, const char *path,
 	BackupRelationFile relation;
 	char		full[BACKUP_PATH_MAX];
 	char		part[BACKUP_PATH_MAX];
+	bool		fits;
 
+	Assert(segment > 0);		/* else its pages were not judged */
 	if (backup_incremental_file(path, &relation))
 		backup_full_path(path, full);
 	else
 		strlcpy(full, path, sizeof(full));
-	if (segment == 0 || !backup_incremental_path(full, part))
-		return false;
-	while (++n < chain->count)
+	fits = backup_incremental_path(full, part);
+	while (fits && ++n < chain->count)
 	{
 		BackupLink *link = &chain->links[n];
 

@@ -151,15 +151,13 @@ judge_part(BackupJudge *judge, const char *piece, size_t bytes)
 	if (n < 0)
 		piece += Min(-n * BLCKSZ, (int64) bytes);
 	n = Max(n, 0);
-	while (piece < end && n < blocks->increment.blocks)
+	while (end - piece >= BLCKSZ && n < blocks->increment.blocks &&
+		   (uint64) judge->first + blocks->numbers[n] <= MaxBlockNumber)
 	{
 		uint32		run = backup_increment_run(&blocks->increment,
 											   blocks->numbers, (uint32) n,
 											   (uint32) ((end - piece) / BLCKSZ));
 
-		if (run == 0 || (uint64) judge->first + blocks->numbers[n] + run >
-			MaxBlockNumber)
-			break;
 		judge_run(judge, piece, run, judge->first + blocks->numbers[n]);
 		piece += (size_t) run * BLCKSZ;
 		n += run;

@@ -185,6 +185,11 @@ foreach ($full, $first, $last)
 	unlink "$_/backup_manifest";
 }
 
+# Of a mapped relation there is a part without blocks; the map knows its file.
+my $class = sql("SELECT pg_relation_filepath('pg_class')");
+unlink "$last/$class";
+append_to_file("$last/" . ($class =~ s{([^/]+)$}{INCREMENTAL.$1}r), pack('L*', 0xd3ae1f0d, 0, (-s "$backup/$class") / 8192));
+
 # These blocks of the table, and no others.
 sub make_part
 {
