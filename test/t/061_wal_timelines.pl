@@ -12,11 +12,13 @@ use Test::More;
 my $newest = 11;	# more than what is allocated at first, for histories and for their entries
 my $node = Accel::new_node('main', extra => ['--wal-segsize=1'], allows_streaming => 1,
 	conf => "autovacuum = off\nwal_keep_size = 1GB\nmax_wal_size = 1GB\ncheckpoint_timeout = 1h\n");
-system_or_bail('pg_resetwal', '-l', '000000010000000000000FFC', '-D', $node->data_dir);
-$node->start;
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 
-sql('CREATE EXTENSION crc32c_accel; CREATE TABLE t (i int)');
+$node->start;
+sql('CREATE EXTENSION crc32c_accel; CREATE TABLE t (i int)');	# its WAL is of any size
+$node->stop;
+system_or_bail('pg_resetwal', '-l', '000000010000000000000FFC', '-D', $node->data_dir);
+$node->start;
 my $start = sql('SELECT pg_current_wal_insert_lsn()');
 for my $timeline (2 .. $newest)
 {

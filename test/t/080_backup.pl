@@ -195,7 +195,8 @@ foreach ([ $into - 16, 'zeros from within its last record', "\0" ], [ $into - 16
 	my ($from, $what, $byte) = @$_;
 	poke("$backup/pg_wal/$last", $from, $byte x (1024 * 1024 - $from));
 	is(findings($backup), "pg_wal/$last corrupt", $what);
-	like(message($backup), qr{^WAL ends at \S+, but the backup needs it up to \Q$end\E$}, "$what: why");
+	# servers from 19 on print an LSN with eight digits after the slash
+	like(message($backup), qr{^WAL ends at \S+, but the backup needs it up to ${\ ($end =~ s!/0*!/0*!r)}$}, "$what: why");
 	is(sql("SELECT status FROM verify_backup_summary('$backup')"), 'corrupt', "$what: the summary");
 	ok(!accepted($backup), "$what: pg_verifybackup reports it, too");
 	copy("$dir/kept", "$backup/pg_wal/$last");
