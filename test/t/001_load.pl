@@ -19,7 +19,8 @@ is($node->safe_psql('postgres', q{SELECT crc32c_accel('123456789')}),
 	'3808858755', 'preloaded');
 
 # A copy of the file is another library.
-my ($staged) = grep { -e } map { "$_/crc32c_accel.so" }
+my $libdir = $node->safe_psql('postgres', q{SELECT setting FROM pg_config WHERE name = 'PKGLIBDIR'});
+my ($staged) = grep { -e } map { s/^\$libdir$/$libdir/r . '/crc32c_accel.so' }
   split /:/, $node->safe_psql('postgres', 'SHOW dynamic_library_path');
 my $copy = PostgreSQL::Test::Utils::tempdir() . '/crc32c_accel.so';
 copy($staged, $copy) or die "$staged: $!";
