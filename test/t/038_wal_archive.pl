@@ -25,7 +25,7 @@ $q->("CREATE EXTENSION crc32c_accel;
 # segments that stand alone
 
 my $from = $q->('SELECT pg_walfile_name(pg_switch_wal() + 1)');
-$q->(q{SELECT count(pg_logical_emit_message(false, 't', repeat('y', 700000))) FROM generate_series(1, 12);
+$q->(q{SELECT count(pg_logical_emit_message(false, 't', m)) FROM generate_series(1, 12) g, unnest(ARRAY[repeat('y', 700000), 'MARK' || g || repeat('-', 60)]) m;
 	SELECT pg_logical_emit_message(false, 't', repeat('z', 3300000));
 	SELECT count(pg_logical_emit_message(false, 't', repeat('y', 700000))) FROM generate_series(1, 3)});
 my @many_wal;
@@ -68,6 +68,27 @@ sub rot
 	AccelWal::poke("$dir/$name", $at, $bytes);
 	utime($stat[8], $stat[9], "$dir/$name") or die $!;
 	return;
+}
+
+# Another segment that is as sound: [offset, record of it with other contents and
+# the CRC-32C that belongs to them].
+sub variant
+{
+	my ($bytes) = @_;
+	while ($bytes =~ /MARK\d+-{60}/g)
+	{
+		my ($mark, $end) = ($-[0], $+[0]);
+		for (my $at = $mark - $mark % 8; $at > $mark - 200; $at -= 8)
+		{
+			next if unpack('L', substr($bytes, $at, 4)) != $end - $at;
+			my $record = substr($bytes, $at, $end - $at);
+			substr($record, -1) = '+';
+			my $covered = unpack('H*', substr($record, 24) . substr($record, 0, 20));
+			substr($record, 20, 4) = pack('L', $q->("SELECT crc32c_accel('\\x$covered')"));
+			return ($at, $record);
+		}
+	}
+	die 'no record to change';
 }
 
 # What a call says: [verdict, WARNINGs and ERRORs, all].
@@ -177,9 +198,10 @@ is(rows('mtime IS NULL', "segment = '$wal[2]'"), 't', 'its time tells nothing');
 utime(1, 1, "$dir/$wal[2]");
 reads('so it is read again', '', 5, 1);
 
-# the flag in a page header that no verification can judge
-my $flags = AccelWal::peek("$dir/$wal[1]", 8192 * 3 + 2, 1);
-rot($wal[1], 8192 * 3 + 2, chr(ord($flags) ^ 4));
+# other contents, with the CRC-32C that belongs to them
+my $good = slurp_file("$own/$wal[1]");
+my ($at, $record) = variant($good);
+rot($wal[1], $at, $record);
 is($q->("SELECT status, errors FROM verify_wal_segment('$wal[1]', '$dir')"), 'ok|0', 'rotten where WAL does not tell');
 reads('not read', '', 5, 0);
 reads('not yet', "reverify_after => '1 day'", 5, 0);
@@ -189,7 +211,7 @@ is(rows('segment, status, finding, sound_at < verified_at'), join("\n", map { "$
 reads('told each time', '', 5, 1, 1);
 my ($verdict, $warnings, $all) = call('fail_on_findings => true');
 like($all, qr/ERROR:  1 findings in WAL archive "\Q$dir\E"/, 'an ERROR if that is wanted');
-rot($wal[1], 8192 * 3 + 2, $flags);
+rot($wal[1], 0, $good);
 reads('it was the cable', '', 5, 1);
 is(value('count(*)', 'finding'), 0, 'all is good');
 
@@ -199,8 +221,8 @@ put($wal[1]);
 reads('a good copy', '', 5, 2);
 rot($wal[1], 0, 'x' x $MB);
 like(reads('no WAL any more', "reverify_after => '0'", 5, 5, 1), qr/changed: other contents than at 20.*, with the same size and modification time: no page is valid/, 'known by what it was');
-my $other = slurp_file("$own/$wal[1]");
-substr($other, 8192 * 3 + 2, 1) = chr(ord($flags) ^ 4);
+my $other = $good;
+substr($other, $at, length($record)) = $record;
 put($wal[1], $other);
 (undef, $warnings, $all) = call('verbose => true');
 is($warnings, '', 'another copy is no finding');
@@ -266,7 +288,8 @@ SKIP:
 	is(rows('crc32c', "segment = '$wal[1].gz'"), $crc, 'with the digest of the segment');
 	# at once, and with other contents
 	my $changed = slurp_file("$own/$wal[2]");
-	substr($changed, 8192 * 3 + 2, 1) = chr(ord(substr($changed, 8192 * 3 + 2, 1)) ^ 4);
+	my ($where, $what) = variant($changed);
+	substr($changed, $where, length($what)) = $what;
 	put("$wal[2].gz", gzipped($changed));
 	unlink("$dir/$wal[2]");
 	(undef, undef, $all) = call();
