@@ -7,6 +7,7 @@
 #   kernel    src/kernel/*.c (always)
 #   wal       the part of src/verify that includes no header of a server
 #   cluster   the part of src/verify that judges files of a cluster
+#   tar       the part of src/verify that reads archives of backups
 #   verify    src/verify/*.c, compiled as front-end code
 #   decode    src/decode/*.c, with the libraries whose headers are installed
 #   server    the headers of a PostgreSQL server (PG_CONFIG), else skipped
@@ -61,6 +62,9 @@ needed_sources() {
 	elif needs "$1" wal; then
 		echo "$root"/src/verify/wal*.c "$root"/src/verify/lost*.c \
 			"$root/src/verify/finding.c" "$root/src/decode/format.c"
+	elif needs "$1" tar; then
+		echo "$root/src/verify/tar.c" "$root"/src/verify/backup_archive.c \
+			"$root/src/verify/backup_names.c" "$root/src/decode/format.c"
 	elif needs "$1" cluster; then
 		echo "$root"/src/verify/cluster_*.c "$root/src/verify/finding.c"
 	fi

@@ -1,0 +1,150 @@
+/*
+ * backup_archive.c
+ *	  Backups in tar format: names of archives, and paths of their members.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "verify/backup_archive.h"
+
+/* ---- archives ---- */
+
+/* What is named like the file of a database's relation is named like an OID. */
+static bool
+is_tablespace(const char *name, size_t len, uint32_t *tablespace)
+{
+	char		path[64];
+	BackupRelationFile file;
+
+	if (len > 10)
+		return false;
+	snprintf(path, sizeof(path), "global/%.*s", (int) len, name);
+	if (!backup_relation_file(path, &file) || strspn(name, "0123456789") < len)
+		return false;
+	*tablespace = file.number;
+	return true;
+}
+
+bool
+backup_archive_read(const char *name, BackupArchive *archive)
+{
+	static const struct
+	{
+		const char *suffix;
+		DecodeFormat format;
+	}			suffixes[] = {
+		{".tar", DECODE_PLAIN}, {".tar.gz", DECODE_GZIP},
+		{".tar.lz4", DECODE_LZ4}, {".tar.zst", DECODE_ZSTD}
+	};
+	size_t		len = strcspn(name, ".");
+	bool		known = false;
+
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
+		if (strcmp(name + len, suffixes[i].suffix) == 0)
+		{
+			archive->format = suffixes[i].format;
+			known = true;
+		}
+	archive->tablespace = 0;
+	archive->kind = BACKUP_ARCHIVE_TABLESPACE;
+	if (len == strlen("base") && strncmp(name, "base", len) == 0)
+		archive->kind = BACKUP_ARCHIVE_BASE;
+	else if (len == strlen("pg_wal") && strncmp(name, "pg_wal", len) == 0)
+		archive->kind = BACKUP_ARCHIVE_WAL;
+	else if (!is_tablespace(name, len, &archive->tablespace))
+		return false;
+	return known;
+}
+
+/* ---- members ---- */
+
+bool
+backup_archive_path(const BackupArchive *archive, const char *member,
+					char path[BACKUP_PATH_MAX])
+{
+	int			len = 0;
+
+	if (!backup_path_possible(member))
+	{
+		snprintf(path, BACKUP_PATH_MAX, "%s", member);
+		return false;
+	}
+	switch (archive->kind)
+	{
+		case BACKUP_ARCHIVE_BASE:
+			len = snprintf(path, BACKUP_PATH_MAX, "%s", member);
+			break;
+		case BACKUP_ARCHIVE_TABLESPACE:
+			len = snprintf(path, BACKUP_PATH_MAX, "pg_tblspc/%u/%s",
+						   archive->tablespace, member);
+			break;
+		case BACKUP_ARCHIVE_WAL:
+			len = snprintf(path, BACKUP_PATH_MAX, "pg_wal/%s", member);
+			break;
+	}
+	return len > 0 && len < BACKUP_PATH_MAX;
+}
+
+/* Does a path match a pattern, in which % is one name? */
+static bool
+matches(const char *path, const char *pattern)
+{
+	for (; *pattern != '\0'; pattern++)
+	{
+		if (*pattern == '%')
+			path += strcspn(path, "/");
+		else if (*path++ != *pattern)
+			return false;
+	}
+	return *path == '\0';
+}
+
+static bool
+matches_one(const char *path, const char *const *patterns, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (matches(path, patterns[i]))
+			return true;
+	return false;
+}
+
+/* The PG_VERSION of a database: it lies where a relation map would. */
+static bool
+is_database_version(const char *path)
+{
+	static const char version[] = "PG_VERSION";
+	const char *slash = strrchr(path, '/');
+	char		map[BACKUP_PATH_MAX + 32];
+	BackupRelationFile file;
+
+	if (slash == NULL || strcmp(slash + 1, version) != 0)
+		return false;
+	snprintf(map, sizeof(map), "%.*s/pg_filenode.map", (int) (slash - path),
+			 path);
+	return backup_map_file(map, &file);
+}
+
+bool
+backup_path_kept(const char *path)
+{
+	static const char *const patterns[] = {
+		"PG_VERSION", "backup_label", "tablespace_map", "global/pg_control",
+		"pg_wal/%", "pg_wal/summaries/%", "pg_twophase/%",
+		"pg_replslot/%/state", "pg_logical/replorigin_checkpoint",
+		"pg_logical/snapshots/%"
+	};
+	BackupRelationFile file;
+
+	return matches_one(path, patterns, sizeof(patterns) / sizeof(patterns[0])) ||
+		backup_map_file(path, &file) || is_database_version(path);
+}
+
+bool
+backup_folder_kept(const char *path)
+{
+	static const char *const patterns[] = {
+		"pg_wal", "pg_wal/archive_status", "pg_replslot/%"
+	};
+
+	return matches_one(path, patterns, sizeof(patterns) / sizeof(patterns[0]));
+}
