@@ -200,7 +200,8 @@ summary_values(const BackupSummary *summary, const BackupSink *sink,
 	elapsed->time = (TimeOffset) (seconds * USECS_PER_SEC);
 	values[i] = text_value(summary->label[0] == '\0' ? NULL : summary->label,
 						   &nulls[i]);
-	values[++i] = CStringGetTextDatum(summary->incremental ? "incremental" : "plain");
+	values[++i] = CStringGetTextDatum(summary->tar ? "tar" :
+									  summary->incremental ? "incremental" : "plain");
 	values[++i] = Int64GetDatum((int64) summary->system);
 	nulls[i] = !summary->has_system;
 	i++;

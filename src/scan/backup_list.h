@@ -12,6 +12,7 @@
 typedef struct BackupEntry
 {
 	int64		size;			/* expected bytes; -1: unknown */
+	int64		found;			/* bytes in an archive; -1: none had it yet */
 	uint64		name;			/* its path: offset in the list's names */
 	uint8		algorithm;		/* ManifestAlgorithm */
 	bool		ignored;		/* nothing is expected of it */

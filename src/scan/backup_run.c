@@ -21,6 +21,7 @@
 #include "scan/backup_json.h"
 #include "scan/backup_meta.h"
 #include "scan/backup_run.h"
+#include "scan/backup_tar.h"
 #include "scan/backup_walk.h"
 #include "verify/backup_increment.h"
 #include "verify/wal_format.h"
@@ -32,6 +33,10 @@ typedef struct BackupRun
 	const BackupOptions *options;
 	BackupSink *sink;
 	BackupSummary *summary;
+	const char *base;			/* where small files and WAL are: the root, or
+								 * what was taken from archives */
+	bool		tar;
+	BackupSpool *spool;			/* NULL: of a plain one */
 	BackupManifest *manifest;
 	BackupMeta	meta;
 	BackupList *list;			/* the manifest's, or what is there */
@@ -168,8 +173,11 @@ put_digests(BackupFinding *finding, const BackupEntry *entry,
 }
 
 static char *
-words_of_error(const BackupFileFinding *found)
+words_of_error(const BackupRun *run, const BackupFileFinding *found)
 {
+	if (run->tar)
+		return psprintf("archive ends or breaks off within the file, at offset " INT64_FORMAT,
+						found->offset);
 	if (found->offset < 0)
 		return found->error == 0 ? pstrdup("not a regular file") :
 			psprintf("could not open file: %s", strerror(found->error));
@@ -193,13 +201,14 @@ put_file(BackupRun *run, const BackupFileFinding *found)
 	else if (found->status == BACKUP_CHECKSUM_MISMATCH)
 		put_digests(&finding, entry, found->digest);
 	else if (found->status == BACKUP_MISSING)
-		finding.message = "present in the manifest but not on disk";
+		finding.message = run->tar ? "present in the manifest but in no archive" :
+			"present in the manifest but not on disk";
 	else if (found->status == BACKUP_NOT_VERIFIABLE)
 		finding.message = "could not compute the file's checksum";
 	else if (found->status == BACKUP_BAD_FORMAT)
 		finding.message = backup_increment_words(found->error);
 	else
-		finding.message = words_of_error(found);
+		finding.message = words_of_error(run, found);
 	entry->told = true;
 	backup_sink_put(run->sink, &finding);
 }
@@ -236,6 +245,23 @@ pages_can_be_judged(BackupRun *run)
 }
 
 static void
+set_rules(BackupRun *run, BackupJudgeRules *judge)
+{
+	judge->pages = pages_can_be_judged(run);
+	judge->rules.checksums = run->meta.control.checksums;
+	judge->rules.horizon = run->summary->end;
+	judge->segment_blocks = run->meta.control.segment_blocks;
+}
+
+static void
+summarize_files(BackupRun *run, const BackupFileTotals *totals)
+{
+	run->summary->files = totals->files;
+	run->summary->bytes = totals->bytes;
+	run->summary->pages = totals->pages;
+}
+
+static void
 verify_files(BackupRun *run)
 {
 	BackupFileOptions files = {run->options->root};
@@ -243,16 +269,11 @@ verify_files(BackupRun *run)
 	Throttle	throttle;
 
 	throttle_init(&throttle, run->options->max_rate, BLCKSZ, BACKUP_PIECE_BYTES);
-	files.judge.pages = pages_can_be_judged(run);
-	files.judge.rules.checksums = run->meta.control.checksums;
-	files.judge.rules.horizon = run->summary->end;
-	files.judge.segment_blocks = run->meta.control.segment_blocks;
+	set_rules(run, &files.judge);
 	files.workers = run->options->workers;
 	files.throttle = &throttle;
 	backup_files_verify(run->list, &files, take_finding, run, &totals);
-	run->summary->files = totals.files;
-	run->summary->bytes = totals.bytes;
-	run->summary->pages = totals.pages;
+	summarize_files(run, &totals);
 }
 
 /* Was something found of this file as a whole? */
@@ -263,6 +284,89 @@ is_told(void *arg, const char *path)
 	int64		entry = backup_list_find(list, path);
 
 	return entry >= 0 && list->entries[entry].told;
+}
+
+/* ---- archives ---- */
+
+/* When pages are judged again, all else is known. */
+static void
+take_page(void *arg, const BackupFileFinding *found)
+{
+	if (found->blkno >= 0)
+		take_finding(arg, found);
+}
+
+/* Up to where the manifest's ranges go. */
+static XLogRecPtr
+end_of_ranges(const BackupRun *run)
+{
+	XLogRecPtr	end = InvalidXLogRecPtr;
+
+	for (int i = 0; i < run->nranges; i++)
+		end = Max(end, run->ranges[i].end);
+	return end;
+}
+
+/* By what is known before pg_control is. */
+static void
+read_archives(BackupRun *run, BackupTar *tar)
+{
+	const char *twice;
+
+	tar->list = run->list;
+	tar->listed = run->manifest->status == BACKUP_OK;
+	tar->judge.pages = run->options->check_pages;
+	tar->judge.rules.checksums = true;
+	tar->judge.rules.horizon = end_of_ranges(run);
+	tar->judge.segment_blocks = RELSEG_SIZE;
+	tar->keep_wal = run->options->wal == NULL;
+	tar->spool = run->spool = backup_spool_begin();
+	tar->sink = run->sink;
+	tar->finding = take_finding;
+	tar->arg = run;
+	run->base = tar->spool->path;
+	backup_tar_read(tar);
+	if (tar->listed)
+		return;
+	twice = backup_list_end(run->list);
+	if (twice != NULL)
+		backup_sink_file(run->sink, twice, BACKUP_EXTRA,
+						 "several files of this name in the archives");
+}
+
+/* Was what pg_control says of pages what they were judged by? */
+static void
+confirm_pages(BackupRun *run, BackupTar *tar)
+{
+	BackupJudgeRules rules = tar->judge;
+	BackupFileTotals totals = tar->totals;
+
+	set_rules(run, &rules);
+	if (rules.pages &&
+		rules.rules.checksums == tar->judge.rules.checksums &&
+		rules.segment_blocks == tar->judge.segment_blocks)
+		return;
+	backup_suspects_forget(&run->suspects);
+	run->summary->bad_pages = 0;
+	tar->totals.pages = 0;
+	if (!rules.pages)
+		return;
+	tar->judge = rules;
+	tar->knows_checksums = true;
+	tar->pages_only = true;
+	tar->finding = take_page;
+	backup_tar_read(tar);
+	totals.pages = tar->totals.pages;
+	tar->totals = totals;
+}
+
+static void
+verify_archives(BackupRun *run, BackupTar *tar)
+{
+	confirm_pages(run, tar);
+	tar->finding = take_finding;
+	backup_tar_end(tar);
+	summarize_files(run, &tar->totals);
 }
 
 /* ---- the WAL ---- */
@@ -344,7 +448,7 @@ verify_wal(BackupRun *run)
 	BackupWal	wal = {0};
 
 	wal.path = run->options->wal != NULL ? run->options->wal :
-		psprintf("%s/pg_wal", run->options->root);
+		psprintf("%s/pg_wal", run->base);
 	wal.shown = run->options->wal != NULL ? run->options->wal : "pg_wal";
 	wal.system = run->summary->system;
 	wal.version = run->meta.major;
@@ -372,7 +476,7 @@ check_agreement(BackupRun *run)
 	frame.start = run->summary->start;
 	frame.end = run->summary->end;
 	backup_meta_check(&run->meta, &frame, run->sink);
-	backup_meta_check_map(run->options->root, run->sink);
+	backup_meta_check_map(run->base, run->sink);
 }
 
 static void
@@ -402,19 +506,48 @@ need_directory(const char *path)
 				 errmsg("\"%s\" is not a directory", path)));
 }
 
+/* Parts of files are looked up in other backups by their names. */
+static void
+refuse_archives(const BackupOptions *options)
+{
+	bool		tar = options->nprior > 0 && backup_tar_is(options->root);
+
+	for (int i = 0; i < options->nprior && !tar; i++)
+		tar = backup_tar_is(options->prior[i]);
+	if (tar)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("backups in tar format cannot be verified as a chain"),
+				 errhint("Extract them first.")));
+}
+
 /* Manifest, files and pages: all but what the WAL decides. */
 static void
 read_backup(BackupRun *run)
 {
+	BackupTar	tar = {run->options->root};
+	Throttle	throttle;
+
+	throttle_init(&throttle, run->options->max_rate, BLCKSZ, BACKUP_PIECE_BYTES);
+	tar.throttle = &throttle;
 	run->suspects.memory = CurrentMemoryContext;
 	run->suspects.verbose = run->options->verbose;
+	run->base = run->options->root;
+	run->tar = run->summary->tar = backup_tar_is(run->options->root);
 	read_manifest(run);
-	backup_meta_read(&run->meta, run->options->root, run->sink);
+	if (run->tar)
+		read_archives(run, &tar);
+	backup_meta_read(&run->meta, run->base, run->sink);
 	summarize_identity(run);
 	frame_ranges(run);
 	check_agreement(run);
-	walk(run);
-	verify_files(run);
+	if (run->tar)
+		verify_archives(run, &tar);
+	else
+	{
+		walk(run);
+		verify_files(run);
+	}
 }
 
 /* ---- the backups before it ---- */
@@ -516,9 +649,12 @@ backup_run(const BackupOptions *options, BackupSink *sink,
 		need_directory(options->wal);
 	for (int i = 0; i < options->nprior; i++)
 		need_directory(options->prior[i]);
+	refuse_archives(options);
 	read_priors(&run);
 	read_backup(&run);
 	join_chain(&run);
-	backup_cluster_verify(options->root, is_told, &run, &run.suspects, sink);
+	backup_cluster_verify(run.base, is_told, &run, &run.suspects, sink);
 	verify_wal(&run);
+	if (run.tar)
+		backup_spool_end(run.spool);
 }

@@ -30,6 +30,7 @@ typedef struct BackupSummary
 {
 	char		label[BACKUP_LABEL_MAX];
 	bool		incremental;
+	bool		tar;
 	bool		has_system;
 	uint64		system;
 	XLogRecPtr	start;			/* InvalidXLogRecPtr: unknown */

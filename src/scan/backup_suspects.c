@@ -67,6 +67,14 @@ backup_suspects_add(BackupSuspects *ctx, const char *path,
 	page->page = found->page;
 }
 
+void
+backup_suspects_forget(BackupSuspects *ctx)
+{
+	ctx->count = 0;
+	ctx->beyond = 0;
+	ctx->nmaps = 0;
+}
+
 bool
 backup_suspects_add_map(BackupSuspects *ctx, const char *path,
 						const char *status, const char *message)

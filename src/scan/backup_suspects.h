@@ -55,6 +55,9 @@ typedef struct BackupSuspects
 extern void backup_suspects_add(BackupSuspects *ctx, const char *path,
 								const BackupFileFinding *found);
 
+/* None of those so far counts. */
+extern void backup_suspects_forget(BackupSuspects *ctx);
+
 /* Keeps a file that is a relation map.  false: it is none, or one too many. */
 extern bool backup_suspects_add_map(BackupSuspects *ctx, const char *path,
 									const char *status, const char *message);

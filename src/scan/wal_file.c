@@ -133,8 +133,8 @@ wal_file_size(const WalFile *file)
 
 /* ---- decoding ---- */
 
-static WalVerdict
-verdict_of(const WalFile *file, const DecodeFailure *failure)
+WalVerdict
+wal_file_failure(DecodeFormat format, const DecodeFailure *failure)
 {
 	static const WalReason reasons[] = {
 		[DECODE_FINE] = WAL_REASON_NONE,
@@ -153,8 +153,8 @@ verdict_of(const WalFile *file, const DecodeFailure *failure)
 
 	if (failure->reason == DECODE_UNSUPPORTED)
 	{
-		verdict.value = file->format;
-		if (file->format > DECODE_ZSTD)
+		verdict.value = format;
+		if (format > DECODE_ZSTD)
 			verdict.reason = WAL_REASON_FILE_COMPRESSED;
 	}
 	return verdict;
@@ -183,7 +183,7 @@ decode_piece(WalFile *file)
 		DecodeFailure failure = decode_failure(file->decoder);
 
 		file->ended = true;
-		file->failed = verdict_of(file, &failure);
+		file->failed = wal_file_failure(file->format, &failure);
 	}
 }
 

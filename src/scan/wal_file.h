@@ -73,6 +73,10 @@ extern const uint8_t *wal_file_piece(WalFile *file, uint8_t *buffer,
 
 extern void wal_file_close(WalFile *file);
 
+/* What went wrong with a file of a format, as a verdict on it. */
+extern WalVerdict wal_file_failure(DecodeFormat format,
+								   const DecodeFailure *failure);
+
 /* Closes it for good and frees what it holds. */
 extern void wal_file_end(WalFile *file);
 

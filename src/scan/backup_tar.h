@@ -1,0 +1,54 @@
+/*
+ * backup_tar.h
+ *	  The archives of a backup in tar format, each read once.
+ */
+#ifndef BACKUP_TAR_H
+#define BACKUP_TAR_H
+
+#include "scan/backup_judge.h"
+#include "scan/backup_sink.h"
+#include "scan/backup_spool.h"
+#include "scan/throttle.h"
+#include "verify/backup_archive.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef struct BackupTar
+{
+	/* the caller's */
+	const char *root;			/* the directory of the archives */
+	BackupList *list;			/* ended, if it is the manifest's */
+	bool		listed;			/* it is; else members are added */
+	BackupJudgeRules judge;		/* checksums: set by the first page that
+								 * tells, unless knows_checksums */
+	bool		keep_wal;		/* in the spool, as other files that are */
+	bool		pages_only;		/* nothing but pages: everything else is known */
+	Throttle   *throttle;
+	BackupSpool *spool;
+	BackupSink *sink;			/* of what is found of archives, and extra */
+	void		(*finding) (void *arg, const BackupFileFinding *finding);
+	void	   *arg;
+	bool		knows_checksums;	/* or a page has told */
+
+	/* found */
+	BackupFileTotals totals;
+} BackupTar;
+
+/* Is a directory a backup in tar format? */
+extern bool backup_tar_is(const char *root);
+
+/*
+ * Reads all archives.  Members are judged, and what is read again is put into
+ * the spool.
+ */
+extern void backup_tar_read(BackupTar *tar);
+
+/*
+ * After that: files of the list that no archive had are missing, and the files
+ * that relation maps name get their place in the spool.
+ */
+extern void backup_tar_end(BackupTar *tar);
+
+#pragma GCC visibility pop
+
+#endif							/* BACKUP_TAR_H */
