@@ -43,7 +43,7 @@ sub beside
 	my $other = $node->background_psql('postgres', on_error_stop => 0);
 	$other->query("BEGIN; $before") if $early;
 	my $run = IPC::Run::start([ 'psql', '-XAtq', '-v', 'VERBOSITY=verbose', '-d', $node->connstr('postgres'), '-c',
-		"CALL verify_database_checksums(workers => $workers, max_rate => 1000, include => '{f?,slow,t?}')" ],
+		"CALL verify_database_checksums(workers => $workers, max_rate => 1000, include => '{f?,slow,t?}', cluster_files => false)" ],
 		'>', \$out, '2>', \$err);
 	is(scalar $other->query($reading), '', 'somebody reads the table');
 	$other->query("BEGIN; $before") if $before && !$early;
