@@ -183,7 +183,7 @@ like($error, qr/completed: \d+ relations, 2\d\d blocks.*; 0 findings/, 'and the 
 
 # a run that waits for its history: workers that are done wait without a lock
 $locker->query('BEGIN; LOCK TABLE checksum_relations IN EXCLUSIVE MODE');
-$error = watch("workers => 2, max_rate => 1000000, $exclude",
+$error = watch("workers => 2, max_rate => 1000000, $exclude, cluster_files => false",
 	"SELECT count(*) = 2 $there AND wait_event = 'MessageQueueSend'",
 	sub {
 		is(query("SELECT count(*) FROM pg_locks WHERE locktype = 'relation' AND pid IN (SELECT pid $there)"),
