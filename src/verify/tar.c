@@ -394,9 +394,7 @@ say(TarDamage *damage, TarReason reason, uint64_t offset, uint64_t skipped)
 static TarResult
 find_header(TarReader *reader, TarDamage *damage, uint64_t from)
 {
-	size_t		got;
-
-	while ((got = take(reader, reader->block, TAR_BLOCK)) == TAR_BLOCK)
+	while (take(reader, reader->block, TAR_BLOCK) == TAR_BLOCK)
 	{
 		if (has_magic(reader->block) && is_header(reader->block))
 		{
@@ -498,7 +496,7 @@ tar_next(TarReader *reader, TarMember *member, TarDamage *damage)
 	while (!reader->ended)
 	{
 		uint8_t		type;
-		uint64_t	size;
+		uint64_t	size = 0;
 
 		if (!skip_member(reader))
 			return cut_off(reader, damage);

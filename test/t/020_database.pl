@@ -380,7 +380,7 @@ unlike($warnings, qr/leak/, 'leave no file behind');
 flip_byte($healthy, $_ * 2 * 8192 + 5000) foreach 0 .. ($damaged - 1) / 2;	# every other block is good again
 $warnings = call('CALL ext.verify_database_checksums(include_catalogs => false)', $standby);
 is(scalar(() = $warnings =~ /invalid page in block \d+ of relation public.healthy$/mg), 100, 'a hundred lines about a relation');
-like($warnings, qr/WARNING:  @{[int($damaged / 2) - 100]} more findings in relation public.healthy\nHINT:  verify_relation_checksums/, 'and one that counts the rest');
+like($warnings, qr{WARNING:  @{[int($damaged / 2) - 100]} more findings in relation public\.healthy\nHINT:  verify_relation_checksums}, 'and one that counts the rest');
 
 $standby->stop;
 $node->stop;
