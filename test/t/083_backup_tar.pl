@@ -112,6 +112,11 @@ foreach (@forms)
 	{
 		my $path = backup($name, @options);
 		skip "the server does not make $name", 2 unless $path;
+		if (messages($path) =~ /this build of crc32c_accel cannot read/)
+		{
+			like(findings($path), qr{^base.tar.\w+ not_verifiable$}m, "$name: this build cannot");
+			next;
+		}
 		is(findings($path), '', "$name: intact");
 		is(summary($path), summary(BackupTar::extract($path, "$dir/ex_$name")), "$name: as extracted");
 	}
