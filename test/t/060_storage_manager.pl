@@ -100,6 +100,8 @@ my $cancelled;
 $node->psql('postgres', q{SET statement_timeout = 5; SELECT count(*) FROM generate_series(1, 10000) g,
 	verify_relation_summary(CASE WHEN g > 0 THEN 't'::regclass END)}, stderr => \$cancelled);
 like($cancelled, qr/canceling statement due to statement timeout/, 'a cancel is no read error');
+sql(q{DELETE FROM t WHERE ctid = '(40,1)'; CHECKPOINT});	# WAL that proves a write
+$node->restart;
 damage(40 * 8192, "\0" x 8192);
 is(sql(q{SELECT relation, blkno, status FROM verify_lost_writes()}), 't|40|zeroed_page', 'a lost write');
 
