@@ -912,7 +912,7 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_verify_backup'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED;
 COMMENT ON FUNCTION verify_backup(text, text, boolean, integer, integer, boolean, text[]) IS
-'verifies a plain base backup: one row per finding in its manifest, files, pages and WAL; no row: none';
+'verifies a base backup, plain, tar or incremental: one row per finding in its manifest, files, pages and WAL; no row: none';
 REVOKE ALL ON FUNCTION verify_backup(text, text, boolean, integer, integer, boolean, text[]) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION verify_backup(text, text, boolean, integer, integer, boolean, text[]) TO pg_read_server_files;
 
@@ -944,7 +944,7 @@ RETURNS record
 AS 'MODULE_PATHNAME', 'accel_verify_backup_summary'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED;
 COMMENT ON FUNCTION verify_backup_summary(text, text, boolean, integer, integer, text[]) IS
-'verifies a plain base backup: one row with what it is and how much of it is in order';
+'verifies a base backup, plain, tar or incremental: one row with what it is and how much of it is in order';
 REVOKE ALL ON FUNCTION verify_backup_summary(text, text, boolean, integer, integer, text[]) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION verify_backup_summary(text, text, boolean, integer, integer, text[]) TO pg_read_server_files;
 
