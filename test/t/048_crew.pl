@@ -179,7 +179,7 @@ $error = watch("workers => 3, max_rate => 1000, include => '{first,slow}'",
 		is($locker->query("LOCK TABLE slow; SELECT 'locked'"), 'locked', 'no deadlock is seen where none is');
 		$locker->query('COMMIT');
 	});
-like($error, qr/completed: \d+ relations, 2\d\d blocks.*; 0 findings/, 'and the run takes what was locked later');
+like($error, qr/completed: \d+ relations, [23]\d\d blocks.*; 0 findings/, 'and the run takes what was locked later');
 
 # a run that waits for its history: workers that are done wait without a lock
 $locker->query('BEGIN; LOCK TABLE checksum_relations IN EXCLUSIVE MODE');
