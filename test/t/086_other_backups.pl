@@ -267,8 +267,10 @@ is(chain('', $first, $last), 'first/backup_label bad_format', 'no full one');
 is(chain('', $full, $backup), 'backup_label bad_format', 'a full one at the end');
 AccelWal::poke("$last/backup_label", index(slurp_file("$last/backup_label"), "TLI: 1") + 5, '2');
 is(whole(), 'backup_label bad_format', 'another timeline');
+# servers from 19 on print an LSN with eight digits after the slash
+my $lsn = $start =~ s{/0*}{/}r;
 is(sql("SELECT expected, actual FROM verify_backup('$last', prior => ARRAY['$full', '$first']) WHERE status = 'bad_format'"),
-	"$start on timeline 2|$start on timeline 1", 'what was expected');
+	"$lsn on timeline 2|$lsn on timeline 1", 'what was expected');
 foreach ([ 'ARRAY[NULL]::text[]', '22004', 'a null' ], [ "array_fill('$full'::text, ARRAY[1001])", '22023', 'too many' ])
 {
 	my ($argument, $state, $what) = @$_;
