@@ -86,7 +86,7 @@ sub images
 	# (without names it takes any file's word for their size: one made ahead has none)
 	my ($first, $last) = split /\|/, $node->safe_psql('postgres', "SELECT pg_walfile_name('$from'), pg_walfile_name(pg_current_wal_lsn())");
 	my $out = `pg_waldump --bkp-details --path=$wal --start=$from $first $last 2>/dev/null`;
-	my ($lsn, $usable, $kind);
+	my ($lsn, $usable, $kind) = (0, 0, '');
 
 	foreach my $line (split /\n/, $out)
 	{
@@ -95,6 +95,12 @@ sub images
 			$lsn = hex($2) << 32 | hex($3);
 			$kind = "$1 $4";
 			$usable = $kind ne 'XLOG FPI_FOR_HINT';
+		}
+		# what was cut off proves nothing any more, nor do maps, which lose a part
+		if ($kind eq 'Storage TRUNCATE' && $line =~ m{TRUNCATE (\S+) to (\d+) blocks})
+		{
+			my ($path, $blocks) = ($1, $2);
+			delete $images{$_} foreach grep { /^\Q$path\E(_\w+)? (\d+)$/ && ($1 || $2 >= $blocks) } keys %images;
 		}
 		next if !$usable;
 		while ($line =~ m{blkref #(\d+): rel (\d+)/(\d+)/(\d+) (?:fork|forknum)? ?(\w*) ?blk (\d+)( \(FPW\))}g)
