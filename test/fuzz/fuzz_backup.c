@@ -13,15 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "verify/backup_increment.h"
 #include "verify/backup_label.h"
 #include "verify/backup_manifest.h"
 #include "verify/backup_names.h"
-
-extern int	LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define must(condition) \
-	do { if (!(condition)) __builtin_trap(); } while (0)
 
 /* A string of these bytes, up to a zero, to be freed. */
 static char *

@@ -15,23 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
+#include "tar_source.h"
 #include "verify/backup_archive.h"
 #include "verify/tar.h"
-
-extern size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
-extern int	LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-extern size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size,
-									  size_t max_size, unsigned int seed);
-
-#define must(condition) \
-	do { if (!(condition)) __builtin_trap(); } while (0)
-
-typedef struct Source
-{
-	const uint8_t *bytes;
-	size_t		len;
-	size_t		at;
-} Source;
 
 /* One archive on its way. */
 typedef struct Read
@@ -41,18 +28,6 @@ typedef struct Read
 	TarMember	member;
 	TarDamage	damage;
 } Read;
-
-static size_t
-read_source(void *arg, uint8_t *buffer, size_t len)
-{
-	Source	   *source = arg;
-
-	if (len > source->len - source->at)
-		len = source->len - source->at;
-	memcpy(buffer, source->bytes + source->at, len);
-	source->at += len;
-	return len;
-}
 
 static TarResult
 next(Read *read)

@@ -7,6 +7,7 @@
  * must give that list; one that is cut off a beginning of it, and a reason; one
  * with a damaged header everything but that member.
  */
+#include "tar_source.h"
 #include "unit.h"
 #include "verify/backup_archive.h"
 #include "verify/tar.h"
@@ -161,25 +162,6 @@ make_archive(Made *made)
 }
 
 /* ---- reading ---- */
-
-typedef struct Source
-{
-	const uint8_t *bytes;
-	size_t		len;
-	size_t		at;
-} Source;
-
-static size_t
-read_source(void *arg, uint8_t *buffer, size_t len)
-{
-	Source	   *source = arg;
-
-	if (len > source->len - source->at)
-		len = source->len - source->at;
-	memcpy(buffer, source->bytes + source->at, len);
-	source->at += len;
-	return len;
-}
 
 typedef struct Seen
 {
