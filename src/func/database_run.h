@@ -117,6 +117,8 @@ typedef struct RunTotals
 	int64		new_pages;
 	int64		findings;
 	int64		unverifiable;	/* findings that say so */
+	int64		files;			/* of the cluster */
+	int64		bad_files;		/* findings in them */
 } RunTotals;
 
 typedef struct DatabaseRun
@@ -143,6 +145,7 @@ typedef struct DatabaseRun
 
 	/* the history */
 	bool		recording;		/* not on a standby */
+	bool		checksums_off;	/* it says so */
 	bool		record_lost;	/* it could not be written */
 	int64		number;			/* in checksum_runs; 0: no row */
 	TimestampTz recorded;		/* when the run's row was written */
@@ -169,6 +172,7 @@ typedef struct DatabaseRun
 /* func_database.c */
 extern ErrorData *run_rollback(DatabaseRun *run);
 extern void run_show_progress(DatabaseRun *run);
+extern void run_keep_finding(DatabaseRun *run, const PageFinding *finding);
 
 /* run_list.c: fills run->items */
 extern void run_list_relations(DatabaseRun *run);

@@ -156,6 +156,19 @@ options_of(FunctionCallInfo fcinfo, int prior, BackupOptions *options)
 
 /* ---- functions ---- */
 
+/* No row means sound, and pages whose checksums mean nothing are not. */
+static bool
+warn_checksums_off(const BackupSummary *summary)
+{
+	if (!summary->checksums_off || summary->pages == 0)
+		return false;
+	ereport(WARNING,
+			(errmsg("data checksums are disabled in the cluster of this backup"),
+			 errdetail("Only page headers are verified."),
+			 errhint("To enable them, stop that server and run \"pg_checksums --enable\".")));
+	return true;
+}
+
 /*
  * verify_backup(directory, wal_directory text, check_pages boolean, workers,
  * max_rate integer, verbose boolean, prior text[])
@@ -174,6 +187,7 @@ SQL_FUNCTION(accel_verify_backup)
 	rows.row = AllocSetContextCreate(CurrentMemoryContext, "backup finding",
 									 ALLOCSET_DEFAULT_SIZES);
 	backup_run(&options, &sink, &summary);
+	(void) warn_checksums_off(&summary);
 	return (Datum) 0;
 }
 
@@ -217,8 +231,10 @@ summary_values(const BackupSummary *summary, const BackupSink *sink,
 								 (double) summary->bytes / 1048576.0 / seconds : 0);
 	values[++i] = CStringGetTextDatum(status_of(sink));
 	i++;
-	values[i] = text_value(sink->findings == 0 ? NULL : sink->first,
-						   &nulls[i]);
+	values[i] = text_value(sink->findings > 0 ? sink->first :
+						   warn_checksums_off(summary) ?
+						   "data checksums are disabled: of pages, only headers were verified" :
+						   NULL, &nulls[i]);
 	Assert(i + 1 == SUMMARY_COLUMNS);
 }
 

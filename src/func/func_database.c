@@ -56,7 +56,6 @@ static void note_fork_begin(ScanSink *sink, const ForkSummary *summary);
 static void note_finding(ScanSink *sink, const PageFinding *finding);
 static void note_progress(ScanSink *sink, int64 blocks);
 static void note_fork_end(ScanSink *sink, const ForkSummary *summary);
-static void keep_finding(DatabaseRun *run, const PageFinding *finding);
 
 SQL_FUNCTION(accel_verify_database_checksums)
 {
@@ -521,7 +520,9 @@ raise_findings(DatabaseRun *run)
 	if (findings > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg(INT64_FORMAT " findings in this database", findings),
+				 errmsg_plural(INT64_FORMAT " finding in this database",
+							   INT64_FORMAT " findings in this database",
+							   findings, findings),
 				 errhint("See docs/corruption.md.")));
 }
 
@@ -580,19 +581,11 @@ static void
 note_fork_end(ScanSink *sink, const ForkSummary *summary)
 {
 	DatabaseRun *run = (DatabaseRun *) sink;
-	PageFinding finding;
 
 	run->batch.blocks += summary->blocks;
 	run->batch.bytes += summary->bytes;
 	run->batch.new_pages += summary->new_pages;
-	if (!scan_run_checksums_off(&run->scan, summary))
-		return;
-
-	/* recorded as well: a run without findings would be taken for clean */
-	page_finding_checksums_off(&finding);
-	keep_finding(run, &finding);
-	run->totals.findings++;
-	run->totals.unverifiable++;
+	(void) scan_run_checksums_off(&run->scan, summary);
 }
 
 static void
@@ -600,7 +593,7 @@ note_finding(ScanSink *sink, const PageFinding *finding)
 {
 	DatabaseRun *run = (DatabaseRun *) sink;
 
-	keep_finding(run, finding);
+	run_keep_finding(run, finding);
 	run->batch.findings++;
 	if (finding->status == PAGE_NOT_VERIFIABLE)
 		run->batch.unverifiable++;
@@ -610,8 +603,8 @@ note_finding(ScanSink *sink, const PageFinding *finding)
 }
 
 /* Up to the end of the batch, when it is recorded. */
-static void
-keep_finding(DatabaseRun *run, const PageFinding *finding)
+void
+run_keep_finding(DatabaseRun *run, const PageFinding *finding)
 {
 	Datum		values[ACCEL_FINDING_COLUMNS] = {0};
 	bool		nulls[ACCEL_FINDING_COLUMNS] = {0};

@@ -79,12 +79,14 @@ note_row(void *arg, const ClusterRow *row)
 	const char *status = cluster_status_name(row->verdict.status);
 	char		words[CLUSTER_MESSAGE_SIZE];
 
+	run->totals.files++;
 	if (row->verdict.status == CLUSTER_OK)
 		return;
 	cluster_verdict_words(&row->verdict, row->kind, row->live, words);
 	keep_row(run, row->path, status, words);
 	run->totals.findings++;
 	run->totals.unverifiable += known ? 0 : 1;
+	run->totals.bad_files += known ? 1 : 0;
 	ereport(WARNING,
 			(errcode(known ? ERRCODE_DATA_CORRUPTED : ERRCODE_WARNING),
 			 known ? errmsg("invalid file \"%s\"", row->path) :

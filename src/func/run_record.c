@@ -382,7 +382,6 @@ fill_names(const RunRelation *relation, Datum *values, char *nulls)
 	values[3] = text_or_null(relation->owner, &nulls[3]);
 	values[4] = ObjectIdGetDatum(relation->file.tablespace);
 	values[5] = ObjectIdGetDatum(relation->file.number);
-	nulls[4] = nulls[5] = OidIsValid(relation->item.relid) ? ' ' : 'n';
 }
 
 /* One statement for all of the batch. */
@@ -414,7 +413,9 @@ write_findings(DatabaseRun *run)
 			" CASE WHEN f.relation IS NOT NULL THEN $3 END,"
 			" CASE WHEN f.relation IS NOT NULL THEN $4 END,"
 			" CASE WHEN f.relation IS NOT NULL THEN $5 END,"
-			" CASE WHEN f.relation IS NOT NULL THEN $6 END, $7, $8"
+			" CASE WHEN f.relation IS NOT NULL THEN $6 END,"
+			" CASE WHEN f.relation IS NOT NULL THEN $7 END,"
+			" CASE WHEN f.relation IS NOT NULL THEN $8 END"
 			" FROM " STORE_NAME " f",
 			lengthof(types), types, values, nulls);
 	SPI_unregister_relation(STORE_NAME);

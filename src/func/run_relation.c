@@ -343,6 +343,19 @@ adapt_batch(DatabaseRun *run, int64 elapsed)
 		run->batch_blocks = Min(run->batch_blocks * 2, BATCH_BLOCKS_MAX);
 }
 
+/* Recorded as well: a run without findings would be taken for clean. */
+static void
+note_checksums_off(DatabaseRun *run)
+{
+	PageFinding finding;
+
+	page_finding_checksums_off(&finding);
+	run_keep_finding(run, &finding);
+	run->totals.findings++;
+	run->totals.unverifiable++;
+	run->checksums_off = true;
+}
+
 /* Counts what was scanned, reports and records it. */
 void
 run_end_batch(DatabaseRun *run, bool complete)
@@ -364,6 +377,8 @@ run_end_batch(DatabaseRun *run, bool complete)
 	totals->findings += batch->findings;
 	totals->unverifiable += batch->unverifiable;
 	report_failures(run);
+	if (run->scan.warned && !run->checksums_off)
+		note_checksums_off(run);
 	PG_TRY();
 	{
 		report_line(run);

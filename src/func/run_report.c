@@ -145,6 +145,12 @@ hint_of(const RunRelation *relation, const PageFinding *finding)
 	return "Copy the data directory before any repair. See docs/corruption.md.";
 }
 
+static const char *
+counted(int64 number, const char *one, const char *several)
+{
+	return psprintf(INT64_FORMAT " %s", number, number == 1 ? one : several);
+}
+
 /* A relation is verified. */
 void
 report_relation(DatabaseRun *run)
@@ -154,17 +160,18 @@ report_relation(DatabaseRun *run)
 	if (run->untold > 0)
 		ereport(WARNING,
 				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg(INT64_FORMAT " more findings in relation %s",
-						run->untold, run_relation_name(relation)),
+				 errmsg("%s in relation %s",
+						counted(run->untold, "more finding", "more findings"),
+						run_relation_name(relation)),
 				 run->recording ?
 				 errhint("checksum_findings has all of them.") :
 				 errhint("verify_relation_checksums() shows all of them.")));
 	run->untold = 0;
 	if (run->options.verbose && relation->unverifiable == 0)
 		ereport(INFO,
-				(errmsg("verified %s: " INT64_FORMAT " blocks, " INT64_FORMAT " findings",
-						run_relation_name(relation), relation->blocks,
-						relation->findings)));
+				(errmsg("verified %s: %s, %s", run_relation_name(relation),
+						counted(relation->blocks, "block", "blocks"),
+						counted(relation->findings, "finding", "findings"))));
 }
 
 const char *
@@ -210,12 +217,44 @@ report_progress(DatabaseRun *run)
 	done = Min((double) run->progress.bytes_done + run->fork_bytes, total);
 	rate = done / Max(seconds_since(run->started), 1e-6);
 	ereport(INFO,
-			(errmsg("%s of %s, %d %%, %s/s, %s, " INT64_FORMAT " findings",
+			(errmsg("%s of %s, %d %%, %s/s, %s, %s",
 					accel_size_text(done), accel_size_text(total),
 					(int) (total > 0 ? done * 100 / total : 100),
 					accel_size_text(rate),
 					time_left_text(rate > 0 ? (total - done) / rate : 0),
-					run->totals.findings + run->batch.findings)));
+					counted(run->totals.findings + run->batch.findings,
+							"finding", "findings"))));
+}
+
+/* How the next run goes on from where this one stopped, or NULL. */
+static const char *
+hint_to_go_on(const DatabaseRun *run)
+{
+	if (run->stopped && run->recording)
+		return psprintf("To go on, pass skip_verified_since => '%s'.",
+						timestamptz_to_str(run->options.resume ?
+										   run->options.verified_since :
+										   run->started));
+	if (OidIsValid(run->start_at.relid))
+		return psprintf("To go on, pass start_at => '%u/%s/%u%s'.",
+						run->start_at.relid, forkNames[run->start_at.fork],
+						run->start_at.block,
+						OidIsValid(run->start_at.number) ?
+						psprintf("/%u", run->start_at.number) : "");
+	return NULL;
+}
+
+/* "; 3 findings (1 in cluster files), 0 not verifiable" */
+static const char *
+findings_text(const RunTotals *totals)
+{
+	return psprintf("; %s%s, " INT64_FORMAT " not verifiable",
+					counted(totals->findings - totals->unverifiable,
+							"finding", "findings"),
+					totals->bad_files == 0 ? "" :
+					psprintf(" (" INT64_FORMAT " in cluster files)",
+							 totals->bad_files),
+					totals->unverifiable);
 }
 
 /* The verdict. */
@@ -224,25 +263,19 @@ report_end(DatabaseRun *run, const char *state)
 {
 	const RunTotals *totals = &run->totals;
 	double		seconds = seconds_since(run->started);
-	const char *next = NULL;
+	const char *next = hint_to_go_on(run);
 
-	if (run->stopped && run->recording)
-		next = psprintf("To go on, pass skip_verified_since => '%s'.",
-						timestamptz_to_str(run->options.resume ?
-										   run->options.verified_since :
-										   run->started));
-	else if (OidIsValid(run->start_at.relid))
-		next = psprintf("To go on, pass start_at => '%u/%s/%u%s'.",
-						run->start_at.relid, forkNames[run->start_at.fork],
-						run->start_at.block,
-						OidIsValid(run->start_at.number) ?
-						psprintf("/%u", run->start_at.number) : "");
 	ereport(INFO,
-			(errmsg("%s: " INT64_FORMAT " relations, " INT64_FORMAT " blocks, %s in %.1f s (%s/s); " INT64_FORMAT " findings, " INT64_FORMAT " not verifiable",
-					state, totals->relations, totals->blocks,
+			(errmsg("%s: %s, %s, %s in %.1f s (%s/s)%s%s%s", state,
+					counted(totals->relations, "relation", "relations"),
+					counted(totals->blocks, "block", "blocks"),
 					accel_size_text(totals->bytes), seconds,
 					accel_size_text(totals->bytes / Max(seconds, 1e-6)),
-					totals->findings - totals->unverifiable,
-					totals->unverifiable),
+					run->options.cluster_files ? ", " : "",
+					run->options.cluster_files ?
+					counted(totals->files, "cluster file", "cluster files") : "",
+					findings_text(totals)),
+			 !run->checksums_off ? 0 :
+			 errdetail("Data checksums are disabled in this cluster: only page headers and segments were verified."),
 			 next ? errhint("%s", next) : 0));
 }

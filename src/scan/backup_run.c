@@ -486,6 +486,8 @@ summarize_identity(BackupRun *run)
 
 	strlcpy(summary->label, run->meta.label.label, sizeof(summary->label));
 	summary->incremental = run->meta.label.previous_start != 0;
+	summary->checksums_off = run->meta.has_control &&
+		!run->meta.control.checksums;
 	summary->has_system = run->manifest->has_system || run->meta.has_control;
 	summary->system = run->manifest->has_system ? run->manifest->system :
 		run->meta.control.system;

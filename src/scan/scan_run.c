@@ -96,7 +96,8 @@ scan_run_checksums_off(ScanRun *run, const ForkSummary *summary)
 	run->warned = true;
 	ereport(WARNING,
 			(errmsg("data checksums are disabled in this cluster"),
-			 errdetail("Only page headers and segments are verified.")));
+			 errdetail("Only page headers and segments are verified."),
+			 errhint("To enable them, stop the server and run \"pg_checksums --enable\".")));
 	return true;
 }
 

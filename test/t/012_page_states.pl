@@ -219,11 +219,12 @@ is( $off->safe_psql('postgres', "SELECT verified, unverifiable + new = blocks, b
 my ($rows, $warning);
 $off->psql('postgres', "SELECT * FROM verify_relation_checksums('t')", stdout => \$rows, stderr => \$warning);
 is($rows, '', 'checksums off: no finding in healthy headers');
-like($warning, qr/WARNING:  data checksums are disabled/, 'checksums off: said so');
+like($warning, qr/WARNING:  data checksums are disabled.*\nDETAIL: .*\nHINT:  To enable them, stop the server and run "pg_checksums --enable"\./, 'checksums off: said so, and what to do');
 $off->psql('postgres', 'CALL verify_database_checksums(include_catalogs => false)', stderr => \$warning);
 is(scalar(() = $warning =~ /WARNING:  data checksums are disabled/g), 1, 'checksums off: a whole database, said once');
-is( $off->safe_psql('postgres', 'SELECT state, r.findings, relation IS NULL, status, message FROM checksum_runs r JOIN checksum_findings USING (run)'),
-	'completed|1|t|not_verifiable|data checksums are disabled: only page headers and segments were verified',
+like($warning, qr/INFO:  completed: .*; 0 findings, 1 not verifiable\n.*DETAIL:  Data checksums are disabled in this cluster/, 'checksums off: and at the end');
+is( $off->safe_psql('postgres', 'SELECT state, r.findings, num_nulls(relation, schema_name, tablespace, filenode), status, message FROM checksum_runs r JOIN checksum_findings USING (run)'),
+	'completed|1|4|not_verifiable|data checksums are disabled: only page headers and segments were verified',
 	'checksums off: recorded, no run without findings');
 $path = main_path($off, 't');
 $off->restart;

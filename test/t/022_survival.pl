@@ -149,7 +149,7 @@ $node->start;
 ($status, $err) = call("SET work_mem = '64kB'; SET temp_file_limit = 0;
 	CALL verify_database_checksums(include_catalogs => false, include => '{failing}', fail_on_findings => true)");
 like($err, qr/could not verify relation public\.failing\nDETAIL:  not_verifiable: temporary file size exceeds/, 'a part fails');
-like($err, qr/INFO:  completed: .*; [1-9]\d* findings, 1 not verifiable/, 'the findings that were shown count');
+like($err, qr/INFO:  completed: .*; [1-9]\d* findings?, 1 not verifiable/, 'the findings that were shown count');
 isnt($status, 0, 'the run fails on them');
 query('DROP TABLE failing');
 
@@ -238,7 +238,7 @@ my ($start) = $err =~ /start_at => '([^']+)'/;
 my ($relid, $block) = split m{/main/}, $start;
 ($status, $err) = call("CALL verify_database_checksums(include_catalogs => false, verbose => true, start_at => '$start')", 'postgres', $standby);
 my $rest = $standby->safe_psql('postgres', "SELECT count(*) FROM pg_class WHERE relkind IN ('r', 'i', 'S', 't', 'm') AND oid >= $relid");
-like($err, qr/INFO:  completed: $rest relations/, 'and goes on there');
+like($err, qr/INFO:  completed: $rest relations?/, 'and goes on there');
 for my $place ('16384', '-1/main/-1', '1/main/-1', ' 1/main/0', '4294967296/main/0', '1/main/4294967295', '1/main/', '1/main/0/',
 	'1/main/0/4294967296', '1/main/0/1/', '99999999999999999999/main/0')
 {

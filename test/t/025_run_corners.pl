@@ -64,7 +64,7 @@ $node->safe_psql('postgres', "INSERT INTO checksum_positions SELECT run, relid, 
 	FROM checksum_relations WHERE relid = 'big'::regclass ORDER BY run DESC LIMIT 1;
 	DELETE FROM checksum_relations WHERE relid = 'big'::regclass");
 ($status, $err) = call($node, "$run, include => ARRAY['big'], skip_verified_since => '-infinity')");
-like($err, qr/INFO:  verified public\.big: 930 blocks.*INFO:  completed: 1 relations, 430 blocks/s, 'a run goes on inside of a relation');
+like($err, qr/INFO:  verified public\.big: 930 blocks.*INFO:  completed: 1 relation, 430 blocks/s, 'a run goes on inside of a relation');
 $node->safe_psql('postgres', 'TRUNCATE next');	# else nothing is left to do
 ($status, $err) = call($node, "SET timezone = 'UTC'; $run, max_duration => '1 us', skip_verified_since => '2020-02-02')");
 like($err, qr/HINT:  To go on, pass skip_verified_since => '2020-02-02 00:00:00\+00'/, 'a continued run goes on from where the first began');

@@ -91,6 +91,7 @@ $node->start;
 # A run over a database reports and records it, as who may scan tables, too
 damage($slot);
 $q->('CREATE ROLE scanner LOGIN IN ROLE pg_stat_scan_tables; CREATE ROLE bare LOGIN; GRANT EXECUTE ON ALL PROCEDURES IN SCHEMA public TO bare');
+my $files = $q->('SELECT count(*) FROM verify_cluster_files()');
 sub run_of
 {
 	my ($role, $arguments) = @_;
@@ -103,8 +104,11 @@ like(run_of('scanner', ''), $warning, 'a run: reports a file of the cluster');
 is($q->('SELECT path, status, relation IS NULL AND fork IS NULL AND filenode IS NULL FROM checksum_findings'), "$slot|checksum_mismatch|t", 'a run: records it');
 is($q->('SELECT findings, unverifiable, relations FROM checksum_runs'), '1|0|1', 'a run: counts it');
 is($q->('SELECT count(*) FROM checksum_bad_blocks'), '0', 'a run: it is no block');
-like(run_of('scanner', ', fail_on_findings => true'), qr/^ERROR:  1 findings in this database$/m, 'a run: may fail for it');
-unlike(run_of('scanner', ', cluster_files => false'), qr/WARNING/, 'a run: without the files of the cluster');
+like(run_of('scanner', ', fail_on_findings => true'), qr/^ERROR:  1 finding in this database$/m, 'a run: may fail for it');
+like(run_of('scanner', ''), qr{^INFO:  completed: 1 relation, .*/s\), $files cluster files; 1 finding \(1 in cluster files\), 0 not verifiable$}m,
+	'a run: its last line counts the files, and what was found in them');
+like(run_of('scanner', ', cluster_files => false'), qr{^INFO:  completed: 1 relation, .*/s\); 0 findings, 0 not verifiable$}m,
+	'a run: without the files of the cluster, and nothing is said of them');
 unlike(run_of('bare', ''), qr/WARNING|ERROR/, 'a run: who may not does not');
 like(run_of('bare', ', cluster_files => true'), qr/^ERROR:  permission denied to verify the files of the cluster$/m, 'a run: nor if asked to');
 damage($slot);

@@ -199,6 +199,10 @@ $plain->start;
 my $unsummed = backup('unsummed', $plain);
 $plain->stop;
 is(findings($unsummed), '', 'data checksums off, another cluster');
+(undef, undef, $err) = $node->psql('postgres', "SELECT FROM verify_backup('$unsummed')");
+like($err, qr/WARNING:  data checksums are disabled in the cluster of this backup/, 'data checksums off: said so');
+is(sql("SELECT status, message FROM verify_backup_summary('$unsummed')"),
+	'ok|data checksums are disabled: of pages, only headers were verified', 'data checksums off: so does the summary');
 open(my $file, '+<', "$unsummed/base/1/1259") or die $!;
 seek($file, 8192 + 12, 0);
 print $file "\xff\xff\xff\xff";
