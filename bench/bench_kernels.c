@@ -74,10 +74,12 @@ static const LibraryFunction library_functions[] = {
 	{"pg17", "PostgreSQL 17 sse42", CHECKSUM_crc32c, "pg_comp_crc32c_sse42", FORM_STANDARD, NULL, NEED(sse42)},
 	{"pg18", "PostgreSQL 18 avx512", CHECKSUM_crc32c, "pg_comp_crc32c_avx512", FORM_STANDARD, NULL, NEED(avx512vl) | NEED(vpclmul)},
 	{"pg18", "PostgreSQL 18 sse42", CHECKSUM_crc32c, "pg_comp_crc32c_sse42", FORM_STANDARD, NULL, NEED(sse42)},
+	{"pg19", "PostgreSQL 19 avx512", CHECKSUM_crc32c, "pg_comp_crc32c_avx512", FORM_STANDARD, NULL, NEED(avx512vl) | NEED(vpclmul)},
 #elif defined(__aarch64__)
 	{"pg15", "PostgreSQL 15 armv8", CHECKSUM_crc32c, "pg_comp_crc32c_armv8", FORM_STANDARD, NULL, NEED(armcrc)},
 	{"pg17", "PostgreSQL 17 armv8", CHECKSUM_crc32c, "pg_comp_crc32c_armv8", FORM_STANDARD, NULL, NEED(armcrc)},
 	{"pg18", "PostgreSQL 18 armv8", CHECKSUM_crc32c, "pg_comp_crc32c_armv8", FORM_STANDARD, NULL, NEED(armcrc)},
+	{"pg19", "PostgreSQL 19 armv8", CHECKSUM_crc32c, "pg_comp_crc32c_armv8", FORM_STANDARD, NULL, NEED(armcrc)},
 #endif
 	{"pg15", "PostgreSQL 15 slicing-by-8", CHECKSUM_crc32c, "pg_comp_crc32c_sb8", FORM_STANDARD, NULL, 0},
 	{"libisal.so.2", "ISA-L", CHECKSUM_crc32c, "crc32_iscsi", FORM_ISCSI, NULL, 0},
@@ -87,6 +89,7 @@ static const LibraryFunction library_functions[] = {
 	{"crc-fast", "crc-fast", CHECKSUM_crc32c, "bench_crc_fast_crc32c", FORM_STANDARD, NULL, 0},
 	{"libz.so.1", "zlib", CHECKSUM_crc32, "crc32_z", FORM_ZLIB, NULL, 0},
 	{"libz-ng.so.2", "zlib-ng", CHECKSUM_crc32, "zng_crc32_z", FORM_STANDARD, NULL, 0},
+	{"zlib-ng-built", "zlib-ng, built", CHECKSUM_crc32, "crc32_z", FORM_ZLIB, NULL, 0},
 	{"libdeflate.so.0", "libdeflate", CHECKSUM_crc32, "libdeflate_crc32", FORM_STANDARD, NULL, 0},
 	{"libisal.so.2", "ISA-L", CHECKSUM_crc32, "crc32_gzip_refl", FORM_STANDARD, NULL, 0},
 	{"libisal.so.2", "ISA-L pclmul", CHECKSUM_crc32, "crc32_gzip_refl_by8", FORM_STANDARD, NULL, NEED(sse42) | NEED(pclmul)},

@@ -24,17 +24,21 @@ memory=1073741824
 
 # --- contenders ------------------------------------------------------------
 
+# The position-independent copy of the library, which 19's objects need: they
+# read the CPU's features from another object.
 server_kernels()	# LABEL LIBPGPORT
 {
 	mkdir "$scratch/$1" 2>/dev/null || return 0
+	archive=${2%.a}_shlib.a
+	[ -f "$archive" ] || archive=$2
 	(
 		cd "$scratch/$1"
-		for object in $(ar t "$2" | grep '^pg_crc32c_.*\.o$' | grep -v choose); do
-			ar x "$2" "$object"
+		for object in $(ar t "$archive" | grep -E '^pg_(crc32c|cpu)_.*\.o$' | grep -v choose); do
+			ar x "$archive" "$object"
 		done
 		cc -shared -o "../$1.so" ./*.o
 	) >"$scratch/$1.log" 2>&1 || {
-		bench_missing crc32c "$1" "$2 has no kernels that can be linked"
+		bench_missing crc32c "$1" "$archive has no kernels that can be linked"
 		return 0
 	}
 	libraries="$libraries --library $1=$scratch/$1.so"
@@ -79,6 +83,8 @@ server_pages
 wheel google-crc32c google_crc32c '../google_crc32c.libs/libcrc32c*'
 wheel crc32c-wheel crc32c '_crc32c*.so'
 [ ! -f "$contenders/crc-fast.so" ] || libraries="$libraries --library crc-fast=$contenders/crc-fast.so"
+zlib_ng=$(find "$contenders" -name 'libz.so.1.*' 2>/dev/null | head -1)
+[ ! "$zlib_ng" ] || libraries="$libraries --library zlib-ng-built=$zlib_ng"
 
 # --- stand-alone -----------------------------------------------------------
 
