@@ -9,6 +9,7 @@
 #include "access/xlog.h"
 #include "access/xlog_internal.h"
 #include "access/xlogrecovery.h"
+#include "common/cryptohash.h"
 #include "miscadmin.h"
 #include "replication/walreceiver.h"
 #include "storage/fd.h"
@@ -75,6 +76,41 @@ wal_host_list(const char *directory,
 	}
 	FreeDir(dir);
 	return true;
+}
+
+struct WalSha1
+{
+	pg_cryptohash_ctx *crypto;
+	bool		failed;
+};
+
+WalSha1 *
+wal_host_sha1_begin(void)
+{
+	WalSha1    *sha1 = palloc(sizeof(WalSha1));
+
+	sha1->crypto = pg_cryptohash_create(PG_SHA1);
+	sha1->failed = sha1->crypto == NULL || pg_cryptohash_init(sha1->crypto) < 0;
+	return sha1;
+}
+
+void
+wal_host_sha1_add(WalSha1 *sha1, const void *data, size_t len)
+{
+	if (!sha1->failed)
+		sha1->failed = pg_cryptohash_update(sha1->crypto, data, len) < 0;
+}
+
+bool
+wal_host_sha1_end(WalSha1 *sha1, uint8_t digest[WAL_SHA1_BYTES])
+{
+	bool		done = !sha1->failed &&
+		pg_cryptohash_final(sha1->crypto, digest, WAL_SHA1_BYTES) >= 0;
+
+	if (sha1->crypto != NULL)
+		pg_cryptohash_free(sha1->crypto);
+	pfree(sha1);
+	return done;
 }
 
 WalServer

@@ -41,6 +41,18 @@ extern bool wal_host_list(const char *directory,
 						  void (*entry) (void *arg, const char *name),
 						  void *arg);
 
+/*
+ * SHA-1, by which pgBackRest names segments.  wal_host_sha1_end() frees it; false:
+ * it cannot be computed here, where the library must not, say.
+ */
+#define WAL_SHA1_BYTES	20
+
+typedef struct WalSha1 WalSha1;
+
+extern WalSha1 *wal_host_sha1_begin(void);
+extern void wal_host_sha1_add(WalSha1 *sha1, const void *data, size_t len);
+extern bool wal_host_sha1_end(WalSha1 *sha1, uint8_t digest[WAL_SHA1_BYTES]);
+
 /* The server that we run in. */
 typedef struct WalServer
 {

@@ -333,7 +333,7 @@ resume(WalBorders *ctx, WalWalker *walker, const WalWalkOptions *options)
 	const WalAheadNote *note = wal_ahead_find(&carry->ahead, walker, ctx->file);
 	WalPending	pending = carry->pending;
 
-	if (ctx->again || note == NULL || !carry->has_end ||
+	if (ctx->again || ctx->whole || note == NULL || !carry->has_end ||
 		carry->segno >= ctx->segno ||
 		pending.lsn != walker->pending.lsn ||
 		pending.len != walker->pending.len ||

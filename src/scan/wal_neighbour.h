@@ -59,6 +59,7 @@ typedef struct WalBorders
 								 * in it meanwhile */
 	const WalFile *file;		/* of the segment itself */
 	bool		again;			/* not the first pass over it */
+	bool		whole;			/* each of its bytes is wanted */
 	WalCarry   *carry;
 
 	/* of the segment, the bytes that were walked already */

@@ -46,6 +46,9 @@ typedef struct SegmentScan
 	WalWalker	at_end;			/* as it was at the end of the segment */
 	bool		hands_over;
 	uint32_t	crc;			/* raw register */
+	WalSha1    *sha1;			/* if the name has one; NULL: not at work */
+	bool		sha1_differs;
+	WalVerdict	sha1_verdict;	/* if so */
 	uint32_t	digest;			/* of the findings' places */
 } SegmentScan;
 
@@ -379,6 +382,19 @@ judge_version(SegmentScan *seg)
 	seg->result->status = WAL_CORRUPT;
 }
 
+/*
+ * pgBackRest names a file by the SHA-1 of its segment.  Where WAL itself tells
+ * of damage, that says no more.
+ */
+static void
+judge_sha1(SegmentScan *seg)
+{
+	if (!seg->sha1_differs || seg->result->counts.errors > 0)
+		return;
+	finding_of_file(seg, WAL_CORRUPT, 0, &seg->sha1_verdict);
+	seg->result->status = WAL_CORRUPT;
+}
+
 /* No page of the file is WAL: one verdict, whatever it is. */
 static bool
 judge_unreadable(SegmentScan *seg)
@@ -417,6 +433,7 @@ judge_walk(SegmentScan *seg)
 	judge_size(seg);
 	judge_system(seg);
 	judge_version(seg);
+	judge_sha1(seg);
 	if (walker->counts.errors > 0)
 		result->status = WAL_CORRUPT;
 	else if (result->status == WAL_OK)
@@ -486,6 +503,8 @@ walk_source(SegmentScan *seg)
 
 		if (seg->session->records == NULL)
 			seg->crc = checksum_crc32c(seg->crc, piece, len);
+		if (seg->sha1 != NULL)
+			wal_host_sha1_add(seg->sha1, piece, len);
 		for (size_t at = 0; at < pages; at += page_size)
 			wal_walk_page(&seg->walker, piece + at);
 		offset += len;
@@ -519,6 +538,7 @@ identify(SegmentScan *seg)
 	seg->borders.buffer = session->buffer;
 	seg->borders.file = seg->source.file;
 	seg->borders.carry = session->carry;
+	seg->borders.whole = seg->name.has_digest && session->records == NULL;
 }
 
 static void
@@ -540,13 +560,42 @@ set_options(SegmentScan *seg, WalWalkOptions *options)
 	set_limits(seg, options);
 }
 
+/* The first bytes of a SHA-1, as they are printed. */
+static uint64_t
+first_of_sha1(const uint8_t *digest)
+{
+	uint64_t	value = 0;
+
+	for (int i = 0; i < 8; i++)
+		value = value << 8 | digest[i];
+	return value;
+}
+
+/* Is the SHA-1 of a whole segment that in its name? */
+static void
+compare_sha1(SegmentScan *seg)
+{
+	uint8_t		digest[WAL_SHA1_BYTES];
+	bool		known = wal_host_sha1_end(seg->sha1, digest);
+
+	seg->sha1 = NULL;
+	seg->sha1_differs = known && seg->source.size == seg->id.segment_size &&
+		memcmp(digest, seg->name.digest, WAL_SHA1_BYTES) != 0;
+	if (seg->sha1_differs)
+		seg->sha1_verdict = verdict_of(WAL_REASON_FILE_DIGEST, first_of_sha1(digest),
+									   first_of_sha1(seg->name.digest), 0);
+}
+
 /* Walks the segment; false: it cannot be read. */
 static bool
 walk(SegmentScan *seg, const WalWalkOptions *options)
 {
 	wal_borders_enter(&seg->borders, &seg->walker, options);
 	seg->crc = seg->borders.crc;
+	seg->sha1 = seg->borders.whole ? wal_host_sha1_begin() : NULL;
 	walk_source(seg);
+	if (seg->sha1 != NULL)
+		compare_sha1(seg);
 	if (is_unreadable(&seg->source.failed))
 	{
 		verdict_of_file(seg, WAL_NOT_VERIFIABLE, &seg->source.failed);
@@ -577,6 +626,7 @@ judge_pass(SegmentScan *seg)
 		seg->source.file->format;
 	seg->digest = CHECKSUM_CRC_INIT;
 	seg->hands_over = false;
+	seg->sha1_differs = false;
 	seg->source.failed.reason = WAL_REASON_NONE;
 	if (seg->findings != NULL)
 		seg->findings->count = 0;

@@ -7,6 +7,7 @@ use strict;
 use warnings;
 use Accel;
 use AccelWal;
+use Digest::SHA qw(sha1_hex);
 use File::Copy;
 use IO::Compress::Gzip qw(gzip);
 use PostgreSQL::Test::Utils;
@@ -45,6 +46,7 @@ sql($_) foreach q{CREATE TABLE t (id int PRIMARY KEY, filler text)},
   # over two borders, with all of a segment within
   q{SELECT pg_logical_emit_message(false, 'test', string_agg(md5(g::text), '')) FROM generate_series(1, 50000) g},
   q{SELECT count(pg_logical_emit_message(false, 'test', repeat('z', g))) FROM generate_series(1, 500) g},
+  q{SELECT count(pg_logical_emit_message(false, 'test', 'MARK' || g || repeat('-', 60))) FROM generate_series(1, 20) g},
   q{SELECT pg_switch_wal()};
 my @names = split /\n/, sql("SELECT segment FROM verify_wal_directory() WHERE status IN ('ok', 'ok_switched') AND segment >= '$begin'");
 my $plain = "$tmp/plain";
@@ -317,14 +319,46 @@ is(sql("SELECT status, segment IS NULL, timeline IS NULL, message FROM verify_wa
 copy("$plain/$name", "$nothing/0000000100000000/$name");
 is(sql("SELECT segment, status FROM verify_wal_directory('$nothing')"), "0000000100000000/$name|ok", 'a folder of segments');
 is(sql("SELECT segment, status FROM verify_wal_segment('$name', '$nothing')"), "0000000100000000/$name|ok", 'found there by its name');
-copy("$plain/$name", "$nothing/$name-0123456789abcdef0123456789abcdef01234567");
+my $sha1 = sha1_hex(slurp_file("$plain/$name"));
+copy("$plain/$name", "$nothing/$name-$sha1");
 is(sql("SELECT string_agg(segment || ' ' || status, ', ') FROM verify_wal_directory('$nothing')"),
-	"$name-0123456789abcdef0123456789abcdef01234567 ok, 0000000100000000/$name ok", 'two names of a segment: both are judged');
+	"$name-$sha1 ok, 0000000100000000/$name ok", 'two names of a segment: both are judged');
 # a segment that could be in there is not missing
 chmod 0, "$nothing/0000000100000000";
 my (undef, undef, $err) = $node->psql('postgres', "SELECT status FROM verify_wal_segment('$name', '$nothing')");
 chmod 0700, "$nothing/0000000100000000";
 like($err, qr/ERROR:.*Permission denied/, 'a folder that may not be read');
+
+# --- pgBackRest: the SHA-1 of a segment in its name -------------------------------
+
+my $digests = "$tmp/digests";
+mkdir $digests;
+my %sha1 = map { $_ => sha1_hex(slurp_file("$plain/$_")) } @names;
+copy("$plain/$_", "$digests/$_-$sha1{$_}") foreach @names;
+is(rows($digests), $intact_rows, 'SHA-1 in the names: the rows of the plain segments');
+is(rows($digests, 2), $intact_rows, 'SHA-1 in the names: by workers');
+SKIP:
+{
+	skip 'gzip is not read here', 1 unless $readable{gzip};
+	my $compressed = "$tmp/digests_gzip";
+	mkdir $compressed;
+	AccelWal::put("$compressed/$_-$sha1{$_}.gz", gzipped(slurp_file("$plain/$_"))) foreach @names;
+	is(rows($compressed), $intact_rows, 'SHA-1 in the names of compressed files: of the segments');
+}
+# other contents that are as sound
+my ($marked) = grep { slurp_file("$plain/$_") =~ /MARK7-{60}/ } @names;
+my ($at, $record) = AccelWal::variant($node, slurp_file("$plain/$marked"));
+my $digested = "$marked-$sha1{$marked}";
+AccelWal::poke("$plain/$marked", $at, $record);
+is(sql("SELECT status, errors FROM verify_wal_segment('$marked', '$plain')"), $marked eq $names[-1] ? 'ok_switched|0' : 'ok|0', 'WAL does not tell other contents');
+my $other = sha1_hex(slurp_file("$plain/$marked"));
+copy("$plain/$marked", "$digests/$digested");
+is(sql("SELECT segment, status, errors, message FROM verify_wal_directory('$digests') WHERE errors > 0"),
+	"$digested|corrupt|1|incorrect SHA-1 in the name of the file, calculated " . substr($other, 0, 16) . '... but expected ' . substr($sha1{$marked}, 0, 16) . '...',
+	'another SHA-1 than that in the name');
+is(sql("SELECT reason, file_offset FROM wal_findings('$digested', '$digests')"), 'file_digest|0', 'another SHA-1: as a finding');
+AccelWal::poke("$digests/$digested", $at + 30, 'damage');
+is(sql("SELECT count(*) > 0, count(*) FILTER (WHERE reason = 'file_digest') FROM wal_findings('$digested', '$digests')"), 't|0', 'where WAL tells of damage, that is all');
 
 $psql->quit;
 $node->stop;

@@ -70,27 +70,6 @@ sub rot
 	return;
 }
 
-# Another segment that is as sound: [offset, record of it with other contents and
-# the CRC-32C that belongs to them].
-sub variant
-{
-	my ($bytes) = @_;
-	while ($bytes =~ /MARK\d+-{60}/g)
-	{
-		my ($mark, $end) = ($-[0], $+[0]);
-		for (my $at = $mark - $mark % 8; $at > $mark - 200; $at -= 8)
-		{
-			next if unpack('L', substr($bytes, $at, 4)) != $end - $at;
-			my $record = substr($bytes, $at, $end - $at);
-			substr($record, -1) = '+';
-			my $covered = unpack('H*', substr($record, 24) . substr($record, 0, 20));
-			substr($record, 20, 4) = pack('L', $q->("SELECT crc32c_accel('\\x$covered')"));
-			return ($at, $record);
-		}
-	}
-	die 'no record to change';
-}
-
 # What a call says: [verdict, WARNINGs and ERRORs, all].
 sub call
 {
@@ -200,7 +179,7 @@ reads('so it is read again', '', 5, 1);
 
 # other contents, with the CRC-32C that belongs to them
 my $good = slurp_file("$own/$wal[1]");
-my ($at, $record) = variant($good);
+my ($at, $record) = AccelWal::variant($node, $good);
 rot($wal[1], $at, $record);
 is($q->("SELECT status, errors FROM verify_wal_segment('$wal[1]', '$dir')"), 'ok|0', 'rotten where WAL does not tell');
 reads('not read', '', 5, 0);
@@ -288,7 +267,7 @@ SKIP:
 	is(rows('crc32c', "segment = '$wal[1].gz'"), $crc, 'with the digest of the segment');
 	# at once, and with other contents
 	my $changed = slurp_file("$own/$wal[2]");
-	my ($where, $what) = variant($changed);
+	my ($where, $what) = AccelWal::variant($node, $changed);
 	substr($changed, $where, length($what)) = $what;
 	put("$wal[2].gz", gzipped($changed));
 	unlink("$dir/$wal[2]");

@@ -89,4 +89,26 @@ sub peek
 	return $bytes;
 }
 
+# Another segment that is as sound: [offset, record of it with other contents and
+# the CRC-32C that belongs to them].  The record is a logical message that is
+# MARK, a number and 60 dashes.
+sub variant
+{
+	my ($node, $bytes) = @_;
+	while ($bytes =~ /MARK\d+-{60}/g)
+	{
+		my ($mark, $end) = ($-[0], $+[0]);
+		for (my $at = $mark - $mark % 8; $at > $mark - 200; $at -= 8)
+		{
+			next if unpack('L', substr($bytes, $at, 4)) != $end - $at;
+			my $record = substr($bytes, $at, $end - $at);
+			substr($record, -1) = '+';
+			my $covered = unpack('H*', substr($record, 24) . substr($record, 0, 20));
+			substr($record, 20, 4) = pack('L', $node->safe_psql('postgres', "SELECT crc32c_accel('\\x$covered')"));
+			return ($at, $record);
+		}
+	}
+	die 'no record to change';
+}
+
 1;
