@@ -797,15 +797,16 @@ CREATE PROCEDURE verify_wal_archive(
 	directory text,
 	reverify_after interval DEFAULT NULL,
 	workers integer DEFAULT 0,
+	max_rate integer DEFAULT 0,
 	max_duration interval DEFAULT NULL,
 	verbose boolean DEFAULT false,
 	fail_on_findings boolean DEFAULT false)
 AS 'MODULE_PATHNAME', 'accel_verify_wal_archive'
 LANGUAGE C;
-COMMENT ON PROCEDURE verify_wal_archive(text, interval, integer, interval, boolean, boolean) IS
+COMMENT ON PROCEDURE verify_wal_archive(text, interval, integer, integer, interval, boolean, boolean) IS
 'verifies what is new or has changed in a WAL archive: WARNINGs for findings, an INFO line at the end, and rows in wal_archive_segments (not on a standby)';
-REVOKE ALL ON PROCEDURE verify_wal_archive(text, interval, integer, interval, boolean, boolean) FROM PUBLIC;
-GRANT EXECUTE ON PROCEDURE verify_wal_archive(text, interval, integer, interval, boolean, boolean) TO pg_read_server_files;
+REVOKE ALL ON PROCEDURE verify_wal_archive(text, interval, integer, integer, interval, boolean, boolean) FROM PUBLIC;
+GRANT EXECUTE ON PROCEDURE verify_wal_archive(text, interval, integer, integer, interval, boolean, boolean) TO pg_read_server_files;
 
 -- lost writes
 

@@ -240,7 +240,7 @@ SQL_FUNCTION(accel_verify_wal_range)
 	}
 	accel_wal_directory(&dir, text_or_null(fcinfo, 3), NULL);
 	wal_list_range(&dir, range, (uint32) timeline, &list);
-	wal_parallel_judge(&dir, range, &list, 0, put_result, fcinfo->resultinfo);
+	wal_parallel_judge(&dir, range, &list, 0, NULL, put_result, fcinfo->resultinfo);
 	return (Datum) 0;
 }
 
@@ -274,7 +274,7 @@ SQL_FUNCTION(accel_verify_wal_directory)
 		wal_segment_none(&dir, &none);
 		put_result(fcinfo->resultinfo, &none);
 	}
-	wal_parallel_judge(&dir, WAL_RANGE_ALL, &list, workers, put_result,
+	wal_parallel_judge(&dir, WAL_RANGE_ALL, &list, workers, NULL, put_result,
 					   fcinfo->resultinfo);
 	return (Datum) 0;
 }

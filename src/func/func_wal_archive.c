@@ -31,6 +31,13 @@
 #define BATCH_SEGMENTS	128
 #define BATCH_MOST		4096	/* of all processes */
 
+/*
+ * With a bound on the rate, what it allows in this time, but not so few that the
+ * segments between two batches weigh.
+ */
+#define BATCH_SECONDS	60
+#define BATCH_LEAST		8
+
 /* WARNINGs of a run. */
 #define LINES_MAX		100
 
@@ -58,6 +65,7 @@ typedef struct ArchiveRun
 	/* arguments */
 	int64		reverify;		/* what was verified by then is read again */
 	int			workers;
+	Throttle	throttle;		/* shared by all workers */
 	TimestampTz deadline;		/* 0: none */
 	bool		verbose;
 
@@ -83,6 +91,7 @@ enum
 	ARG_DIRECTORY,
 	ARG_REVERIFY_AFTER,
 	ARG_WORKERS,
+	ARG_MAX_RATE,
 	ARG_MAX_DURATION,
 	ARG_VERBOSE,
 	ARG_FAIL_ON_FINDINGS
@@ -334,6 +343,7 @@ end_batch(ArchiveRun *run)
 	run->nresults = 0;
 	if (run->nfiles > 0)
 		wal_parallel_judge(&run->dir, WAL_RANGE_ALL, &run->names, run->workers,
+						   run->throttle.rate > 0 ? &run->throttle : NULL,
 						   take_result, run);
 	for (size_t i = 0; i < run->nresults; i++)
 		judge_file(run, run->files[i], &run->results[i]);
@@ -360,6 +370,10 @@ alloc_batch(ArchiveRun *run)
 
 	each = Min(Max(each, 1), BATCH_SEGMENTS);
 	run->batch_room = Min(each * (run->workers + 1), BATCH_MOST);
+	if (run->throttle.rate > 0)
+		run->batch_room = Min(run->batch_room,
+							  Max(run->throttle.rate * BATCH_SECONDS / run->dir.limits.segment_size,
+								  BATCH_LEAST));
 	run->files = palloc(run->batch_room * sizeof(*run->files));
 	run->names.names = palloc(run->batch_room * sizeof(WalName));
 	run->results = palloc(run->batch_room * sizeof(WalSegmentResult));
@@ -554,6 +568,8 @@ read_arguments(ArchiveRun *run, FunctionCallInfo fcinfo)
 	run->reverify = PG_ARGISNULL(ARG_REVERIFY_AFTER) ? PG_INT64_MIN :
 		run->started - accel_interval(fcinfo, ARG_REVERIFY_AFTER, "reverify_after", 0);
 	run->workers = parallel_workers(PG_ARGISNULL(ARG_WORKERS) ? 0 : PG_GETARG_INT32(ARG_WORKERS));
+	throttle_init(&run->throttle, PG_ARGISNULL(ARG_MAX_RATE) ? 0 : PG_GETARG_INT32(ARG_MAX_RATE),
+				  BLCKSZ, WAL_PIECE_BYTES);
 	run->deadline = max_duration == 0 ? 0 : run->started + max_duration;
 	run->verbose = !PG_ARGISNULL(ARG_VERBOSE) && PG_GETARG_BOOL(ARG_VERBOSE);
 	accel_wal_directory(&run->dir, text_to_cstring(PG_GETARG_TEXT_PP(ARG_DIRECTORY)), NULL);
@@ -592,7 +608,7 @@ raise_findings(const ArchiveRun *run)
 
 /*
  * verify_wal_archive(directory text, reverify_after interval, workers integer,
- * max_duration interval, verbose, fail_on_findings boolean)
+ * max_rate integer, max_duration interval, verbose, fail_on_findings boolean)
  */
 SQL_FUNCTION(accel_verify_wal_archive)
 {

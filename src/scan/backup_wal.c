@@ -135,7 +135,7 @@ backup_wal_verify(BackupWal *wal, BackupSink *sink)
 			continue;
 		judging.end = range.end;
 		wal_list_range(&wal->dir, range, asked->timeline, &list);
-		wal_parallel_judge(&wal->dir, range, &list, wal->workers, put_result,
+		wal_parallel_judge(&wal->dir, range, &list, wal->workers, NULL, put_result,
 						   &judging);
 	}
 }

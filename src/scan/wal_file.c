@@ -30,6 +30,35 @@ wal_file_init(WalFile *file)
 	wal_host_at_end(release, file);
 }
 
+/* ---- the file as it is stored ---- */
+
+/* Reads what may be read at once. */
+static ssize_t
+read_stored(void *arg, void *buffer, size_t len, uint64_t offset)
+{
+	WalFile    *file = arg;
+
+	return file_scan_read(&file->scan, buffer,
+						  wal_host_turn(file->throttle, len), (off_t) offset);
+}
+
+/* Reads all, turn by turn: bytes read, less at the end, -1 with errno. */
+static ssize_t
+read_whole(WalFile *file, uint8_t *buffer, size_t len, uint64_t offset)
+{
+	size_t		done = 0;
+	ssize_t		got = 1;
+
+	while (done < len && got > 0)
+	{
+		got = read_stored(file, buffer + done, len - done, offset + done);
+		if (got < 0)
+			return -1;
+		done += (size_t) got;
+	}
+	return (ssize_t) done;
+}
+
 /* ---- opening ---- */
 
 /* What the file is by its first bytes, or by its name. */
@@ -37,7 +66,7 @@ static DecodeFormat
 find_format(WalFile *file, DecodeFormat named)
 {
 	uint8_t		magic[DECODE_MAGIC_MAX];
-	ssize_t		len = file_scan_read(&file->scan, magic, sizeof(magic), 0);
+	ssize_t		len = read_stored(file, magic, sizeof(magic), 0);
 	DecodeFormat format = len > 0 ? decode_format_of(magic, (size_t) len) :
 		DECODE_PLAIN;
 
@@ -45,12 +74,6 @@ find_format(WalFile *file, DecodeFormat named)
 		(len >= 2 && wal_version(wal_load16(magic)) != NULL))
 		return format;
 	return named;
-}
-
-static ssize_t
-read_stored(void *arg, void *buffer, size_t len, uint64_t offset)
-{
-	return file_scan_read(arg, buffer, len, (off_t) offset);
 }
 
 /* No memory for a decoder is a failure of the first read. */
@@ -64,7 +87,7 @@ begin_decoding(WalFile *file)
 	if (file->decoder == NULL)
 		file->decoder = decode_new();
 	if (file->decoder != NULL)
-		decode_begin(file->decoder, file->format, read_stored, &file->scan);
+		decode_begin(file->decoder, file->format, read_stored, file);
 	else
 	{
 		file->failed.reason = WAL_REASON_COMPRESSED_MEMORY;
@@ -229,7 +252,7 @@ wal_file_piece(WalFile *file, uint8_t *buffer, uint64_t offset,
 
 	if (file->format != DECODE_PLAIN)
 		return decoded_piece(file, buffer, offset, wanted, len, failed);
-	got = file_scan_read(&file->scan, buffer, wanted, (off_t) offset);
+	got = read_whole(file, buffer, wanted, offset);
 	if (got < 0)
 	{
 		failed->reason = WAL_REASON_FILE_READ;

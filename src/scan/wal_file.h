@@ -27,6 +27,7 @@ typedef struct WalFile
 	FileScan	scan;			/* the file as it is stored */
 	char		path[PATH_MAX]; /* empty: not open */
 	DecodeFormat format;
+	struct Throttle *throttle;	/* for each read of it; NULL: no bound */
 
 	/*
 	 * compressed: the first piece, and the last bytes decoded, held ..

@@ -25,6 +25,13 @@ wal_files_end(WalFiles *files)
 		wal_file_end(&files->slots[i].file);
 }
 
+void
+wal_files_throttle(WalFiles *files, struct Throttle *throttle)
+{
+	for (int i = 0; i < WAL_FILES; i++)
+		files->slots[i].file.throttle = throttle;
+}
+
 /* Is what was read of the file still what is in it? */
 static bool
 is_unchanged(const WalFile *file)

@@ -33,6 +33,9 @@ typedef struct WalFiles
 extern WalFiles *wal_files_begin(const WalDirectory *dir);
 extern void wal_files_end(WalFiles *files);
 
+/* From now on what is read of them is bounded. */
+extern void wal_files_throttle(WalFiles *files, struct Throttle *throttle);
+
 /*
  * Opens a file of the directory; NULL: *opened says why not, errno too.  At
  * most WAL_FILES are open at a time.

@@ -15,6 +15,7 @@
 #include "storage/fd.h"
 #include "utils/memutils.h"
 
+#include "scan/throttle.h"
 #include "scan/wal_host.h"
 
 void *
@@ -50,6 +51,16 @@ void
 wal_host_interrupts(void)
 {
 	CHECK_FOR_INTERRUPTS();
+}
+
+size_t
+wal_host_turn(struct Throttle *throttle, size_t len)
+{
+	if (throttle == NULL)
+		return len;
+	len = Min(len, throttle->max_piece);
+	throttle_wait(throttle, (uint32) len);
+	return len;
 }
 
 bool

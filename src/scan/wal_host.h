@@ -34,6 +34,13 @@ extern void wal_host_at_end(void (*fn) (void *arg), void *arg);
 extern void wal_host_interrupts(void);
 
 /*
+ * Waits until bytes of a file may be read, and returns how many of len.  NULL:
+ * all of them, at once.
+ */
+struct Throttle;
+extern size_t wal_host_turn(struct Throttle *throttle, size_t len);
+
+/*
  * Calls entry for every file name of a directory, in no order.  false: the
  * directory cannot be read, errno says why.
  */

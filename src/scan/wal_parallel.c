@@ -24,6 +24,7 @@ typedef struct SharedList
 	char		directory[MAXPGPATH];
 	WalLimits	limits;
 	WalRange	range;
+	Throttle	throttle;
 	uint64		count;
 	uint64		run;
 	WalName		names[FLEXIBLE_ARRAY_MEMBER];
@@ -39,6 +40,8 @@ typedef struct ListTasks
 	uint64		run;			/* segments in each task but the last */
 
 	/* the leader's */
+	Throttle   *throttle;		/* the caller's; NULL: no bound */
+	Throttle   *pace;			/* the same, or the one shared with workers */
 	WalResultFn result;
 	void	   *arg;
 } ListTasks;
@@ -67,6 +70,8 @@ deliver_result(ParallelTasks *tasks, const void *message)
 	ListTasks  *list = (ListTasks *) tasks;
 
 	list->result(list->arg, message);
+	if (list->throttle != NULL) /* the shared one goes with the workers */
+		throttle_copy(list->throttle, list->pace);
 }
 
 static void
@@ -81,6 +86,11 @@ share_list(ParallelTasks *tasks, void *shared_memory)
 	shared->count = list->count;
 	shared->run = list->run;
 	memcpy(shared->names, list->names, list->count * sizeof(WalName));
+	if (list->throttle == NULL)
+		return;
+	throttle_copy(&shared->throttle, list->throttle);
+	list->pace = &shared->throttle;
+	wal_files_throttle(list->session.files, list->pace);
 }
 
 /* How many segments make a task: one if nobody shares them. */
@@ -97,8 +107,8 @@ run_length(const WalDirectory *dir, uint64 count, int workers)
 
 void
 wal_parallel_judge(const WalDirectory *dir, WalRange range,
-				   const WalNames *list, int workers, WalResultFn result,
-				   void *arg)
+				   const WalNames *list, int workers, Throttle *throttle,
+				   WalResultFn result, void *arg)
 {
 	ListTasks	tasks = {{0}};
 
@@ -106,9 +116,11 @@ wal_parallel_judge(const WalDirectory *dir, WalRange range,
 	tasks.names = list->names;
 	tasks.count = list->count;
 	tasks.run = run_length(dir, list->count, workers);
+	tasks.throttle = tasks.pace = throttle;
 	tasks.result = result;
 	tasks.arg = arg;
 	wal_session_begin(&tasks.session, dir, range);
+	wal_files_throttle(tasks.session.files, throttle);
 	tasks.tasks.ntasks = (list->count + tasks.run - 1) / tasks.run;
 	tasks.tasks.work = judge_run;
 	tasks.tasks.deliver = deliver_result;
@@ -141,6 +153,8 @@ accel_wal_worker_main(dsm_segment *segment, shm_toc *toc)
 	tasks.run = shared->run;
 	tasks.tasks.work = judge_run;
 	wal_session_begin(&tasks.session, &dir, shared->range);
+	if (shared->throttle.rate > 0)
+		wal_files_throttle(tasks.session.files, &shared->throttle);
 	parallel_work(&tasks.tasks, segment, toc);
 	wal_session_end(&tasks.session);
 }

@@ -5,6 +5,7 @@
 #ifndef WAL_PARALLEL_H
 #define WAL_PARALLEL_H
 
+#include "scan/throttle.h"
 #include "scan/wal_segment.h"
 
 #pragma GCC visibility push(hidden)
@@ -14,11 +15,12 @@ typedef void (*WalResultFn) (void *arg, const WalSegmentResult *result);
 
 /*
  * Judges the names of a list in order, here and in up to workers parallel
- * workers.
+ * workers.  throttle bounds what all of them read; NULL: no bound.
  */
 extern void wal_parallel_judge(const WalDirectory *dir, WalRange range,
 							   const WalNames *list, int workers,
-							   WalResultFn result, void *arg);
+							   Throttle *throttle, WalResultFn result,
+							   void *arg);
 
 #pragma GCC visibility pop
 

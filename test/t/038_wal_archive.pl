@@ -9,6 +9,7 @@ use IO::Compress::Gzip qw(gzip);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes ();
 
 my $MB = 1024 * 1024;
 my $shim = Accel::fault_shim();
@@ -246,9 +247,9 @@ like($none, qr/could not verify WAL archive.*none of the 0 entries/s, 'and nothi
 
 sub gzipped
 {
-	my ($bytes) = @_;
+	my ($bytes, @options) = @_;
 	my $out;
-	gzip(\$bytes => \$out, -Minimal => 1) or die;
+	gzip(\$bytes => \$out, -Minimal => 1, @options) or die;
 	return $out;
 }
 
@@ -310,6 +311,29 @@ $q->("DELETE FROM wal_archive_segments");
 reads('with workers', 'workers => 2', 140, 140);
 is(value("count(*), string_agg(DISTINCT status, ' ')"), '140|ok_switched', 'the same');
 
+# --- a bound on the rate, of files as they are stored: no run can be faster
+
+foreach my $case ([ 'alone', [ @wal[0 .. 2] ], '' ], [ 'workers', [ @wal[0 .. 2] ], ', workers => 2' ], [ 'gzip', [ map { "$_.gz" } @wal[0 .. 2] ], '' ])
+{
+	my ($title, $names, $more) = @$case;
+	archive();
+	foreach my $name (@$names)
+	{
+		my $bytes = slurp_file("$own/" . substr($name, 0, 24));
+		# stored: what is decoded is no larger than what is read
+		$bytes = gzipped($bytes, -Level => 0) if $name =~ /gz/;
+		put($name, $bytes);
+	}
+  SKIP:
+	{
+		skip 'this build does not read gzip', 1
+		  if $q->("SELECT status FROM verify_wal_segment('$names->[0]', '$dir')") eq 'not_verifiable';
+		my $begin = Time::HiRes::time();
+		reads("max_rate, $title", "max_rate => 2048$more", 3, 3);
+		cmp_ok(Time::HiRes::time() - $begin, '>', 1.3, "max_rate, $title: 3 MB at 2 MB/s");
+	}
+}
+
 # --- rights, memory ----------------------------------------------------------------
 
 archive(@wal[0 .. 2]);
@@ -345,6 +369,7 @@ for my $case (
 	[ "CALL verify_wal_archive('$dir', reverify_after => '-1 s')", qr/reverify_after must not be negative/ ],
 	[ "CALL verify_wal_archive('$dir', max_duration => '0')", qr/max_duration must be greater than zero/ ],
 	[ "CALL verify_wal_archive('$dir', workers => -1)", qr/workers/ ],
+	[ "CALL verify_wal_archive('$dir', max_rate => -1)", qr/-1 is outside the valid range for parameter "max_rate"/ ],
 	[ "CALL verify_wal_archive('pg_wal')", qr/"pg_wal" is no WAL archive but this server's own WAL/ ],
 	[ "CALL verify_wal_archive('PG_VERSION')", qr/"PG_VERSION" is not a directory/ ],
 	[ "CALL verify_wal_archive('no_such')", qr/could not open directory "no_such"/ ])
