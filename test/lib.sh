@@ -20,6 +20,11 @@ umask 022
 # shellcheck disable=SC2046	# names of variables
 unset PGHOST $(env | sed -n 's/^\(PG[A-Z]*\)=.*/\1/p')
 
+# A machine at work is given time: pg_ctl and pg_regress wait a minute, else, for
+# a server to start or to end.
+PGCTLTIMEOUT=600
+export PGCTLTIMEOUT
+
 # shellcheck source=test/packages.sh
 . "${top:-.}/test/packages.sh"
 

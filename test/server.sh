@@ -212,8 +212,10 @@ run_tap()	# script...
 		: "${ACCEL_WAL_STORM:=60}" "${ACCEL_WAL_CRASHES:=20}" "${ACCEL_WAL_FLIPS:=10000}"
 		export ACCEL_STORM_SECONDS ACCEL_CRASH_LOOPS ACCEL_WAL_STORM ACCEL_WAL_CRASHES ACCEL_WAL_FLIPS
 	fi
+	# What is waited for comes, on a machine at work as well: this end is for what
+	# never comes.
 	# shellcheck disable=SC2086
-	tallied as_user env PERL5LIB="$pgxs/test/perl:$scratch/tree/test/t" \
+	tallied as_user env PG_TEST_TIMEOUT_DEFAULT="${PG_TEST_TIMEOUT_DEFAULT:-600}" PERL5LIB="$pgxs/test/perl:$scratch/tree/test/t" \
 		PATH="$bindir:$PATH" PG_REGRESS="$pgxs/test/regress/pg_regress" \
 		ACCEL_STAGED_CONF="$scratch/staged.conf" TESTDIR="$scratch/tap" \
 		TESTDATADIR="$scratch/tap/data" TESTLOGDIR="$scratch/tap/log" \

@@ -58,7 +58,7 @@ static bool warm;				/* another came after it */
 static int	matched;
 static int	fired;
 
-/* A minute at most. */
+/* Ten minutes at most. */
 static void
 pause_here(void)
 {
@@ -66,7 +66,7 @@ pause_here(void)
 
 	if (fd >= 0)
 		close(fd);
-	for (int i = 0; i < 6000 && access("fault_go", F_OK) != 0; i++)
+	for (int i = 0; i < 60000 && access("fault_go", F_OK) != 0; i++)
 		usleep(10000);
 }
 
@@ -276,7 +276,9 @@ ssize_t name(int fd, const struct iovec *iov, int len, off_t offset) \
 }
 
 /*
- * A read that must not wait (its only use); short: half of the piece.
+ * A read that must not wait (its only use); short: half of the piece.  In a
+ * session that is armed it may wait: what is in the page cache, and whether the
+ * file system can tell, would decide how many reads there are.
  */
 static bool
 is_cold(int fd)
@@ -306,6 +308,8 @@ ssize_t name(int fd, const struct iovec *iov, int len, off_t offset, int flags) 
 { \
 	NEXT(ssize_t, name, (int, const struct iovec *, int, off_t, int)); \
 	struct iovec half = {iov->iov_base, iov->iov_len / 2}; \
+	if (armed_call != CALL_NONE) \
+		flags = 0; \
 	if (armed_call == CALL_coldread) \
 	{ \
 		if (!is_cold(fd)) \

@@ -41,7 +41,7 @@ boot()	# output, kernel argument...
 {
 	out=$1
 	shift
-	timeout 240 qemu-system-x86_64 -accel tcg -cpu Haswell,-hle,-rtm -m 256 -nographic -no-reboot \
+	timeout 900 qemu-system-x86_64 -accel tcg -cpu Haswell,-hle,-rtm -m 256 -nographic -no-reboot \
 		-kernel "$vmlinuz" -initrd "$scratch/initramfs" \
 		-append "console=ttyS0 quiet panic=-1 $*" </dev/null >"$out" 2>&1 || true
 	sed -n 's/^.*\(probe: .*\)$/\1/p' "$out" | tr -d '\r' >"$out.probe"

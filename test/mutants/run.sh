@@ -10,6 +10,9 @@ top=$(cd "$here/../.." && pwd)
 . "$top/test/lib.sh"
 scratch_folder
 pg_config=$(best_pg_config)
+# what a mutant keeps from coming is not waited for as long as what is late
+: "${PG_TEST_TIMEOUT_DEFAULT:=60}"
+export PG_TEST_TIMEOUT_DEFAULT
 
 seen_red()	# patch: whether its command fails, and not for want of a build
 {

@@ -154,7 +154,7 @@ DO $$BEGIN
 	END LOOP;
 END$$;
 SQL
-my $peak = q{SELECT 'peak=' || (regexp_match(pg_read_file('/proc/self/status'), 'VmHWM:\s+(\d+) kB'))[1]};
+my $peak = q{SELECT 'peak=' || (regexp_match(pg_read_file('/proc/self/status'), 'VmPeak:\s+(\d+) kB'))[1]};
 my ($peak_before, $peak_after) = $primary->safe_psql('postgres',
 	"SELECT count(pg_relation_size(inhrelid)) FROM pg_inherits; $peak;
 	SELECT count(*) FROM verify_relation_summary('many'); $peak") =~ /^peak=(\d+)$/mg;

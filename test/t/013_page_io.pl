@@ -77,7 +77,7 @@ Accel::start_under($shim, $node);
 my ($others, $others_error);
 my ($out, $err) = Accel::stopped_at($node, 'coldread', 3, $slow,
 	"SELECT blkno, status, buffer_state, retries FROM verify_relation_checksums('slow', 'main')", sub {
-	$node->psql('postgres', "SET statement_timeout = '20s'; SELECT count(*) FROM other",
+	$node->psql('postgres', "SET statement_timeout = '300s'; SELECT count(*) FROM other",
 		stdout => \$others, stderr => \$others_error);
 });
 is("$others$others_error", '20000', 'a read that waits for the disk: others load their blocks meanwhile');
@@ -90,7 +90,7 @@ $node->safe_psql('postgres', 'DROP TABLE slow');
 $node->safe_psql('postgres', 'CREATE TABLE large (i int); INSERT INTO large VALUES (1); CHECKPOINT');
 $path = $node->safe_psql('postgres', "SELECT pg_relation_filepath('large')");
 truncate $node->data_dir . "/$path", 1 << 30;
-my $peak = q{SELECT 'peak=' || (regexp_match(pg_read_file('/proc/self/status'), 'VmHWM:\s+(\d+) kB'))[1]};
+my $peak = q{SELECT 'peak=' || (regexp_match(pg_read_file('/proc/self/status'), 'VmPeak:\s+(\d+) kB'))[1]};
 foreach my $query ("SELECT 'n=' || count(*) FROM verify_relation_checksums('large')",
 	"CALL verify_database_checksums(include_catalogs => false);
 		SELECT 'n=' || findings FROM checksum_runs")

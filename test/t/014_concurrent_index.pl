@@ -71,7 +71,6 @@ sub finish
 sub wait_for
 {
 	my ($condition, $title) = @_;
-	local $PostgreSQL::Test::Utils::timeout_default = 60;
 	ok($node->poll_query_until('postgres', "SELECT EXISTS ($condition)"), $title);
 	return;
 }

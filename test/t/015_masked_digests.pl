@@ -17,6 +17,7 @@ srand $seed;
 
 my $primary = Accel::new_node('primary', allows_streaming => 1, conf => <<'CONF');
 autovacuum = off
+bgwriter_lru_maxpages = 0
 shared_buffers = 16MB
 hot_standby_feedback = on
 wal_receiver_status_interval = 1s

@@ -52,7 +52,6 @@ sub background
 sub waits_for
 {
 	my ($event, $who, $title) = @_;
-	local $PostgreSQL::Test::Utils::timeout_default = 20;
 	ok($node->poll_query_until('postgres',
 			"SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event ~ '^($event)\$' AND $who"), $title);
 	return;

@@ -232,7 +232,7 @@ like($stderr, qr/is not a regular file/, 'a folder named as a segment');
 system('mkfifo', "$odd/$names[5]x");
 unlink "$odd/$names[5]";
 rename "$odd/$names[5]x", "$odd/$names[5]";
-($ret, $stdout, $stderr) = $node->psql('postgres', "SET statement_timeout = '5s'; SELECT verify_wal_segment('$names[5]', '$odd')");
+($ret, $stdout, $stderr) = $node->psql('postgres', "SET statement_timeout = '60s'; SELECT verify_wal_segment('$names[5]', '$odd')");
 like($stderr, qr/is not a regular file/, 'a FIFO');
 
 # the last name of all: its end is no LSN
@@ -311,7 +311,8 @@ is( sql(q{SELECT string_agg(f::text, ' ') FROM flips f WHERE errors = 0 AND NOT 
 	'', "every flip is reported but those of the removable-backup flag ($removable)");
 is( sql(q{SELECT count(*) FROM flips WHERE errors > 0 AND status LIKE 'ok%' OR errors = 0 AND status NOT LIKE 'ok%'}),
 	0, 'status and findings agree');
-cmp_ok(sql('SELECT count(*) FROM flips WHERE errors > 1'), '<=', $flips / 100, 'nearly always one finding');
+my $several = sql('SELECT count(*) FROM flips WHERE errors > 1');
+cmp_ok($several, '<=', $flips / 20, "nearly always one finding ($several times several)");
 is(sql("SELECT count(*) FROM verify_wal_directory('$dir') WHERE status LIKE 'ok%'"), scalar(@names), 'intact again');
 
 $node->stop;

@@ -28,6 +28,7 @@ my $node = Accel::new_node(
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION crc32c_accel');
 my $psql = $node->background_psql('postgres');
+$psql->set_query_timer_restart(1);
 
 sub sql
 {

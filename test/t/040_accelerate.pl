@@ -62,7 +62,7 @@ sub owners_become
 			diag("SKIPPED: $title: $unreadable");
 			skip $unreadable, 1;
 		}
-		for (1 .. 200)
+		for (1 .. 3000)
 		{
 			$processes = ServerCrc::processes($node);
 			@wrong = ();
@@ -82,6 +82,7 @@ sub owners_become
 
 # A session that is there before the switch.
 my $session = $node->background_psql('postgres');
+$session->set_query_timer_restart(1);
 my $in_session = sub {
 	my $row = $session->query_safe('SELECT accelerated, active_kernel FROM crc32c_server()');
 	chomp $row;
@@ -150,7 +151,7 @@ sub session_becomes
 	my ($wanted, $title) = @_;
 	my $got;
 
-	for (1 .. 100)
+	for (1 .. 3000)
 	{
 		$got = $in_session->();
 		last if $got eq $wanted;

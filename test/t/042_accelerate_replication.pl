@@ -124,7 +124,7 @@ sub owners_are
 
   SKIP:
 	{
-		for (1 .. 100)
+		for (1 .. 3000)
 		{
 			$got = ServerCrc::owners($node,
 				qr/postmaster|startup|walreceiver|walsender|checkpointer|logical replication(?: apply)? worker/);

@@ -15,7 +15,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time);
 
-my $bound = 5;		# seconds
+my $bound = 20;		# seconds
 my $gigabytes = $ENV{LONG} ? 10 : 4;
 my $cancels = $ENV{LONG} ? 100 : 5;		# of each function
 my $limit = 100;	# milliseconds
@@ -227,7 +227,7 @@ for my $kind (sort keys %odd)
 		my ($out, $err) = ('', '');
 		my $begin = time;
 		$node->psql('postgres', "SET statement_timeout = '${bound}s'; $query",
-			stdout => \$out, stderr => \$err, timeout => 60);
+			stdout => \$out, stderr => \$err);
 		cmp_ok(time - $begin, '<', $bound, "$function, $kind: at once");
 		unlike($err, qr/statement timeout|server closed/, "$function, $kind: refused");
 		isnt("$out$err", '', "$function, $kind: says so");
@@ -238,7 +238,7 @@ for my $kind (sort keys %odd)
 for my $device ('/dev/zero', '/dev/null', '/dev/stdin')
 {
 	my ($out, $err) = ('', '');
-	$node->psql('postgres', "SELECT crc32c_file('$device')", stdout => \$out, stderr => \$err, timeout => 60);
+	$node->psql('postgres', "SELECT crc32c_file('$device')", stdout => \$out, stderr => \$err);
 	like($err, qr/ERROR/, "crc32c_file, $device: refused");
 }
 

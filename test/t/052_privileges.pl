@@ -51,7 +51,7 @@ sub refused
 {
 	my ($role, $sql) = @_;
 	my ($out, $err) = ('', '');
-	$node->psql('postgres', $sql, stdout => \$out, stderr => \$err, timeout => 60,
+	$node->psql('postgres', $sql, stdout => \$out, stderr => \$err,
 		extra_params => [ '-U', $role, '-v', 'VERBOSITY=sqlstate' ]);
 	return $err =~ /42501/ ? 1 : 0;
 }

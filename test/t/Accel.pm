@@ -14,7 +14,8 @@ use Time::HiRes qw(usleep);
 
 # A cluster that finds the staged extension.  Options: checksums => 0 (default
 # 1), conf => text for postgresql.conf, extra => [initdb options],
-# allows_streaming => 1 (passed on).  Not started.
+# allows_streaming => 1 (passed on).  Not started.  No checkpoint comes because a
+# script takes long, unless its conf wants that.
 sub new_node
 {
 	my ($name, %opt) = @_;
@@ -28,6 +29,7 @@ sub new_node
 	$node->init(extra => \@extra,
 		allows_streaming => $opt{allows_streaming} // 0);
 	configure($node);
+	$node->append_conf('postgresql.conf', 'checkpoint_timeout = 1h');
 	$node->append_conf('postgresql.conf', $opt{conf}) if $opt{conf};
 	return $node;
 }
@@ -84,7 +86,8 @@ sub stopped_at
 			map { ('-c', $_) } "SELECT fault_arm('$call', 'pause', $nth, false, '$pattern')",
 			ref $query ? @$query : $query ],
 		'<', \undef, '>', \$out, '2>', \$err);
-	for (my $i = 0; $i < 4000 && !-e "$data/fault_paused"; $i++)
+	my $until = time + $PostgreSQL::Test::Utils::timeout_default;
+	while (!-e "$data/fault_paused" && time < $until)
 	{
 		usleep(5000);
 		$session->pump_nb;
@@ -98,6 +101,63 @@ sub stopped_at
 	$out =~ s/^\n//;
 	chomp $out;
 	return ($paused ? $out : 'never stopped', $err);
+}
+
+# Waits until a query says that something is so while a session of IPC::Run is at
+# work; false when the session has ended without it.
+sub seen_in
+{
+	my ($node, $session, $query) = @_;
+	my $until = time + $PostgreSQL::Test::Utils::timeout_default;
+
+	while (time < $until)
+	{
+		return 1 if $node->safe_psql('postgres', $query) eq 't';
+		$session->pump_nb if $session->pumpable;
+		return 0 if !$session->pumpable;
+		usleep(20_000);
+	}
+	return 0;
+}
+
+# Whether a database takes connections.  (psql gets no input: where it has ended
+# before that is written, IPC::Run would die.)
+sub accepts
+{
+	my ($node, $database) = @_;
+	return IPC::Run::run([ 'psql', '-XAtq', '-d', $node->connstr($database // 'postgres'), '-c', 'SELECT 1' ],
+		'<', \undef, '>', \my $out, '2>', \my $err);
+}
+
+# Waits until a server that restarts by itself does.
+sub comes_back
+{
+	my ($node) = @_;
+	my $until = time + $PostgreSQL::Test::Utils::timeout_default;
+	while (time < $until)
+	{
+		return 1 if accepts($node);
+		usleep(100_000);
+	}
+	return 0;
+}
+
+# Locks a relation in a session of its own, so that what comes to it waits there.
+sub gate
+{
+	my ($node, $relation, $database) = @_;
+	my $gate = $node->background_psql($database // 'postgres');
+	$gate->query_safe("BEGIN; LOCK TABLE $relation IN ACCESS EXCLUSIVE MODE");
+	return $gate;
+}
+
+# Waits until somebody stands before that gate.
+sub wait_at_gate
+{
+	my ($node, $relation, $database) = @_;
+	return $node->poll_query_until($database // 'postgres',
+		"SELECT count(*) > 0 FROM pg_locks WHERE relation = '$relation'::regclass AND NOT granted
+			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())");
 }
 
 # Starts a server with a library preloaded by the loader.
