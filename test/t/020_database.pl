@@ -174,8 +174,8 @@ is(scalar(() = $warnings =~ /WARNING/g), 3, 'a member of pg_stat_scan_tables run
 $node->psql('postgres', "\\set VERBOSITY verbose\nCREATE ROLE nobody; GRANT USAGE ON SCHEMA ext TO nobody; SET ROLE nobody; CALL ext.verify_database_checksums()", stderr => \$err);
 like($err, qr/ERROR:  42501/, 'others do not');
 
-# A slow run in the background: waits for the relation called $relation, does
-# something, and hands over psql's words.
+# A run in the background, so slow that what comes meanwhile ends it: waits for
+# the relation called $relation, does something, and hands over psql's words.
 sub slow_run
 {
 	my ($arguments, $relation, $meanwhile) = @_;
@@ -185,10 +185,9 @@ sub slow_run
 			'-c', "CALL ext.verify_database_checksums($arguments)" ],
 		'>', \$stdout, '2>', \$stderr);
 
-	local $PostgreSQL::Test::Utils::timeout_default = 30;
 	$node->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM ext.checksum_progress
 		WHERE relid = '$relation'::regclass AND blocks_done > 0)")
-	  or fail("never saw $relation at work");
+	  or do { fail("never saw $relation at work"); $background->kill_kill; return ''; };
 	$meanwhile->();
 	$background->finish;
 	return $stderr;
@@ -199,12 +198,12 @@ my $cancel = sub { query("SELECT pg_cancel_backend(pid) FROM ($pid_query) p") };
 
 # no snapshot while a relation is scanned; progress; cancel and resume
 my $run = query('SELECT max(run) + 1 FROM ext.checksum_runs');
-$err = slow_run('include_catalogs => false, max_rate => 4000', 'healthy', sub {
+$err = slow_run('include_catalogs => false, max_rate => 100', 'healthy', sub {
 	is(query("SELECT backend_xmin IS NULL AND backend_xid IS NULL, state FROM pg_stat_activity WHERE pid = ($pid_query)"),
 		't|active', 'no snapshot is held');
 	is(query("SELECT datid = (SELECT oid FROM pg_database WHERE datname = 'postgres'), forkname, blocks_total,
-		blocks_done BETWEEN 1 AND blocks_total, findings, started < now() FROM ext.checksum_progress"),
-		't|main|' . query("SELECT pg_relation_size('healthy') / 8192") . '|t|0|t', 'progress');
+		blocks_done BETWEEN 1 AND blocks_total, findings, started < now(), relations_total > 0 FROM ext.checksum_progress"),
+		't|main|' . query("SELECT pg_relation_size('healthy') / 8192") . '|t|0|t|t', 'progress');
 	is(query("SELECT count(*) FROM pg_locks WHERE pid = ($pid_query) AND locktype = 'relation' AND relation <> 'healthy'::regclass"),
 		'0', 'no other relation is locked');
 	# what vacuum may remove has moved on beyond the start of the run
@@ -257,7 +256,7 @@ my $first = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'),
 $node->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)")
   or fail('the first run never ended');
 is(query("SELECT state FROM ext.checksum_runs WHERE run = $run"), 'completed', 'a run is over when it has returned');
-$node->psql('postgres', q{SET statement_timeout = '20s'; CALL ext.verify_database_checksums(include_catalogs => false)});
+$node->psql('postgres', q{SET statement_timeout = '300s'; CALL ext.verify_database_checksums(include_catalogs => false)});
 $gate->quit;
 $first->finish;
 is(query("SELECT string_agg(state, ' ' ORDER BY run) FROM ext.checksum_runs WHERE run >= $run"),
@@ -299,14 +298,19 @@ rename "$gone.away", $gone;
 
 # a relation dropped meanwhile, after it was listed
 query('CREATE TABLE dropped (i int)');
-$err = slow_run('include_catalogs => false, max_rate => 8000', 'healthy',
-	sub { query('DROP TABLE dropped') });
+$gate = Accel::gate($node, 'healthy');
+my $behind_gate = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c',
+	'CALL ext.verify_database_checksums(include_catalogs => false)' ], '>', \$out, '2>', \$err);
+Accel::wait_at_gate($node, 'healthy') or fail('the run never came to the table');
+query('DROP TABLE dropped');
+$gate->quit;
+$behind_gate->finish;
 is(scalar(() = $err =~ /WARNING/g), 3, 'a relation dropped meanwhile is no finding');
 unlike($err, qr/ERROR/, 'and no error');
 
 # a session that dies leaves a run that the next one tidies up
 $run = query('SELECT max(run) + 1 FROM ext.checksum_runs');
-slow_run('include_catalogs => false, max_rate => 4000', 'healthy',
+slow_run('include_catalogs => false, max_rate => 100', 'healthy',
 	sub { query("SELECT pg_terminate_backend(pid) FROM ($pid_query) p") });
 is(query('SELECT count(*) FROM ext.checksum_progress'), '0', 'a terminated run leaves no progress');
 call('CALL ext.verify_database_checksums(include_catalogs => false)');

@@ -104,7 +104,6 @@ sub watch_workers	# a query in the background; waits for n workers, does somethi
 	my $background = IPC::Run::start(
 		[ 'psql', '-XAtq', '-v', 'VERBOSITY=verbose', '-d', $node->connstr('postgres'), '-c', $statement ],
 		'>', \$stdout, '2>', \$stderr);
-	local $PostgreSQL::Test::Utils::timeout_default = 30;
 
 	$node->poll_query_until('postgres', "SELECT count(*) = $n FROM pg_stat_activity
 		WHERE backend_type = 'parallel worker' AND query LIKE '%verifying relation%'")
@@ -113,12 +112,13 @@ sub watch_workers	# a query in the background; waits for n workers, does somethi
 	eval { $background->finish };
 	return ($stdout, $stderr);
 }
-my $slow = "SELECT fork, status FROM verify_relation_summary('large', 'main', workers => 3, max_rate => 20000)";
+# (390 MB: what comes meanwhile ends it)
+my $slow = "SELECT fork, status FROM verify_relation_summary('large', 'main', workers => 3, max_rate => 2000)";
 my $workers = "FROM pg_stat_activity WHERE backend_type = 'parallel worker'";
 my $leader = "FROM pg_stat_activity WHERE query LIKE '%verify_relation_summary%' AND backend_type = 'client backend' AND pid <> pg_backend_pid()";
 my ($out, $err) = watch_workers($slow, 3, sub {
-	is(query("SELECT count(*) FROM pg_locks WHERE relation = 'large'::regclass AND mode = 'AccessShareLock' AND granted
-		AND pid IN (SELECT pid $workers UNION SELECT pid $leader)") > 1, 1, 'workers hold their own lock');
+	ok($node->poll_query_until('postgres', "SELECT count(*) > 1 FROM pg_locks WHERE relation = 'large'::regclass
+		AND mode = 'AccessShareLock' AND granted AND pid IN (SELECT pid $workers UNION SELECT pid $leader)"), 'workers hold their own lock');
 
 	query("SELECT pg_cancel_backend(pid) $leader");
 });
@@ -128,13 +128,14 @@ is(query("SELECT count(*) $workers"), '0', 'and its workers') or diag query("SEL
 
 # ... with a lock queue: workers join in spite of it
 $node->safe_psql('postgres', 'SELECT pg_stat_reset()');
-($out, $err) = watch_workers("BEGIN; LOCK TABLE large IN ACCESS SHARE MODE; SELECT pg_sleep(2);
+my $queued = "FROM pg_locks WHERE relation = 'large'::regclass AND NOT granted";
+($out, $err) = watch_workers("BEGIN; LOCK TABLE large IN ACCESS SHARE MODE;
+	DO \$\$ BEGIN WHILE NOT EXISTS (SELECT $queued) LOOP PERFORM pg_sleep(0.05); END LOOP; END \$\$;
 	SELECT fork, bad FROM verify_relation_summary('large', 'main', workers => 3, max_rate => 100000); COMMIT", 0, sub {
+	$node->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM pg_locks WHERE relation = 'large'::regclass AND granted)")
+	  or fail('nobody has the lock');
 	my $locker = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'),
-		'-c', "SET lock_timeout = '20s'; LOCK TABLE large IN ACCESS EXCLUSIVE MODE" ], '>', \my $o, '2>', \my $e);
-	local $PostgreSQL::Test::Utils::timeout_default = 30;
-	$node->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM pg_locks WHERE relation = 'large'::regclass AND NOT granted)")
-	  or fail('nobody waits for the lock');
+		'-c', "SET lock_timeout = '300s'; LOCK TABLE large IN ACCESS EXCLUSIVE MODE" ], '>', \my $o, '2>', \my $e);
 	$locker->finish;
 	is($e, '', 'the other session gets the lock after us');
 });
@@ -153,10 +154,7 @@ is(query(sprintf $summary, 2), $expected_summary, 'all is well afterwards');
 	kill 9, query("SELECT pid $workers LIMIT 1");
 });
 is($out, '', 'a worker killed: no rows');
-{
-	local $PostgreSQL::Test::Utils::timeout_default = 40;
-	$node->poll_query_until('postgres', 'SELECT true') or fail('the server never came back');
-}
+Accel::comes_back($node) or fail('the server never came back');
 is(query(sprintf $summary, 2), $expected_summary, 'all is well afterwards');
 
 # no free worker: the leader does the work itself

@@ -32,16 +32,10 @@ sub begin
 	return ($handle, \$err);
 }
 
-sub at_work
-{
-	my ($where, $name) = @_;
-	$where->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM checksum_progress p, pg_stat_activity a
-		WHERE a.pid = p.pid AND $name)") or fail("never saw $name");
-	return;
-}
-
-$node->safe_psql('postgres', <<'SQL');
+my $shim = Accel::fault_shim();
+$node->safe_psql('postgres', <<"SQL");
 CREATE EXTENSION crc32c_accel;
+CREATE FUNCTION fault_arm(cstring, cstring, int, bool, cstring) RETURNS void AS '$shim' LANGUAGE C;
 CREATE TABLE "tä" AS SELECT 1 AS i;
 CREATE TABLE big AS SELECT i FROM generate_series(1, 210000) i;	-- no TOAST table: next comes next
 CREATE TABLE next AS SELECT 1 AS i;
@@ -77,12 +71,13 @@ $node->safe_psql('attacked', <<'SQL');
 GRANT CREATE ON DATABASE attacked TO attacker;
 CREATE SCHEMA acc AUTHORIZATION attacker;
 CREATE EXTENSION crc32c_accel SCHEMA acc;
-CREATE TABLE slow AS SELECT i, repeat('x', 500) t FROM generate_series(1, 15000) i;
-CREATE TABLE slow2 AS SELECT 1 AS i;
+CREATE TABLE gated AS SELECT 1 AS i;
+CREATE TABLE after AS SELECT 1 AS i;
 CHECKPOINT;
 SQL
-my ($session, $said) = begin($node, 'attacked', 'CALL acc.verify_database_checksums(include_catalogs => false, max_rate => 4000)', 'attacker');
-at_work($node, "a.datname = 'attacked' AND p.blocks_done > 0 AND p.blocks_total > 500");
+my $gate = Accel::gate($node, 'gated', 'attacked');
+my ($session, $said) = begin($node, 'attacked', 'CALL acc.verify_database_checksums(include_catalogs => false)', 'attacker');
+Accel::wait_at_gate($node, 'gated', 'attacked') or fail('the run never came to the table');
 $node->safe_psql('attacked', <<'SQL');
 SET SESSION AUTHORIZATION attacker;
 BEGIN;
@@ -99,6 +94,7 @@ CREATE TRIGGER trap AFTER INSERT OR UPDATE ON acc.checksum_runs EXECUTE FUNCTION
 CREATE TRIGGER trap AFTER INSERT OR UPDATE ON acc.checksum_relations EXECUTE FUNCTION acc.trap();
 COMMIT;
 SQL
+$gate->quit;
 $session->finish;
 is($node->safe_psql('attacked', "SELECT DISTINCT who FROM acc.log WHERE who <> 'attacker'"), '', 'nothing of his runs with the rights of another');
 like($$said, qr/INFO:  completed: /, 'the run ends well');
@@ -108,12 +104,12 @@ $node->backup('b', backup_options => ['--no-verify-checksums']);
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($node, 'b', has_streaming => 1);
 $standby->append_conf('postgresql.conf', "max_standby_streaming_delay = 0\n");
-$standby->start;
+Accel::start_under($shim, $standby);
 my $locker = $node->background_psql('postgres');
 $locker->query_safe('BEGIN; LOCK TABLE next; SELECT pg_current_xact_id()');
 $node->safe_psql('postgres', 'SELECT pg_logical_emit_message(true, $$a$$, $$b$$)');
 $node->wait_for_catchup($standby);
-($session, $said) = begin($standby, 'postgres', "$run, max_rate => 8000)");
+($session, $said) = begin($standby, 'postgres', "$run)");
 $standby->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'next'::regclass)")
   or fail('never saw it wait');
 $standby->safe_psql('postgres', "SELECT pg_cancel_backend(pid) FROM pg_locks WHERE NOT granted AND relation = 'next'::regclass");
@@ -122,16 +118,18 @@ $locker->quit;
 my $next = $node->safe_psql('postgres', "SELECT 'next'::regclass::oid");
 like($$said, qr{INFO:  cancelled: .*\nHINT:  To go on, pass start_at => '$next/main/0'}, 'goes on at the start of the relation');
 
-# a relation that is rewritten behind the place where the run began in it
+# a relation that is rewritten behind the place where the run began in it (the
+# rate: the conflict comes at once, but not at the same moment)
 my $big = $node->safe_psql('postgres', "SELECT 'big'::regclass::oid");
 my $blocks = $node->safe_psql('postgres', "SELECT pg_relation_size('big') / 8192");
 my $file = $node->safe_psql('postgres', "SELECT pg_relation_filenode('big')");
-($session, $said) = begin($standby, 'postgres', "$run, max_rate => 1000, include => ARRAY['big'], start_at => '$big/main/500/$file')");
-at_work($standby, "p.relid = $big AND p.blocks_done > 500");
-$node->safe_psql('postgres', 'VACUUM FULL big');
-$session->finish;
-my ($verified) = $$said =~ /INFO:  verified public\.big: (\d+) blocks/;
-cmp_ok($verified // 0, '>=', $blocks, 'a new file is verified from its start') or diag($$said);
+(undef, my $rewritten) = Accel::stopped_at($standby, 'read', 3, "/$file",
+	"$run, max_rate => 1000, include => ARRAY['big'], start_at => '$big/main/500/$file')", sub {
+	$node->safe_psql('postgres', 'VACUUM FULL big');
+	$node->wait_for_catchup($standby, 'flush', $node->lsn('flush'));
+});
+my ($verified) = $rewritten =~ /INFO:  \w+: verified public\.big: (\d+) blocks/;
+cmp_ok($verified // 0, '>=', $blocks, 'a new file is verified from its start') or diag($rewritten);
 
 # a file that is not the one where a run stopped, or that is not named
 $node->wait_for_catchup($standby);
@@ -144,7 +142,7 @@ for my $case ([ "500/$file", $blocks, 'another file is verified from its start' 
 	($verified) = $err =~ /INFO:  verified public\.big: (\d+) blocks/;
 	is($verified, $case->[1] + $forks, $case->[2]);
 }
-($status, $err) = call($standby, "$run, include => ARRAY['big'], max_rate => 1000, max_duration => '100 ms')");
+($status, $err) = call($standby, "$run, include => ARRAY['big'], max_rate => 1000, max_duration => '2 s')");
 like($err, qr{HINT:  To go on, pass start_at => '$big/main/\d+/$new'}, 'the place names the file');
 
 # DDL without pause

@@ -85,8 +85,9 @@ sub meanwhile
 			'-v', 'ON_ERROR_STOP=0',
 			map { ('-c', $_) } ("SELECT count(*) FROM verify_wal_directory('$dir', workers => 2)", $slow, $descriptors) ],
 		'>', \$out, '2>', \$err);
-	local $PostgreSQL::Test::Utils::timeout_default = 30;
-	$node->poll_query_until('postgres', "SELECT count(*) = 2 $worker") or fail("$title: never saw two workers");
+	# not those of the first query
+	$node->poll_query_until('postgres', "SELECT count(*) = 2 $worker AND leader_pid IN (SELECT pid FROM pg_stat_activity WHERE query LIKE '%missing%')")
+	  or fail("$title: never saw two workers");
 	$what->();
 	eval { $session->finish };
 	return ($out, $err);
@@ -121,10 +122,7 @@ is(sql(sprintf $rows, 2), $expected, 'leader terminated: all is well afterwards'
 # killed: the server goes through a crash restart
 ($out, $err) = meanwhile('killed', sub { kill 9, sql("SELECT pid $worker LIMIT 1") });
 unlike($out, qr/^$files$/m, 'a worker killed: no rows');
-{
-	local $PostgreSQL::Test::Utils::timeout_default = 60;
-	$node->poll_query_until('postgres', 'SELECT true') or fail('the server never came back');
-}
+Accel::comes_back($node) or fail('the server never came back');
 is(sql("SELECT count(*) $worker"), 0, 'killed: no worker is left');
 is(sql(sprintf $rows, 2), $expected, 'killed: all is well afterwards');
 is(sql($slow), $files, 'and the whole folder');

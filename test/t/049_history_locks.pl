@@ -87,9 +87,9 @@ for my $workers (0, 3)
 # a time limit holds, whoever has the history
 my $other = $node->background_psql('postgres');
 $other->query_safe('BEGIN; LOCK TABLE checksum_relations; SELECT 1');
-my (undef, undef, $err) = $node->psql('postgres', "CALL verify_database_checksums(include => '{slow}', max_duration => '500 ms')", timeout => 60);
+my (undef, undef, $err) = $node->psql('postgres', "CALL verify_database_checksums(include => '{slow}', max_duration => '2 s')");
 like($err, qr/WARNING:  could not record.*could not obtain lock.*INFO:  stopped: 0 relations/s, 'max_duration bounds the wait for the history');
-(undef, undef, $err) = $node->psql('postgres', "SET lock_timeout = '100 ms'; CALL verify_database_checksums(include => '{slow}')", timeout => 60);
+(undef, undef, $err) = $node->psql('postgres', "SET lock_timeout = '100 ms'; CALL verify_database_checksums(include => '{slow}')");
 like($err, qr/WARNING:  could not record.*lock timeout.*INFO:  completed: \d relations?/s, 'so does lock_timeout, and the run goes on');
 $other->quit;
 
