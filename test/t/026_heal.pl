@@ -67,7 +67,7 @@ is($q->("SELECT v.status, h.status, h.copy IS NOT NULL, count(*), count(DISTINCT
 	'bad_on_disk_cached_ok|healed|t|1000|1', '1,000 damaged blocks under load: healed');
 is($q->("SELECT count(*) $find"), '0', '... on disk, before any checkpoint');
 ok($bench->pumpable, '... the load went on');
-$bench->signal('INT');
+$bench->signal('TERM');
 $bench->finish;
 is($q->($rows), $before, 'the rows are what they were');
 like(slurp_file($node->logfile), qr/LOG: .*block \d+ of fork "main" of relation "pgbench_accounts_pkey" was written again from shared buffers: healed/,

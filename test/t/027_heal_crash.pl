@@ -120,7 +120,7 @@ foreach my $loop (1 .. $loops)
 	my $session = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-f', $script ],
 		'<', \undef, '>', \$answers, '2>', \my $trouble);
 	my $wait = 20 + int rand 180;
-	for (my $i = 0; $i < 60_000 && ($answers =~ tr/\n//) < $wait; $i++)
+	while ($session->pumpable && ($answers =~ tr/\n//) < $wait)
 	{
 		$session->pump_nb;
 		usleep(200);

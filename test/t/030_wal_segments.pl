@@ -21,7 +21,7 @@ my $node = Accel::new_node(
 	conf => qq{
 wal_level = logical
 archive_mode = on
-archive_command = 'cp "%p" "$archive/%f"'
+archive_command = 'cp "%p" "$archive.new" && mv "$archive.new" "$archive/%f"'
 max_wal_size = 64MB
 min_wal_size = 8MB
 wal_compression = on
@@ -58,8 +58,10 @@ my $last = sql('SELECT pg_walfile_name(pg_current_wal_lsn())');
 $node->poll_query_until('postgres',
 	"SELECT last_archived_wal >= '$last' OR pg_walfile_name(pg_switch_wal()) IS NULL FROM pg_stat_archiver")
   or die 'not archived';
+my $refused = sql('SELECT failed_count FROM pg_stat_archiver');
 sql('ALTER SYSTEM SET archive_command = \'false\'; SELECT pg_reload_conf()');
-sleep 0.5;
+sql(q{SELECT pg_logical_emit_message(true, 'one', 'more'); SELECT pg_switch_wal()});
+$node->poll_query_until('postgres', "SELECT failed_count > $refused FROM pg_stat_archiver") or die 'still archived';
 
 my $all = "verify_wal_directory('$archive')";
 is(sql("SELECT count(*) FROM $all WHERE $bad"), 0, 'intact archive: nothing reported');
@@ -305,7 +307,7 @@ foreach my $delay (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 			"SELECT count(*) > 0 FROM verify_wal_directory('$many') WHERE status = 'removed_during_scan'"
 		],
 		'>', \$ro, '2>', \my $re);
-	$node->poll_query_until('postgres',
+	Accel::seen_in($node, $reader,
 		"SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE '%removed_during_scan%' AND pid <> pg_backend_pid()");
 	sleep $delay;
 	unlink link_name($links - $_) foreach 0 .. 1000;

@@ -17,7 +17,7 @@ my $primary = Accel::new_node(
 wal_keep_size = 512MB
 autovacuum = off
 archive_mode = on
-archive_command = 'test ! -f "$archive/%f" && cp "%p" "$archive/%f"'
+archive_command = 'test ! -f "$archive/%f" && cp "%p" "$archive.%f" && mv "$archive.%f" "$archive/%f"'
 });
 $primary->start;
 $primary->safe_psql('postgres', 'CREATE EXTENSION crc32c_accel; CREATE TABLE t (id int, filler text)');
@@ -100,9 +100,11 @@ is( AccelWal::number($standby->safe_psql('postgres',
 
 # --- an archive with both ----------------------------------------------------
 
-$standby->safe_psql('postgres', 'SELECT pg_switch_wal(); CHECKPOINT');
+my $switched = $standby->safe_psql('postgres', 'SELECT pg_walfile_name(pg_switch_wal())');
+$standby->safe_psql('postgres', 'CHECKPOINT');
 $standby->poll_query_until('postgres',
-	q{SELECT last_archived_wal LIKE '00000002%' FROM pg_stat_archiver WHERE last_archived_wal NOT LIKE '%history'});
+	"SELECT last_archived_wal >= '$switched' FROM pg_stat_archiver WHERE last_archived_wal NOT LIKE '%history'")
+  or die 'not archived';
 nothing_reported($standby, "verify_wal_directory('$archive')", 'archive of two timelines: nothing reported');
 my $archived = statuses($standby, "verify_wal_directory('$archive')");
 like($archived, qr{1/\w\w ok.*2/\w\w ok}, 'archive of two timelines: both there');

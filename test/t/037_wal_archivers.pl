@@ -41,7 +41,7 @@ sub run_of
 # --- the archivers -------------------------------------------------------------
 
 my $config = "$tmp/pgbackrest.conf";
-AccelWal::put($config, "[global]\nlog-level-file=off\nlock-path=$tmp/lock\nspool-path=$tmp/spool\n"
+AccelWal::put($config, "[global]\narchive-timeout=600\nlog-level-file=off\nlock-path=$tmp/lock\nspool-path=$tmp/spool\n"
 	  . "[main]\npg1-path=$data\npg1-port=$port\npg1-socket-path=$host\npg1-user=" . getpwuid($<) . "\n");
 
 # A command of pgBackRest on the repository of a compression; one is encrypted.

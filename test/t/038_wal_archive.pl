@@ -171,10 +171,16 @@ archive(@wal[0 .. 4]);
 reads('five', '', 5, 5);
 utime(time - 10, time - 10, "$dir/$wal[2]");
 is(reads('touched', '', 5, 1), '', 'nothing to say');
-my $now = time;
-utime($now, $now + 1, "$dir/$wal[2]");
-reads('written in this moment', '', 5, 1);
-is(rows('mtime IS NULL', "segment = '$wal[2]'"), 't', 'its time tells nothing');
+# a moment of seconds, which a machine at work may miss
+my $moment = '';
+for (my $try = 0; $try < 20 && $moment ne 't'; $try++)
+{
+	my $now = time;
+	utime($now, $now + 1, "$dir/$wal[2]");
+	call();
+	$moment = rows('mtime IS NULL', "segment = '$wal[2]'");
+}
+is($moment, 't', 'written in this moment: its time tells nothing');
 utime(1, 1, "$dir/$wal[2]");
 reads('so it is read again', '', 5, 1);
 

@@ -71,10 +71,9 @@ for my $loop (1 .. $loops)
 		],
 		'>', \$out, '2>', \$err);
 	my $wait = 50 + int(rand(400));
-	for (1 .. 600)
+	while ($client->pumpable && ($out =~ tr/\n//) <= $wait)
 	{
 		$client->pump_nb;
-		last if ($out =~ tr/\n//) > $wait;
 		select(undef, undef, undef, 0.01);
 	}
 	my $owner = ServerCrc::owners($node, qr/postmaster|checkpointer/);
@@ -86,7 +85,7 @@ for my $loop (1 .. $loops)
 	my @pids = keys %{ ServerCrc::processes($node) };
 	$node->kill9;
 	eval { $client->finish };
-	for (1 .. 600)    # the children notice
+	for (1 .. 3000)    # the children notice
 	{
 		last if !grep { kill(0, $_) } @pids;
 		select(undef, undef, undef, 0.1);

@@ -23,7 +23,7 @@ shared_buffers = 4MB
 allow_in_place_tablespaces = on
 max_prepared_transactions = 4
 archive_mode = on
-archive_command = 'test ! -f "$archive/%f" && cp "%p" "$archive/%f"'
+archive_command = 'test ! -f "$archive/%f" && cp "%p" "$archive.%f" && mv "$archive.%f" "$archive/%f"'
 CONF
 $primary->start;
 my $q = sub { return $primary->safe_psql('postgres', $_[0]) };

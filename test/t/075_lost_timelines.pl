@@ -20,7 +20,7 @@ checkpoint_timeout = 1h
 wal_keep_size = 512MB
 bgwriter_lru_maxpages = 0
 archive_mode = on
-archive_command = 'test ! -f "$archive/%f" && cp "%p" "$archive/%f"'
+archive_command = 'test ! -f "$archive/%f" && cp "%p" "$archive.%f" && mv "$archive.%f" "$archive/%f"'
 CONF
 $primary->start;
 my $q = sub { return $primary->safe_psql('postgres', $_[0]) };

@@ -44,7 +44,7 @@ usleep(500000);
 my $backup = "$dir/backup";
 my (undef, $err) = run_command([ 'pg_basebackup', '-D', $backup, '-Ft', '-z', '-h', $node->host, '-p', $node->port, '--checkpoint=fast',
 		'--no-sync', '--no-verify-checksums', '--max-rate=10M' ]);
-$load->signal('INT');
+$load->signal('TERM');
 $load->finish;
 ok(-e "$backup/backup_manifest", 'pg_basebackup') or diag $err;
 my $extracted = BackupTar::extract($backup, "$dir/extracted");
@@ -77,7 +77,13 @@ foreach ([ 'base.tar', $cold ], [ "$tablespace.tar", $in_ts ])
 my $rows = rows($damaged);
 my %count;
 $count{ $1 eq $hot ? 'hot' : $1 eq $cold ? 'cold' : 'other' }{$2}++ while $rows =~ /^([^|]+)\|\d+\|(\w+)\|/mg;
-cmp_ok($count{hot}{healed_by_wal} // 0, '>', 100, 'changed pages are healed: ' . ($count{hot}{healed_by_wal} // 0));
+# as many as WAL of the backup refers to, fewer where the machine is slow
+my ($start, $end) = slurp_file("$backup/backup_manifest") =~ m{"Start-LSN": "([0-9A-F/]+)", "End-LSN": "([0-9A-F/]+)"};
+my ($dump) = run_command([ 'pg_waldump', '-p', "$extracted/pg_wal", '-s', $start, '-e', $end ]);
+my ($number) = $hot =~ m{(\d+)$};
+my %changed = map { $_ => 1 } grep { $_ < -s("$extracted/$hot") / 8192 } $dump =~ m{rel \d+/\d+/$number blk (\d+)}g;
+my $changed = keys %changed;
+cmp_ok($count{hot}{healed_by_wal} // 0, '>=', $changed < 100 ? $changed : 100, "changed pages are healed, of $changed: " . ($count{hot}{healed_by_wal} // 0));
 is(join(' ', sort keys %{ $count{cold} }), 'corrupt', 'those that no WAL names are not: ' . ($count{cold}{corrupt} // 0));
 BackupTar::extract($damaged, "$damaged.plain");
 is($rows, rows("$damaged.plain"), 'what is found is what is found in the extracted backup');

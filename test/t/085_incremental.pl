@@ -102,6 +102,8 @@ my $slow = IPC::Run::start([ command($last, $node, $first), '--max-rate=1M' ], '
 for (my $i = 0; $i < 3000 && sql('SELECT count(*) FROM pg_stat_progress_basebackup WHERE backup_streamed > 0') eq '0'; $i++)
 {
 	usleep(10000);
+	$slow->pump_nb;
+	last if !$slow->pumpable;
 }
 update(500, 'w');
 ok($slow->finish, 'an incremental backup while a page is changed') or diag $err;

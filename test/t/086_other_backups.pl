@@ -44,7 +44,7 @@ sub findings
 my $config = "$tmp/pgbackrest.conf";
 my @pgbackrest = ('pgbackrest', "--config=$config", '--stanza=main');
 AccelWal::put($config, "[global]\nlog-level-file=off\nlock-path=$tmp/lock\nspool-path=$tmp/spool\nrepo1-path=$tmp/repo\n"
-	  . "compress-type=none\nstart-fast=y\n[main]\npg1-path=$data\npg1-port=$port\npg1-socket-path=$host\npg1-user=$user\n");
+	  . "compress-type=none\nstart-fast=y\narchive-timeout=600\n[main]\npg1-path=$data\npg1-port=$port\npg1-socket-path=$host\npg1-user=$user\n");
 my @barman = ('barman', '-q', '-c', "$tmp/barman.conf");
 AccelWal::put("$tmp/barman.conf", "[barman]\nbarman_user = $user\nbarman_home = $tmp/barman\nlog_file = $tmp/barman.log\n"
 	  . "[main]\ndescription = main\nconninfo = host=$host port=$port user=$user dbname=postgres\nstreaming_conninfo = host=$host port=$port user=$user\n"
@@ -58,7 +58,7 @@ sql(q{
 	CREATE INDEX ON t (g)});
 my $table = sql("SELECT pg_relation_filepath('t')");
 
-my $archive = "cp \"%p\" \"$tmp/incoming/%f\"";
+my $archive = "cp \"%p\" \"$tmp/new.%f\" && mv \"$tmp/new.%f\" \"$tmp/incoming/%f\"";
 my $no_pgbackrest = has_program('pgbackrest') ? '' : 'no program pgbackrest';
 if (!$no_pgbackrest)
 {
