@@ -224,17 +224,21 @@ static bool
 path_has(const WalDirectory *dir, const WalPath *path, uint32_t timeline,
 		 uint64_t segno)
 {
-	uint64_t	begin = 0;
+	uint32_t	owner = path->timeline;
+	uint64_t	last = UINT64_MAX;
 
-	for (int i = 0; i < path->nancestors; i++)
+	/* the newest first, see wal_path_at() */
+	for (int i = path->nancestors - 1; i >= 0; i--)
 	{
-		uint64_t	end = path->ancestors[i].end / dir->limits.segment_size;
+		uint64_t	begin = path->ancestors[i].end / dir->limits.segment_size;
 
-		if (path->ancestors[i].timeline == timeline)
-			return segno >= begin && segno <= end;
-		begin = end;
+		if (owner == timeline)
+			return segno >= begin && segno <= last;
+		owner = path->ancestors[i].timeline;
+		if (begin < last)
+			last = begin;
 	}
-	return path->timeline == timeline && segno >= begin;
+	return owner == timeline && segno <= last;
 }
 
 static int

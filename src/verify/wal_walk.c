@@ -35,15 +35,22 @@ static void confirm_stop(WalWalker *ctx);
 static void emit(WalWalker *ctx, const WalVerdict *verdict);
 static bool beyond_limit(const WalWalker *ctx, WalLsn lsn, WalLsn end);
 
+/*
+ * The newest first, as the server looks it up.  A recovery that was to follow a
+ * timeline may end before that one began: "1 X, 2 Y" with Y before X.  What lies
+ * from Y on is the new timeline's.
+ */
 uint32_t
 wal_path_at(const WalPath *path, WalLsn lsn)
 {
+	uint32_t	timeline = path->timeline;
+
 	if (!path->known)
 		return 0;
-	for (int i = 0; i < path->nancestors; i++)
-		if (lsn < path->ancestors[i].end)
-			return path->ancestors[i].timeline;
-	return path->timeline;
+	for (int i = path->nancestors - 1;
+		 i >= 0 && lsn < path->ancestors[i].end; i--)
+		timeline = path->ancestors[i].timeline;
+	return timeline;
 }
 
 void

@@ -21,7 +21,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The timeline wrote what lies before end. */
+/* The timeline wrote what lies before end, and before those of newer ones. */
 typedef struct WalHistory
 {
 	uint32_t	timeline;

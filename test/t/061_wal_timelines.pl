@@ -43,6 +43,21 @@ my $segments = q{SELECT string_agg(substr(w.segment, 7, 2) || '/' || substr(w.se
 my $whole = "$segments verify_wal_directory('%s') w WHERE w.status NOT LIKE 'ok%%'";
 my $range = "$segments verify_wal_range('$start', directory => '%s') w WHERE w.status NOT LIKE 'ok%%'";
 
+# Timeline 12 of a recovery along timeline 11 that ended in the second page of the
+# segment in which timeline 9 was left later: what the server writes into the
+# history file then (recovery_target_timeline = 'latest').
+sub branch_off
+{
+	my $name = '0000000C0000000100000005';
+	AccelWal::put($name, slurp_file('0000000A0000000100000005'));
+	foreach my $page (map { $_ * 8192 } 2 .. 127)	# zeros follow the switch
+	{
+		AccelWal::poke($name, $page + 4, pack('L', 12)) if AccelWal::peek($name, $page, 2) ne "\0\0";
+	}
+	AccelWal::put('0000000C.history', slurp_file('0000000B.history') . "11\t1/502010\tafter LSN 1/502000\n");
+	return;
+}
+
 # [title, what is done in a copy of pg_wal, query, expected]
 my $copies = PostgreSQL::Test::Utils::tempdir();
 my $number = 0;
@@ -101,6 +116,9 @@ foreach my $case (
 	[ 'an empty history', sub { unlink '0000000B.history'; AccelWal::put('0000000B.history', '') }, $range, join(', ', map { sprintf('0B/%07X missing', $_) } 0xFFC .. 0x1005) . ', 0B/0001006 corrupt' ],
 	[ 'a history that is none', sub { unlink '0000000B.history'; AccelWal::put('0000000B.history', "\0" x 100000) }, $range, join(', ', map { sprintf('0B/%07X missing', $_) } 0xFFC .. 0x1005) . ', 0B/0001006 corrupt' ],
 	[ 'no histories', sub { unlink glob('*.history') }, $whole, '01/0000FFD corrupt, 02/0000FFE corrupt, 03/0000FFF corrupt, 04/0001000 corrupt, 05/0001001 corrupt, 06/0001002 corrupt, 07/0001003 corrupt, 08/0001004 corrupt, 09/0001005 corrupt, 0A/0001006 corrupt' ],
+	[ 'recovered to before a switch point', \&branch_off, $whole, '' ],
+	[ 'recovered to before a switch point, a range', \&branch_off, "$segments verify_wal_range('$start', directory => '%s') w WHERE w.timeline > 8",
+		'09/0001004 ok_switched, 0C/0001005 ok_switched' ],
 	[ 'an empty directory', sub { unlink glob('*') }, "SELECT string_agg(w::text, '') FROM verify_wal_directory('%s') w",
 		'(,,,,not_verifiable,,0,0,0,0,0,0,0,0,,,"none of the 0 entries of the directory is named as a WAL segment",)' ],
 	[ 'an empty directory, a range', sub { unlink glob('*') }, $range, '01/0000FFC missing' ])
