@@ -10,8 +10,11 @@
 
 #include "scan/wal_list.h"
 
-/* a longer gap is one row for what follows */
+/* of a gap, at most */
 #define MISSING_ROWS_MAX	1000
+
+/* of all gaps; from then on each is one row, whatever names and histories say */
+#define MISSING_LIST_MAX	100000
 
 /* A gap: segments from next up to end, of a timeline or of a path. */
 typedef struct Gap
@@ -20,6 +23,7 @@ typedef struct Gap
 	WalNames   *list;
 	WalPath		path;
 	WalLsn		wanted;			/* up to where a path is */
+	size_t		rows;			/* of this list so far */
 	bool		(*may_be_absent) (const WalDirectory *dir, uint32_t timeline,
 								  uint64_t segno);
 } Gap;
@@ -85,9 +89,11 @@ timeline_at_end(const WalDirectory *dir, const WalPath *path, WalLsn wanted,
 }
 
 static void
-add_missing(const Gap *gap, uint64_t segno, uint64_t end)
+add_missing(Gap *gap, uint64_t segno, uint64_t end)
 {
-	for (int rows = 0; segno < end && rows < MISSING_ROWS_MAX; segno++, rows++)
+	int			most = gap->rows < MISSING_LIST_MAX ? MISSING_ROWS_MAX : 1;
+
+	for (int i = 0; segno < end && i < most; segno++, i++)
 	{
 		WalName		name = wal_name_of(timeline_at_end(gap->dir, &gap->path,
 													   gap->wanted, segno),
@@ -95,8 +101,10 @@ add_missing(const Gap *gap, uint64_t segno, uint64_t end)
 									   WAL_KIND_MISSING);
 
 		wal_host_interrupts();
-		if (!gap->may_be_absent(gap->dir, gap->path.timeline, segno))
-			wal_names_add(gap->list, &name);
+		if (gap->may_be_absent(gap->dir, gap->path.timeline, segno))
+			continue;
+		wal_names_add(gap->list, &name);
+		gap->rows++;
 	}
 }
 
@@ -189,8 +197,8 @@ void
 wal_list_names(const WalDirectory *dir, const WalName *first,
 			   const WalName *last, WalNames *list)
 {
-	Gap			named = {dir, list, {0}, WAL_LSN_MAX, is_after_end};
-	Gap			between = {dir, list, {0}, WAL_LSN_MAX, is_gone_by_right};
+	Gap			named = {dir, list, {0}, WAL_LSN_MAX, 0, is_after_end};
+	Gap			between = {dir, list, {0}, WAL_LSN_MAX, 0, is_gone_by_right};
 	uint64_t	lowest;
 	WalNames	files = files_between(dir, first, last, &lowest);
 
@@ -260,6 +268,7 @@ files_of_path(const WalDirectory *dir, const WalPath *path, uint64_t first,
 		const WalName *name = &files->names[i];
 		uint64_t	segno = segno_of(dir, name);
 
+		wal_host_interrupts();
 		if (segno >= first && segno <= last &&
 			path_has(dir, path, name->timeline, segno))
 			wal_names_add(&found, name);
@@ -302,7 +311,7 @@ expected_end(const WalDirectory *dir, WalRange range, uint32_t timeline)
 
 /* Puts a path's files in order, each number once, with what is missing. */
 static uint64_t
-add_path(const Gap *gap, const WalNames *files, uint64_t next)
+add_path(Gap *gap, const WalNames *files, uint64_t next)
 {
 	for (size_t i = 0; i < files->count; i++)
 	{
@@ -325,7 +334,7 @@ void
 wal_list_range(const WalDirectory *dir, WalRange range, uint32_t timeline,
 			   WalNames *list)
 {
-	Gap			gap = {dir, list, {0}, range.end, is_after_end};
+	Gap			gap = {dir, list, {0}, range.end, 0, is_after_end};
 	uint64_t	first = range.begin / dir->limits.segment_size;
 	uint64_t	last;
 	uint64_t	next;

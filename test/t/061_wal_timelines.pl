@@ -149,6 +149,16 @@ my ($from, $rows, $to) = split /\n/, sql("$peak; SELECT count(*) > 10 FROM verif
 is($rows, 't', 'long histories: verified');
 cmp_ok($to - $from, '<', 100000, 'long histories: memory is bounded (kB)');
 
+# A file of the first timeline, one of the last, and as many segments between them
+# as a history file makes up: a thousand per timeline.
+my $gaps = PostgreSQL::Test::Utils::tempdir();
+AccelWal::put("$gaps/000000010000000000000001", '');
+AccelWal::put("$gaps/00001388000005000000000A", '');
+AccelWal::put("$gaps/00001388.history", join('', map { sprintf("%d\t%X/%X\n", $_, $_ * 1000 >> 12, ($_ * 1000 & 4095) << 20) } 1 .. 4999));
+($from, $rows, $to) = split /\n/, sql("$peak; SELECT count(*) BETWEEN 100000 AND 110000 FROM verify_wal_directory('$gaps') WHERE status = 'missing'; $peak");
+is($rows, 't', 'long gaps: each has a row');
+cmp_ok($to - $from, '<', 100000, 'long gaps: memory is bounded (kB)');
+
 # --- in pg_wal ----------------------------------------------------------------
 
 is(sql($whole =~ s/'%s'//r =~ s/%%/%/r), '', 'live: nothing is reported');
