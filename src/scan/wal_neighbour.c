@@ -95,12 +95,11 @@ open_next(const WalBorders *ctx, uint64_t segno, WalFile **file,
 {
 	WalLsn		begin = segno * ctx->id->segment_size;
 	WalNeighbour state = open_neighbour(ctx, segno, ctx->timeline, file);
+	WalDescent	descent = {ctx->timeline, begin, begin + ctx->id->segment_size, 0, 0, false};
 	WalPath		other;
 
-	for (int n = 0; state != WAL_NEIGHBOUR_OK &&
-		 wal_timelines_descendant(&ctx->dir->timelines, ctx->timeline, begin,
-								  begin + ctx->id->segment_size, n, &other);
-		 n++)
+	while (state != WAL_NEIGHBOUR_OK &&
+		   wal_timelines_descend(&ctx->dir->timelines, &descent, &other))
 	{
 		WalNeighbour found = open_neighbour(ctx, segno, other.timeline, file);
 

@@ -332,27 +332,40 @@ lineage_timeline(const WalLineage *lineage, int i)
 		lineage->timeline;
 }
 
-bool
-wal_timelines_descendant(const WalTimelines *ctx, uint32_t timeline,
-						 WalLsn begin, WalLsn end, int n, WalPath *path)
+/* The next one of a lineage; begins with its oldest. */
+static bool
+descend(const WalLineage *lineage, WalDescent *descent)
 {
-	for (int i = ctx->nlineages - 1; i >= 0; i--)	/* the oldest first */
+	if (descent->ancestors == 0)
+		descent->below = false;
+	while (descent->ancestors < lineage->nancestors)
 	{
-		const WalLineage *lineage = &ctx->lineages[i];
-		bool		below = false;
+		const WalHistory *parent = &lineage->ancestors[descent->ancestors++];
 
-		for (int j = 1; j <= lineage->nancestors; j++)
-		{
-			const WalHistory *parent = &lineage->ancestors[j - 1];
-
-			below |= parent->timeline == timeline && parent->end >= begin;
-			if (!below || parent->end >= end)
-				continue;
-			if (n-- > 0)
-				continue;
-			*path = path_of(ctx, lineage_timeline(lineage, j), i, j);
+		descent->below = parent->end >= descent->begin &&
+			(descent->below || parent->timeline == descent->timeline);
+		if (descent->below && parent->end < descent->end)
 			return true;
-		}
+	}
+	descent->ancestors = 0;
+	return false;
+}
+
+bool
+wal_timelines_descend(const WalTimelines *ctx, WalDescent *descent,
+					  WalPath *path)
+{
+	for (; descent->lineages < ctx->nlineages; descent->lineages++)
+	{
+		/* the oldest first */
+		int			i = ctx->nlineages - 1 - descent->lineages;
+
+		wal_host_interrupts();
+		if (!descend(&ctx->lineages[i], descent))
+			continue;
+		*path = path_of(ctx, lineage_timeline(&ctx->lineages[i], descent->ancestors),
+						i, descent->ancestors);
+		return true;
 	}
 	return false;
 }

@@ -55,14 +55,25 @@ extern WalPath wal_timelines_path(const WalTimelines *ctx, uint32_t timeline);
 /* Where a newer timeline left it first; WAL_LSN_MAX: nowhere. */
 extern WalLsn wal_timelines_left(const WalTimelines *ctx, uint32_t timeline);
 
+/* The search for descendants of a timeline: zero but for the first three. */
+typedef struct WalDescent
+{
+	uint32_t	timeline;
+	WalLsn		begin;			/* of the next segment of the timeline */
+	WalLsn		end;
+
+	/* where it stands */
+	int			lineages;		/* done with */
+	int			ancestors;		/* likewise, of the next one */
+	bool		below;			/* are those it has come to descendants? */
+} WalDescent;
+
 /*
- * The path of the n-th (from 0) descendant of a timeline that may have a file
- * with WAL between begin and end, the next segment of the timeline, where the
- * timeline itself has none.  false: there are no more.
+ * The path of the next descendant that may have a file with WAL between begin
+ * and end, where the timeline itself has none.  false: there are no more.
  */
-extern bool wal_timelines_descendant(const WalTimelines *ctx,
-									 uint32_t timeline, WalLsn begin,
-									 WalLsn end, int n, WalPath *path);
+extern bool wal_timelines_descend(const WalTimelines *ctx, WalDescent *descent,
+								  WalPath *path);
 
 #pragma GCC visibility pop
 
