@@ -27,8 +27,8 @@
  * still in memory.
  *
  * Not kept: pages whose checksum or header is wrong (their LSN says nothing, and
- * verify_relation_checksums() names them), empty pages of indexes without an
- * LSN, relations that are not permanent, indexes that are being built, and what
+ * verify_relation_checksums() names them), empty pages of indexes and pages of
+ * the visibility map without an LSN, relations that are not permanent, indexes that are being built, and what
  * bypasses shared buffers in ways that the proof does not allow.
  */
 #include "compat.h"
@@ -215,15 +215,19 @@ proof_holds(Relation rel, LostProof proof)
 }
 
 /*
- * An index that takes a recycled page empties it, LSN and all, before WAL says
- * so, see lost_witness.c.
+ * A page without an LSN that the server made anew before WAL says so.  An index
+ * that takes a recycled page empties it, see lost_witness.c.  Recovery that meets
+ * a torn page of the map makes it anew, and has changed it where it then clears
+ * bits for what is cut off.  Neither leaves zeros.
  */
 static bool
-is_recycled(Relation rel, const LostSuspect *suspect, const char *page)
+is_made_anew(Relation rel, const LostSuspect *suspect, const char *page)
 {
-	return rel->rd_rel->relkind == RELKIND_INDEX &&
-		suspect->status == LOST_STALE_PAGE &&
-		XLogRecPtrIsInvalid(suspect->disk_lsn) && PageIsEmpty((Page) page);
+	if (suspect->status != LOST_STALE_PAGE ||
+		!XLogRecPtrIsInvalid(suspect->disk_lsn))
+		return false;
+	return suspect->entry.tag.fork == VISIBILITYMAP_FORKNUM ||
+		(rel->rd_rel->relkind == RELKIND_INDEX && PageIsEmpty((Page) page));
 }
 
 /* The block was read; is it what WAL says? */
@@ -265,7 +269,7 @@ judge_block(LostSuspect *suspect, ForkReader *reader)
 	suspect->error = reader->error;
 	if (decision->fate == BLOCK_JUDGED)
 		found = judge_page(suspect, decision) &&
-			!is_recycled(reader->fork->rel, suspect, decision->image.data);
+			!is_made_anew(reader->fork->rel, suspect, decision->image.data);
 	else
 		suspect->status = decision->fate == BLOCK_GONE ? LOST_MISSING_BLOCK :
 			LOST_IO_ERROR;

@@ -20,6 +20,7 @@
 #include "scan/lost_scan.h"
 #include "scan/lost_server.h"
 #include "scan/lost_stream.h"
+#include "scan/map_witness.h"
 
 /* Relations whose locks are held at a time. */
 #define LOCKS_MAX		64
@@ -488,9 +489,9 @@ begin(LostScan *scan)
 	lost_witnesses_begin(&scan->witnesses,
 						 scan->options->own->limits.server.magic);
 	lost_book_open(&scan->book, palloc_extended(part * 3, MCXT_ALLOC_HUGE),
-				   part * 3);
+				   part * 3, MAP_BLOCKS_PER_PAGE);
 	lost_book_open(&scan->tail, palloc_extended(part / 2, MCXT_ALLOC_HUGE),
-				   part / 2);
+				   part / 2, MAP_BLOCKS_PER_PAGE);
 	allot(&scan->suspects, part);
 	allot(&scan->decided, part / 2);
 	scan->blocks = palloc(sizeof(WalBlocks));

@@ -36,18 +36,11 @@
  */
 #include "compat.h"
 
-#include "access/visibilitymapdefs.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
-#include "storage/bufpage.h"
 #include "utils/rel.h"
 
 #include "scan/map_witness.h"
-
-/* As in visibilitymap.c of the server, which keeps them to itself. */
-#define MAP_BYTES		(BLCKSZ - MAXALIGN(SizeOfPageHeaderData))
-#define BLOCKS_PER_BYTE (BITS_PER_BYTE / BITS_PER_HEAPBLOCK)
-#define BLOCKS_PER_PAGE (MAP_BYTES * BLOCKS_PER_BYTE)
 
 static void load(MapWitness *witness, BlockNumber block);
 
@@ -84,26 +77,26 @@ map_witness_forget(MapWitness *witness)
 bool
 map_witness_must_read(const MapWitness *witness, BlockNumber blkno)
 {
-	return witness->possible && witness->block != blkno / BLOCKS_PER_PAGE;
+	return witness->possible && witness->block != blkno / MAP_BLOCKS_PER_PAGE;
 }
 
 bool
 map_witness_initialized(MapWitness *witness, BlockNumber blkno)
 {
-	BlockNumber within = blkno % BLOCKS_PER_PAGE;
+	BlockNumber within = blkno % MAP_BLOCKS_PER_PAGE;
 	const BlockDecision *page;
 	const uint8 *bits;
 
 	if (map_witness_must_read(witness, blkno))
-		load(witness, blkno / BLOCKS_PER_PAGE);
+		load(witness, blkno / MAP_BLOCKS_PER_PAGE);
 	if (!witness->usable)
 		return false;
 	page = witness->page;
 	bits = (const uint8 *) (BLOCK_IS_CACHED(page) ? page->cached.data :
 							page->image.data);
 	bits += MAXALIGN(SizeOfPageHeaderData);
-	return ((bits[within / BLOCKS_PER_BYTE] >>
-			 within % BLOCKS_PER_BYTE * BITS_PER_HEAPBLOCK) &
+	return ((bits[within / MAP_BLOCKS_PER_BYTE] >>
+			 within % MAP_BLOCKS_PER_BYTE * BITS_PER_HEAPBLOCK) &
 			VISIBILITYMAP_VALID_BITS) != 0;
 }
 

@@ -5,9 +5,17 @@
 #ifndef ACCEL_MAP_WITNESS_H
 #define ACCEL_MAP_WITNESS_H
 
+#include "access/visibilitymapdefs.h"
+#include "storage/bufpage.h"
+
 #include "scan/block_decide.h"
 
 #pragma GCC visibility push(hidden)
+
+/* As in visibilitymap.c of the server, which keeps them to itself. */
+#define MAP_BYTES		(BLCKSZ - MAXALIGN(SizeOfPageHeaderData))
+#define MAP_BLOCKS_PER_BYTE (BITS_PER_BYTE / BITS_PER_HEAPBLOCK)
+#define MAP_BLOCKS_PER_PAGE (MAP_BYTES * MAP_BLOCKS_PER_BYTE)
 
 typedef struct MapWitness
 {

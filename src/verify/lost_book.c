@@ -17,11 +17,15 @@
 
 #include "verify/lost_book.h"
 
+#define FORK_MAIN	0
+#define FORK_MAP	2			/* VISIBILITYMAP_FORKNUM */
+
 #define SLOTS_FIRST		(4 * LOST_NOTES)
 #define ENTRIES_MAX		(UINT32_MAX / 2)	/* slots hold numbers of 32 bits */
 
 void
-lost_book_open(LostBook *book, void *memory, size_t bytes)
+lost_book_open(LostBook *book, void *memory, size_t bytes,
+			   uint32_t map_covers)
 {
 	size_t		ends_bytes = bytes / 8 / sizeof(LostEntry) * sizeof(LostEntry);
 	size_t		most = (bytes - ends_bytes) /
@@ -33,6 +37,7 @@ lost_book_open(LostBook *book, void *memory, size_t bytes)
 	book->entries = (LostEntry *) (void *) ((char *) memory + ends_bytes);
 	book->most = most < ENTRIES_MAX ? most : ENTRIES_MAX;
 	book->slots = (uint32_t *) (void *) (book->entries + book->most);
+	book->map_covers = map_covers;
 	lost_book_reopen(book);
 }
 
@@ -225,6 +230,21 @@ next_end(const LostBook *book, const LostEvent *storage, WalLsn lsn)
 	return &book->ends[low];
 }
 
+/*
+ * Does a block go where the table is cut off before its block first?  One of
+ * the visibility map does if all that it covers goes; of the rest of the map
+ * (visibilitymap_prepare_truncate) bits are cleared, which leaves the LSN or
+ * raises it.
+ */
+static bool
+goes(const LostBook *book, const WalBlockTag *tag, uint32_t first)
+{
+	if (tag->fork == FORK_MAIN)
+		return tag->block >= first;
+	return tag->fork != FORK_MAP ||
+		(uint64_t) tag->block * book->map_covers >= first;
+}
+
 bool
 lost_book_ended(const LostBook *book, const WalBlockTag *tag, WalLsn lsn)
 {
@@ -234,7 +254,7 @@ lost_book_ended(const LostBook *book, const WalBlockTag *tag, WalLsn lsn)
 	const LostEvent tablespace = {tag->tablespace, 0, 0, 0};
 	const LostEnd *end = next_end(book, &relation, lsn);
 
-	if (end != NULL && (tag->fork != 0 || tag->block >= end->least))
+	if (end != NULL && goes(book, tag, end->least))
 		return true;
 	return next_end(book, &database, lsn) != NULL ||
 		next_end(book, &tablespace, lsn) != NULL;

@@ -53,6 +53,7 @@ typedef struct LostBook
 	LostEnd    *ends;
 	size_t		ends_room;
 	size_t		nends;
+	uint32_t	map_covers;
 } LostBook;
 
 #define LOST_BOOK_MIN	8192	/* bytes */
@@ -60,8 +61,10 @@ typedef struct LostBook
 /*
  * An empty book within so many bytes at memory, which is aligned for LostEntry.
  * Closing it may allocate as many again for a moment (qsort of the C library).
+ * map_covers: blocks of a table per block of its visibility map.
  */
-extern void lost_book_open(LostBook *book, void *memory, size_t bytes);
+extern void lost_book_open(LostBook *book, void *memory, size_t bytes,
+						   uint32_t map_covers);
 
 /* false: it is full. */
 extern bool lost_book_prove(LostBook *book, const WalBlockTag *tag,

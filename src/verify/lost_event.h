@@ -13,14 +13,14 @@
 
 /*
  * The storage that a record ends: numbers that are 0 stand for all.  Of a
- * relation, blocks from first on, in all forks that a fork number here allows.
+ * relation, blocks from first on, and what other forks have for them.
  */
 typedef struct LostEvent
 {
 	uint32_t	tablespace;
 	uint32_t	database;
 	uint32_t	relation;
-	uint32_t	first;			/* block of the main fork; all of the others */
+	uint32_t	first;			/* block of the main fork */
 } LostEvent;
 
 typedef void (*LostEventFn) (void *arg, const LostEvent *event);

@@ -24,6 +24,8 @@
  *	   dirtied, empty it with its LSN, and then leave it without a record:
  *	   SP-GiST where it wants an inner page with another block number (mod 3),
  *	   btree and GiST where a split fails.  lost_disk.c passes over such pages.
+ *	   (Not over the zeros that a split of btree leaves in one when it fails
+ *	   because it has met a damaged page: no healthy index has them.)
  *
  * (3) Redo does the same: what it restores from an image or initializes gets the
  *	   record's end as its LSN and is dirty; what it changes otherwise, too, in
@@ -44,7 +46,10 @@
  *	   XLOG_HEAP2_VISIBLE	of the table's block: its LSN is set, yet the
  *							buffer may stay clean, so it may never be written
  *	   visibility map		cleared bits leave no LSN; VISIBLE sets it, but redo
- *							only where the bits differ: images alone count
+ *							only where the bits differ: images alone count.  A
+ *							page of zeros is lost then: the server makes it anew
+ *							when it reads it, but in memory, and what it sets
+ *							there has an LSN (lost_disk.c has the exception)
  *	   prune records of 19	which may be about the visibility map alone: those
  *							that say what they changed in the table count
  *	   hash, squeeze, move	the primary bucket, registered to be locked, and

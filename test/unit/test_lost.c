@@ -325,6 +325,8 @@ test_events(void)
 
 /* ---- the book ---- */
 
+#define MAP_COVERS	32672		/* of blocks of 8 kB */
+
 static WalBlockTag
 tag_of(uint32_t relation, uint32_t fork, uint32_t block)
 {
@@ -362,11 +364,11 @@ test_book_ends(void)
 	static uint64_t memory[LOST_BOOK_MIN / 8];
 	LostBook	book;
 
-	lost_book_open(&book, memory, sizeof(memory));
+	lost_book_open(&book, memory, sizeof(memory), MAP_COVERS);
 	prove(&book, 10, 0, 5, 100);
 	prove(&book, 10, 0, 5, 90);
 	prove(&book, 10, 0, 20, 100);
-	prove(&book, 10, 2, 0, 100);
+	prove(&book, 10, 1, 0, 100);
 	prove(&book, 10, 0, 30, 300);
 	end_storage(&book, (LostEvent) {1663, 5, 10, 15}, 200);
 	prove(&book, 11, 0, 1, 100);
@@ -394,6 +396,30 @@ test_book_ends(void)
 	check(book.count == 0, "a tablespace ends");
 }
 
+/* Blocks of the visibility map go with all that they cover, other forks whole. */
+static void
+test_book_maps(void)
+{
+	static uint64_t memory[LOST_BOOK_MIN / 8];
+	LostBook	book;
+
+	lost_book_open(&book, memory, sizeof(memory), MAP_COVERS);
+	for (uint32_t relation = 10; relation < 14; relation++)
+	{
+		uint32_t	firsts[] = {0, 1, MAP_COVERS, MAP_COVERS + 1};
+
+		prove(&book, relation, 1, 0, 100);
+		prove(&book, relation, 2, 0, 100);
+		prove(&book, relation, 2, 1, 100);
+		prove(&book, relation, 2, UINT32_MAX / MAP_COVERS + 2, 100);
+		end_storage(&book, (LostEvent) {1663, 5, relation, firsts[relation - 10]}, 200);
+	}
+	lost_book_close(&book);
+	check(book.count == 4 && has(&book, 0, 11, 0, 100) && has(&book, 1, 12, 0, 100) &&
+		  has(&book, 2, 13, 0, 100) && has(&book, 3, 13, 1, 100),
+		  "the map is cut where the table is");
+}
+
 /* Against a plain list: random proofs and ends, until it is full. */
 static void
 test_book_random(void)
@@ -407,7 +433,7 @@ test_book_random(void)
 	LostBook	book;
 	WalLsn		lsn = 1;
 
-	lost_book_open(&book, memory, sizeof(memory));
+	lost_book_open(&book, memory, sizeof(memory), MAP_COVERS);
 	for (int round = 0; round < 200; round++)
 	{
 		size_t		alive = 0;
@@ -450,7 +476,7 @@ test_book_bounds(void)
 	LostEvent	event = {1663, 5, 1, 0};
 	WalBlockTag tag = tag_of(1, 0, 0);
 
-	lost_book_open(&book, memory, LOST_BOOK_MIN);
+	lost_book_open(&book, memory, LOST_BOOK_MIN, MAP_COVERS);
 	while (tag.block = n, lost_book_prove(&book, &tag, LSN, 10 + n))
 		n++;
 	check(n == book.most && n > 100, "the book says when it is full: %u", n);
@@ -471,6 +497,7 @@ main(int argc, char **argv)
 	test_rows();
 	test_events();
 	test_book_ends();
+	test_book_maps();
 	test_book_random();
 	test_book_bounds();
 	return unit_finish();
