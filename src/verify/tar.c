@@ -258,8 +258,8 @@ take_pax(TarReader *reader, const uint8_t *pair, size_t len)
 		return set_name(reader, equals + 1, len - key - 1);
 	if (is_key(pair, key, "size"))
 	{
-		reader->has_size = true;
-		return decimal(equals + 1, pair + len, &reader->size);
+		reader->has_size = decimal(equals + 1, pair + len, &reader->size);
+		return reader->has_size;
 	}
 	if (len > strlen(sparse) && memcmp(pair, sparse, strlen(sparse)) == 0)
 		reader->sparse = true;
@@ -357,6 +357,13 @@ set_data(TarReader *reader, uint64_t size)
 	reader->padding = (uint32_t) (-size % TAR_BLOCK);
 }
 
+/* They are of one member alone. */
+static void
+drop_extensions(TarReader *reader)
+{
+	reader->has_name = reader->has_size = reader->sparse = false;
+}
+
 static void
 begin_member(TarReader *reader, TarMember *member)
 {
@@ -376,7 +383,7 @@ begin_member(TarReader *reader, TarMember *member)
 	member->kind = kind_of(reader, type, folder);
 	member->offset = reader->begin;
 	set_data(reader, member->size);
-	reader->has_name = reader->has_size = reader->sparse = false;
+	drop_extensions(reader);
 }
 
 /* ---- headers ---- */
@@ -390,10 +397,14 @@ say(TarDamage *damage, TarReason reason, uint64_t offset, uint64_t skipped)
 	return TAR_DAMAGE;
 }
 
-/* To the next header, or to where zeros begin that may be the end. */
+/*
+ * To the next header, or to where zeros begin that may be the end.  Extensions
+ * were of the member that is passed over.
+ */
 static TarResult
 find_header(TarReader *reader, TarDamage *damage, uint64_t from)
 {
+	drop_extensions(reader);
 	while (take(reader, reader->block, TAR_BLOCK) == TAR_BLOCK)
 	{
 		if (has_magic(reader->block) && is_header(reader->block))
@@ -441,6 +452,7 @@ read_end(TarReader *reader, TarDamage *damage)
 	if (!is_header(reader->block))
 		return find_header(reader, damage, from);
 	reader->has_block = true;
+	drop_extensions(reader);
 	return say(damage, TAR_NO_HEADER, from, TAR_BLOCK);
 }
 

@@ -272,9 +272,7 @@ test_header(void)
 	for (size_t i = 0; i < made.count; i++)
 		if (i != victim)
 		{
-			/* an extension before it belongs to the next one then */
-			check(n < seen.count && (same(&seen.members[n], &made.members[i]) || i == victim + 1),
-				  "member %zu beside it", i);
+			check(n < seen.count && same(&seen.members[n], &made.members[i]), "member %zu beside it", i);
 			n++;
 		}
 }
@@ -360,6 +358,91 @@ test_odd(void)
 			check(seen.members[0].kind == cases[i].kind && seen.members[0].size == 0 &&
 				  strcmp(seen.members[0].name, cases[i].stripped) == 0, "%s: \"%s\"", cases[i].what, seen.members[0].name);
 	}
+}
+
+static void
+end_archive(void)
+{
+	memset(made.bytes + made.len, 0, 2 * TAR_BLOCK);
+	made.len += 2 * TAR_BLOCK;
+}
+
+/* Sizes of 256s that would be small ones if they were cut off to 64 bits. */
+static void
+test_large_numbers(void)
+{
+	Seen		seen;
+
+	for (int digit = 1; digit < 12; digit++)
+	{
+		uint8_t    *header;
+		bool		possible = digit >= 4;
+
+		made.len = 0;
+		header = put_header(&made, "x", "", '0', 0);
+		memset(header + 124, 0, 12);
+		header[124] = 0x80;
+		header[124 + digit] = 1;
+		set_sum(header, false);
+		end_archive();
+		see(made.bytes, made.len, &seen);
+		check(seen.count == possible, "256 to the power of %d: %zu members", 11 - digit, seen.count);
+		if (seen.count > 0)
+			check(seen.members[0].size == UINT64_C(1) << (8 * (11 - digit)), "its size");
+	}
+}
+
+/* Sums of signed bytes, as some old programs wrote them. */
+static void
+test_signed_sum(void)
+{
+	for (int as_signed = 0; as_signed < 3; as_signed++)
+	{
+		uint8_t    *header;
+		Seen		seen;
+
+		made.len = 0;
+		header = put_header(&made, "\xff\xc3\xa4", "", '0', 0);
+		set_sum(header, as_signed == 1);
+		if (as_signed == 2)
+			header[0] = 0x7f;
+		end_archive();
+		see(made.bytes, made.len, &seen);
+		check(seen.count == (as_signed < 2), "sum %d: %zu members", as_signed, seen.count);
+	}
+}
+
+/* An extension is of the member after it, not of one after damage. */
+static void
+test_stray_extension(void)
+{
+	Seen		seen;
+	size_t		damaged;
+
+	for (int zeros = 0; zeros < 2; zeros++)
+	{
+		made.len = 0;
+		put_pax(&made, "far/away");
+		damaged = made.len;
+		put_header(&made, "x", "", '0', 0);
+		put_header(&made, "y", "", '0', 0);
+		end_archive();
+		memset(made.bytes + damaged, zeros ? 0 : 'x', TAR_BLOCK);
+		see(made.bytes, made.len, &seen);
+		check(seen.ndamages == 1 && seen.count == 1 && strcmp(seen.members[0].name, "y") == 0,
+			  "after damage: %zu members, \"%s\"", seen.count, seen.members[0].name);
+	}
+	/* a size that is none: that of the header counts */
+	made.len = 0;
+	put_header(&made, "pax", "", 'x', 11);
+	put_data(&made, "11 size=-1\n", 11);
+	put_header(&made, "x", "", '0', 700);
+	put_data(&made, NULL, 700);
+	put_header(&made, "y", "", '0', 0);
+	end_archive();
+	see(made.bytes, made.len, &seen);
+	check(seen.ndamages == 1 && seen.first.reason == TAR_BAD_EXTENSION && seen.count == 2 && seen.members[0].size == 700,
+		  "a size that is none: %zu members, %zu damages", seen.count, seen.ndamages);
 }
 
 /* Extensions that make no sense are damage, and no more than that. */
@@ -474,6 +557,9 @@ main(int argc, char **argv)
 		}
 	}
 	test_odd();
+	test_large_numbers();
+	test_signed_sum();
+	test_stray_extension();
 	test_extensions();
 	return unit_finish();
 }
