@@ -137,24 +137,42 @@ backup_chain_check_sources(const BackupChain *chain)
 
 /* ---- which backup has a block ---- */
 
-/* Reads the header of an incremental file; false: it cannot be. */
-static bool
-read_blocks(BackupLink *link, const char *path)
+/* The header of a plain incremental file; without OK there are no numbers. */
+static void
+read_header(BackupLink *link, const char *path)
 {
 	char	   *whole = psprintf("%s/%s", link->root, path);
-	BackupIncrementReason reason = BACKUP_INCREMENT_SHORT;
 	FileScan	scan;
 
-	backup_blocks_free(&link->blocks);
 	if (file_scan_open(&scan, whole) == FILE_SCAN_OK)
 	{
-		reason = backup_blocks_read(&link->blocks, &scan,
-									link->meta->control.segment_blocks);
+		(void) backup_blocks_read(&link->blocks, &scan,
+								  link->meta->control.segment_blocks);
 		file_scan_close(&scan);
 	}
 	pfree(whole);
+}
+
+/* The same of one in an archive, as it was read. */
+static void
+find_header(BackupLink *link, const char *path)
+{
+	int64		entry = backup_list_find(link->list, path);
+
+	if (entry >= 0 && link->list->entries[entry].part >= 0)
+		backup_parts_get(link->parts, link->list->entries[entry].part,
+						 &link->blocks);
+}
+
+static void
+read_blocks(BackupLink *link, const char *path)
+{
+	backup_blocks_free(&link->blocks);
+	if (link->parts != NULL)
+		find_header(link, path);
+	else
+		read_header(link, path);
 	strlcpy(link->path, path, sizeof(link->path));
-	return reason == BACKUP_INCREMENT_OK;
 }
 
 /* Is the block, by its number in the file, that of this backup? */
@@ -164,7 +182,7 @@ part_has(BackupLink *link, const char *path, uint32 block, bool last)
 	const BackupIncrement *increment = &link->blocks.increment;
 
 	if (strcmp(link->path, path) != 0)
-		(void) read_blocks(link, path);
+		read_blocks(link, path);
 	if (link->blocks.numbers == NULL)
 		return false;
 	if (backup_increment_has(increment, link->blocks.numbers, block))

@@ -13,12 +13,14 @@
 #include "scan/backup_blocks.h"
 #include "scan/backup_list.h"
 #include "scan/backup_meta.h"
+#include "scan/backup_parts.h"
 
 #pragma GCC visibility push(hidden)
 
 typedef struct BackupLink
 {
 	const char *root;
+	const BackupParts *parts;	/* of one in archives, NULL: files of root */
 	const BackupMeta *meta;
 	const BackupList *list;		/* of its files, ended */
 	BackupSink *sink;			/* of findings in it */

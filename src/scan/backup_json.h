@@ -13,9 +13,6 @@
 /* A range of WAL that the backup needs; more than these are no backup's. */
 #define BACKUP_RANGES_MAX	1024
 
-/* More files do not fit into a manifest that is read, as servers write them. */
-#define BACKUP_FILES_MAX	(4 * 1024 * 1024)
-
 typedef struct BackupManifest
 {
 	BackupStatus status;		/* ok, or why nothing of it counts */

@@ -51,6 +51,7 @@ backup_list_add(BackupList *list, const char *path, int64 size,
 	memset(entry, 0, sizeof(*entry));
 	entry->size = size;
 	entry->found = -1;
+	entry->part = -1;
 	entry->name = add_name(list, path);
 	entry->algorithm = (uint8) algorithm;
 	entry->ignored = backup_path_ignored(path);

@@ -9,14 +9,20 @@
 
 #pragma GCC visibility push(hidden)
 
+/* More files do not fit into a manifest that is read, as servers write them. */
+#define BACKUP_FILES_MAX	(4 * 1024 * 1024)
+
 typedef struct BackupEntry
 {
 	int64		size;			/* expected bytes; -1: unknown */
 	int64		found;			/* bytes in an archive; -1: none had it yet */
+	int64		part;			/* its blocks' numbers in the chain's
+								 * BackupParts, -1: they are not there */
 	uint64		name;			/* its path: offset in the list's names */
 	uint8		algorithm;		/* ManifestAlgorithm */
 	bool		ignored;		/* nothing is expected of it */
 	bool		told;			/* something of it as a whole was found */
+	uint8		reason;			/* BackupIncrementReason, of one in an archive */
 	uint8		digest[MANIFEST_DIGEST_MAX];
 } BackupEntry;
 

@@ -14,6 +14,7 @@
 
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "utils/memutils.h"
 
 #include "scan/backup_chain.h"
 #include "scan/backup_cluster.h"
@@ -40,13 +41,19 @@ typedef struct BackupRun
 	BackupManifest *manifest;
 	BackupMeta	meta;
 	BackupList *list;			/* the manifest's, or what is there */
+	bool		too_many;		/* there: it was said */
 	int			nranges;
 	ManifestRange *ranges;
 	BackupSuspects suspects;
+	MemoryContext finding;		/* what one is made of: millions may come */
 
 	/* of the last one of a chain: the others */
 	BackupChain chain;
 	struct BackupPrior *priors;
+
+	/* of all in a chain */
+	BackupParts *parts;			/* NULL: there is no chain */
+	bool		is_prior;
 } BackupRun;
 
 /* A backup that the one to be verified is incremental to. */
@@ -122,8 +129,14 @@ add_to_list(void *arg, const char *path, BackupWalkKind kind)
 
 	if (kind != BACKUP_WALK_FILE)
 		put_unwalked(run, path, kind);
-	else
+	else if (run->list->count < BACKUP_FILES_MAX)
 		backup_list_add(run->list, path, -1, MANIFEST_NONE, NULL);
+	else if (!run->too_many)
+	{
+		run->too_many = true;
+		backup_sink_file(run->sink, ".", BACKUP_NOT_VERIFIABLE,
+						 "backup has too many files; the rest is passed over");
+	}
 }
 
 static void
@@ -190,7 +203,7 @@ words_of_error(const BackupRun *run, const BackupFileFinding *found)
 
 /* A file as a whole. */
 static void
-put_file(BackupRun *run, const BackupFileFinding *found)
+make_and_put(BackupRun *run, const BackupFileFinding *found)
 {
 	BackupEntry *entry = &run->list->entries[found->entry];
 	BackupFinding finding = {backup_list_path(run->list, found->entry), -1,
@@ -211,6 +224,16 @@ put_file(BackupRun *run, const BackupFileFinding *found)
 		finding.message = words_of_error(run, found);
 	entry->told = true;
 	backup_sink_put(run->sink, &finding);
+}
+
+static void
+put_file(BackupRun *run, const BackupFileFinding *found)
+{
+	MemoryContext outer = MemoryContextSwitchTo(run->finding);
+
+	make_and_put(run, found);
+	MemoryContextSwitchTo(outer);
+	MemoryContextReset(run->finding);
 }
 
 static void
@@ -288,12 +311,51 @@ is_told(void *arg, const char *path)
 
 /* ---- archives ---- */
 
+/* The header of an incremental file is judged by what pg_control says, too. */
+static void
+take_early(void *arg, const BackupFileFinding *found)
+{
+	BackupRun  *run = arg;
+
+	if (found->status == BACKUP_BAD_FORMAT)
+		run->list->entries[found->entry].reason = (uint8) found->error;
+	else
+		take_finding(run, found);
+}
+
 /* When pages are judged again, all else is known. */
 static void
 take_page(void *arg, const BackupFileFinding *found)
 {
-	if (found->blkno >= 0)
-		take_finding(arg, found);
+	if (found->blkno >= 0 || found->status == BACKUP_BAD_FORMAT)
+		take_early(arg, found);
+}
+
+/* All that was found of pages and headers. */
+static void
+forget_pages(BackupRun *run)
+{
+	backup_suspects_forget(&run->suspects);
+	run->summary->bad_pages = 0;
+	for (uint32 i = 0; i < run->list->count; i++)
+	{
+		run->list->entries[i].reason = (uint8) BACKUP_INCREMENT_OK;
+		run->list->entries[i].part = -1;
+	}
+}
+
+static void
+put_headers(BackupRun *run)
+{
+	for (uint32 i = 0; i < run->list->count; i++)
+	{
+		BackupFileFinding found = {i, BACKUP_BAD_FORMAT};
+
+		CHECK_FOR_INTERRUPTS();
+		found.error = run->list->entries[i].reason;
+		if (found.error != (int) BACKUP_INCREMENT_OK)
+			put_file(run, &found);
+	}
 }
 
 /* Up to where the manifest's ranges go. */
@@ -319,10 +381,11 @@ read_archives(BackupRun *run, BackupTar *tar)
 	tar->judge.rules.checksums = true;
 	tar->judge.rules.horizon = end_of_ranges(run);
 	tar->judge.segment_blocks = RELSEG_SIZE;
-	tar->keep_wal = run->options->wal == NULL;
+	tar->keep_wal = run->options->wal == NULL && !run->is_prior;
+	tar->parts = run->parts;
 	tar->spool = run->spool = backup_spool_begin();
 	tar->sink = run->sink;
-	tar->finding = take_finding;
+	tar->finding = take_early;
 	tar->arg = run;
 	run->base = tar->spool->path;
 	backup_tar_read(tar);
@@ -346,8 +409,7 @@ confirm_pages(BackupRun *run, BackupTar *tar)
 		rules.rules.checksums == tar->judge.rules.checksums &&
 		rules.segment_blocks == tar->judge.segment_blocks)
 		return;
-	backup_suspects_forget(&run->suspects);
-	run->summary->bad_pages = 0;
+	forget_pages(run);
 	tar->totals.pages = 0;
 	if (!rules.pages)
 		return;
@@ -364,6 +426,7 @@ static void
 verify_archives(BackupRun *run, BackupTar *tar)
 {
 	confirm_pages(run, tar);
+	put_headers(run);
 	tar->finding = take_finding;
 	backup_tar_end(tar);
 	summarize_files(run, &tar->totals);
@@ -508,21 +571,6 @@ need_directory(const char *path)
 				 errmsg("\"%s\" is not a directory", path)));
 }
 
-/* Parts of files are looked up in other backups by their names. */
-static void
-refuse_archives(const BackupOptions *options)
-{
-	bool		tar = options->nprior > 0 && backup_tar_is(options->root);
-
-	for (int i = 0; i < options->nprior && !tar; i++)
-		tar = backup_tar_is(options->prior[i]);
-	if (tar)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("backups in tar format cannot be verified as a chain"),
-				 errhint("Extract them first.")));
-}
-
 /* Manifest, files and pages: all but what the WAL decides. */
 static void
 read_backup(BackupRun *run)
@@ -533,6 +581,8 @@ read_backup(BackupRun *run)
 	throttle_init(&throttle, run->options->max_rate, BLCKSZ, BACKUP_PIECE_BYTES);
 	tar.throttle = &throttle;
 	run->suspects.memory = CurrentMemoryContext;
+	run->finding = AllocSetContextCreate(CurrentMemoryContext, "backup file",
+										 ALLOCSET_SMALL_SIZES);
 	run->suspects.verbose = run->options->verbose;
 	run->base = run->options->root;
 	run->tar = run->summary->tar = backup_tar_is(run->options->root);
@@ -585,6 +635,8 @@ begin_prior(BackupPrior *prior, BackupRun *last, int n)
 	prior->sink.finding = put_prior;
 	prior->sink.arg = prior;
 	prior->run.options = &prior->options;
+	prior->run.parts = last->parts;
+	prior->run.is_prior = true;
 	prior->run.sink = &prior->sink;
 	prior->run.summary = &prior->summary;
 	prior->run.suspects.replaced = is_replaced;
@@ -597,6 +649,7 @@ add_link(BackupChain *chain, const BackupRun *run)
 	BackupLink *link = &chain->links[chain->count++];
 
 	link->root = run->options->root;
+	link->parts = run->tar ? run->parts : NULL;
 	link->meta = &run->meta;
 	link->list = run->list;
 	link->sink = run->sink;
@@ -634,8 +687,12 @@ read_priors(BackupRun *run)
 	run->priors = palloc0((Size) Max(nprior, 1) * sizeof(BackupPrior));
 	for (int i = 0; i < nprior; i++)
 	{
+		BackupRun  *prior = &run->priors[i].run;
+
 		begin_prior(&run->priors[i], run, i);
-		read_backup(&run->priors[i].run);
+		read_backup(prior);
+		if (prior->tar)
+			backup_spool_end(prior->spool);
 	}
 }
 
@@ -644,6 +701,7 @@ backup_run(const BackupOptions *options, BackupSink *sink,
 		   BackupSummary *summary)
 {
 	BackupRun	run = {options, sink, summary};
+	BackupParts parts = {0};
 
 	memset(summary, 0, sizeof(*summary));
 	need_directory(options->root);
@@ -651,12 +709,13 @@ backup_run(const BackupOptions *options, BackupSink *sink,
 		need_directory(options->wal);
 	for (int i = 0; i < options->nprior; i++)
 		need_directory(options->prior[i]);
-	refuse_archives(options);
+	run.parts = options->nprior > 0 ? &parts : NULL;
 	read_priors(&run);
 	read_backup(&run);
 	join_chain(&run);
 	backup_cluster_verify(run.base, is_told, &run, &run.suspects, sink);
 	verify_wal(&run);
+	backup_parts_end(&parts);
 	if (run.tar)
 		backup_spool_end(run.spool);
 }

@@ -316,6 +316,16 @@ is_judged(const BackupTar *tar, uint32 entry)
 		 backup_incremental_file(path, &file));
 }
 
+/* Which blocks does an incremental file have, unless its header is wrong? */
+static void
+keep_part(BackupTar *tar, const BackupJudge *judge)
+{
+	if (tar->parts != NULL && judge->has_pages && judge->part &&
+		judge->blocks.ready)
+		tar->list->entries[judge->entry].part =
+			backup_parts_put(tar->parts, &judge->blocks);
+}
+
 /* A file that the list has. */
 static void
 pass_listed(Reading *reading, const char *path, uint32 entry, uint64 size)
@@ -326,6 +336,7 @@ pass_listed(Reading *reading, const char *path, uint32 entry, uint64 size)
 	bool		whole;
 
 	tar->list->entries[entry].found = (int64) size;
+	tar->list->entries[entry].part = -1;
 	if (is_judged(tar, entry))
 	{
 		judge.totals.files = 1;
@@ -333,6 +344,8 @@ pass_listed(Reading *reading, const char *path, uint32 entry, uint64 size)
 			passing.judge = &judge;
 	}
 	whole = pass_member(reading, &passing, size);
+	if (whole && passing.judge != NULL)
+		keep_part(tar, &judge);
 	if (passing.judge != NULL)
 		backup_judge_end(&judge, whole);
 	if (passing.keep)
@@ -357,6 +370,24 @@ pass_unlisted(Reading *reading, const char *path, uint64 size)
 	backup_spool_close(reading->tar->spool);
 }
 
+/* One that no list knows, if there is none. */
+static void
+pass_new(Reading *reading, const char *path, uint64 size)
+{
+	BackupTar  *tar = reading->tar;
+
+	if (tar->list->count < BACKUP_FILES_MAX)
+	{
+		backup_list_add(tar->list, path, -1, MANIFEST_NONE, NULL);
+		pass_listed(reading, path, tar->list->count - 1, size);
+		return;
+	}
+	if (!tar->too_many)
+		put_archive(reading, BACKUP_NOT_VERIFIABLE,
+					"archive has too many files; the rest is passed over");
+	tar->too_many = true;
+}
+
 static void
 pass_file(Reading *reading, const char *path, uint64 size)
 {
@@ -365,8 +396,7 @@ pass_file(Reading *reading, const char *path, uint64 size)
 
 	if (!tar->listed && !tar->pages_only && !backup_path_ignored(path))
 	{
-		backup_list_add(tar->list, path, -1, MANIFEST_NONE, NULL);
-		pass_listed(reading, path, tar->list->count - 1, size);
+		pass_new(reading, path, size);
 		return;
 	}
 	entry = tar->listed || tar->pages_only ?

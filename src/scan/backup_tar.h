@@ -6,6 +6,7 @@
 #define BACKUP_TAR_H
 
 #include "scan/backup_judge.h"
+#include "scan/backup_parts.h"
 #include "scan/backup_sink.h"
 #include "scan/backup_spool.h"
 #include "scan/throttle.h"
@@ -25,10 +26,12 @@ typedef struct BackupTar
 	bool		pages_only;		/* nothing but pages: everything else is known */
 	Throttle   *throttle;
 	BackupSpool *spool;
+	BackupParts *parts;			/* of incremental files, NULL: nobody asks */
 	BackupSink *sink;			/* of what is found of archives, and extra */
 	void		(*finding) (void *arg, const BackupFileFinding *finding);
 	void	   *arg;
 	bool		knows_checksums;	/* or a page has told */
+	bool		too_many;		/* members without a list: it was said */
 
 	/* found */
 	BackupFileTotals totals;

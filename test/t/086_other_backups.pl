@@ -57,6 +57,10 @@ sql(q{
 	CREATE TABLE t AS SELECT g, repeat('x', 100) AS filler FROM generate_series(1, 20000) g;
 	CREATE INDEX ON t (g)});
 my $table = sql("SELECT pg_relation_filepath('t')");
+mkdir "$tmp/ts";
+sql($_) foreach "CREATE TABLESPACE ts LOCATION '$tmp/ts'", 'CREATE TABLE placed TABLESPACE ts AS SELECT * FROM t LIMIT 500';
+my $placed = sql("SELECT pg_relation_filepath('placed')");
+my ($tablespace) = $placed =~ m{^pg_tblspc/(\d+)/};
 
 my $archive = "cp \"%p\" \"$tmp/new.%f\" && mv \"$tmp/new.%f\" \"$tmp/incoming/%f\"";
 my $no_pgbackrest = has_program('pgbackrest') ? '' : 'no program pgbackrest';
@@ -99,7 +103,16 @@ SKIP:
 		't|plain|t|t|t|1|t|corrupt|t', 'pgbackrest: what it is');
 	like(findings($backup), qr/^pg_wal\S* missing$/m, 'pgbackrest: WAL is not in it');
 	like(findings($backup), qr/^$table 5 undecided$/m, 'pgbackrest: without WAL nothing is decided');
+	# its tablespaces lie beside pg_data, and links lead there
+	ok(-l "$backup/pg_tblspc/$tablespace" && -e "$backup/../pg_tblspc/$tablespace", 'pgbackrest: a tablespace');
+	AccelWal::poke("$backup/$placed", 8192 + 4000, 'damage');
+	is(findings($backup, ", '$wal'"), "backup_manifest missing\n$table 5 corrupt\n$placed 1 corrupt", 'pgbackrest: a page of a tablespace is damaged');
+	rename "$backup/../pg_tblspc/$tablespace", "$tmp/kept_tablespace";
+	like(findings($backup, ", '$wal'"), qr/^pg_tblspc\/$tablespace missing$/m, 'pgbackrest: a tablespace is missing');
 }
+
+# pg_basebackup would want another place for it
+sql($_) foreach 'DROP TABLE placed', 'DROP TABLESPACE ts';
 
 SKIP:
 {
@@ -247,6 +260,42 @@ foreach (@damages)
 	is(whole(), $expected, "$what is damaged");
 	AccelWal::poke($path, $at, $kept);
 }
+
+# The same in archives, which t/087 takes from pg_basebackup.
+sub tarred
+{
+	my @archived = map { "$_.archived" } @_;
+	system_or_bail('sh', '-c', 'rm -rf "$1.archived" && mkdir "$1.archived" && tar -C "$1" -cf "$1.archived/base.tar" .', '-', $_) foreach @_;
+	return @archived;
+}
+is(chain('', tarred($full, $first, $last)), '', 'archives: a chain of three');
+my @planted = map { [ "$full/$table", $_ * 8192 + 4000 ] } 3, 4, 5, $blocks - 5;
+push @planted, [ "$first/$part", 4 * 8192 + 4000 ], [ "$last/$part", 8192 + 4000 ];
+my @before = map { AccelWal::peek(@$_, 6) } @planted;
+AccelWal::poke(@$_, 'damage') foreach @planted;
+my $verbose = chain(', verbose => true', $full, $first, $last);
+is($verbose, join("\n", sort("$part 3 corrupt", "first/$part 9 corrupt", "full/$table 5 corrupt",
+	(map { "full/$table $_ replaced" } 3, 4, $blocks - 5))), 'pages of all three');
+my @archived = tarred($full, $first, $last);
+is(chain(', verbose => true', @archived) =~ s/\.archived//gr, $verbose, 'archives: pages of all three');
+is(chain(', verbose => true', $full, $archived[1], $last) =~ s/\.archived//gr, $verbose, 'archives: the second one alone');
+is(chain(', check_pages => false', @archived), '', 'archives: no pages');
+AccelWal::poke(@{ $planted[$_] }, $before[$_]) foreach 0 .. $#planted;
+# pg_control may come after an incremental file, and says what it may have
+my $control = "$first/global/pg_control";
+my $sizes_at = index(slurp_file($control), pack('L2', 8192, 131072));
+my $truncation = AccelWal::peek("$first/$part", 8, 4);
+AccelWal::poke("$first/$part", 8, pack('L', 200000));
+foreach ([ 'segments of 1 GB', 8192, 131072, 1 ], [ 'segments of 2 GB', 8192, 262144, 0 ], [ 'blocks of 16 kB', 16384, 65536, 0 ])
+{
+	my ($what, $block_size, $segment, $bad) = @$_;
+	AccelWal::poke($control, $sizes_at, pack('L2', $block_size, $segment));
+	my $expected = findings($first);
+	is($expected =~ /^\Q$part\E bad_format$/m ? 1 : 0, $bad, "$what: an incremental file");
+	is(findings(tarred($first)), $expected, "$what: archives");
+}
+AccelWal::poke($control, $sizes_at, pack('L2', 8192, 131072));
+AccelWal::poke("$first/$part", 8, $truncation);
 AccelWal::poke("$full/$table", 4 * 8192 + 4000, 'damage');
 is(chain(', verbose => true', $full, $first, $last), "full/$table 4 replaced", 'a page that is replaced');
 AccelWal::poke("$first/$part", 0, 'damage');
