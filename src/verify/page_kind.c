@@ -40,9 +40,8 @@ static const PageKindRule rules[] = {
 #undef PAGE_KIND
 };
 
-static void get_header(const char *page, PageHeaderData *header);
-static uint32 first_word(const char *page, const PageHeaderData *header);
-static bool has_map_header(const PageHeaderData *header);
+static bool has_sequence_magic(const char *page);
+static bool has_map_header(const char *page);
 
 const PageKindRule *
 page_kind_rule(PageKind kind)
@@ -50,54 +49,56 @@ page_kind_rule(PageKind kind)
 	return &rules[kind];
 }
 
-/* In the byte order of the server, as the header. */
+/* In the byte order of the server. */
+static inline uint16
+load_half(const char *page, size_t at)
+{
+	uint16		half;
+
+	memcpy(&half, page + at, sizeof(half));
+	return half;
+}
+
 uint16
 page_kind_mark(const char *page)
 {
-	uint16		mark;
-
-	memcpy(&mark, page + BLCKSZ - sizeof(mark), sizeof(mark));
-	return mark;
+	return load_half(page, BLCKSZ - sizeof(uint16));
 }
 
+/* Of each page that is read: no more is loaded than is compared. */
 bool
 page_kind_fits(PageKind kind, const char *page)
 {
 	const PageKindRule *rule = &rules[kind];
-	PageHeaderData header;
 
 	if (kind == PAGE_KIND_ANY)
 		return true;
-	get_header(page, &header);
-	if (header.pd_special != BLCKSZ - rule->special)
+	if (load_half(page, offsetof(PageHeaderData, pd_special)) !=
+		BLCKSZ - rule->special)
 		return false;
 	if (rule->max > 0)
 		return page_kind_mark(page) >= rule->min &&
 			page_kind_mark(page) <= rule->max;
 	if (kind == PAGE_KIND_MAP)
-		return has_map_header(&header);
-	return kind != PAGE_KIND_SEQUENCE ||
-		first_word(page, &header) == PAGE_KIND_SEQUENCE_MAGIC;
+		return has_map_header(page);
+	return kind != PAGE_KIND_SEQUENCE || has_sequence_magic(page);
 }
 
-static void
-get_header(const char *page, PageHeaderData *header)
-{
-	memcpy(header, page, SizeOfPageHeaderData);
-}
-
-static uint32
-first_word(const char *page, const PageHeaderData *header)
+/* The first word of a special area that has the size of a sequence's. */
+static bool
+has_sequence_magic(const char *page)
 {
 	uint32		word;
 
-	memcpy(&word, page + header->pd_special, sizeof(word));
-	return word;
+	memcpy(&word, page + BLCKSZ - rules[PAGE_KIND_SEQUENCE].special,
+		   sizeof(word));
+	return word == PAGE_KIND_SEQUENCE_MAGIC;
 }
 
 static bool
-has_map_header(const PageHeaderData *header)
+has_map_header(const char *page)
 {
-	return header->pd_lower == SizeOfPageHeaderData &&
-		header->pd_upper == BLCKSZ;
+	return load_half(page, offsetof(PageHeaderData, pd_lower)) ==
+		SizeOfPageHeaderData &&
+		load_half(page, offsetof(PageHeaderData, pd_upper)) == BLCKSZ;
 }
