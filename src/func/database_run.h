@@ -135,6 +135,7 @@ typedef struct DatabaseRun
 	TimestampTz next_report;	/* 0: none */
 	RunTotals	totals;
 	ProgressRow progress;
+	SPIPlanPtr	list_plan;
 	RunItem    *items;
 	int64		nitems;
 	int64		turn;			/* the item at work; -1: none, a deferred one */

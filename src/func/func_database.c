@@ -60,6 +60,7 @@ static void note_fork_end(ScanSink *sink, const ForkSummary *summary);
 SQL_FUNCTION(accel_verify_database_checksums)
 {
 	DatabaseRun *run;
+	bool		bounded;
 	MemoryContext context;
 	MemoryContext caller = CurrentMemoryContext;
 
@@ -68,8 +69,9 @@ SQL_FUNCTION(accel_verify_database_checksums)
 	run = palloc0(sizeof(DatabaseRun));
 	run_init(run, fcinfo);
 	run->history.caller = caller;
-	disable_timeout(STATEMENT_TIMEOUT, false);	/* see open_relation() */
 	procedure_commit();			/* the caller's snapshot goes */
+	bounded = get_timeout_active(STATEMENT_TIMEOUT);
+	disable_timeout(STATEMENT_TIMEOUT, false);	/* see open_relation() */
 	PG_TRY();
 	{
 		record_start(run);
@@ -85,6 +87,8 @@ SQL_FUNCTION(accel_verify_database_checksums)
 		SPI_freeplan(run->insert_relation);
 	if (run->options.fail_on_findings)
 		raise_findings(run);
+	if (bounded && StatementTimeout > 0)	/* for the rest of the caller's */
+		enable_timeout_after(STATEMENT_TIMEOUT, StatementTimeout);
 	SPI_finish();
 	PG_RETURN_VOID();
 }

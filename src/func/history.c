@@ -151,6 +151,13 @@ prepare(const History *history, SPIPlanPtr *kept, const char *statement, int nar
 	return plan;
 }
 
+SPIPlanPtr
+history_prepare(const History *history, const char *statement, int nargs,
+				Oid *types)
+{
+	return prepare(history, NULL, statement, nargs, types);
+}
+
 /*
  * With the rights of the owner of the table, as the server's own triggers for
  * foreign keys do it.  An owner who is less than the caller can put nothing off

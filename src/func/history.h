@@ -24,6 +24,15 @@ typedef struct History
 extern History history_of(FunctionCallInfo fcinfo);
 
 /*
+ * Prepares a statement with HISTORY_SCHEMA in it, whose tables are those of the
+ * extension or catalogs: ERROR if its names stand for others by now.  To be
+ * executed at once, with the caller's rights.
+ */
+extern SPIPlanPtr history_prepare(const History *history,
+								  const char *statement, int nargs,
+								  Oid *types);
+
+/*
  * Executes a statement on a table of the extension with the rights of its
  * owner; ERROR if the result is not the expected one.  kept, if not NULL, is
  * where the plan is kept, for the caller to free.  Wants an active snapshot.

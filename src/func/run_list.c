@@ -7,7 +7,8 @@
  * only a NOT EXISTS that stands alone becomes an anti join.
  *
  * Every name in the statements is qualified, operators too: the caller's
- * search_path decides nothing.
+ * search_path decides nothing.  They run with the caller's rights, so the names
+ * must be those of the extension's own tables, see history_prepare().
  */
 #include "compat.h"
 
@@ -66,9 +67,12 @@ run_list_relations(DatabaseRun *run)
 		values[3] = record_trusted_runs(run);
 	if (values[3] == (Datum) 0)
 		nulls[3] = 'n';
-	cursor = SPI_cursor_open_with_args(NULL, list_statement(run),
-									   lengthof(types), types, values, nulls,
-									   true, 0);
+	if (run->list_plan != NULL)
+		SPI_freeplan(run->list_plan);	/* of a try that failed */
+	run->list_plan = NULL;
+	run->list_plan = history_prepare(&run->history, list_statement(run),
+									 lengthof(types), types);
+	cursor = SPI_cursor_open(NULL, run->list_plan, values, nulls, true);
 	do
 	{
 		SPI_cursor_fetch(cursor, true, FETCH_ROWS);
@@ -76,6 +80,8 @@ run_list_relations(DatabaseRun *run)
 		SPI_freetuptable(SPI_tuptable);
 	} while (SPI_processed > 0);
 	SPI_cursor_close(cursor);
+	SPI_freeplan(run->list_plan);
+	run->list_plan = NULL;
 	PopActiveSnapshot();
 	if (run->options.order == RUN_ORDER_LARGEST && run->nitems > 0)
 		qsort(run->items, run->nitems, sizeof(RunItem), compare_sizes);
@@ -111,24 +117,24 @@ list_statement(DatabaseRun *run)
 					 " AND (c.oid OPERATOR(pg_catalog.>=) %u::pg_catalog.oid OR $1)"
 					 " AND c.oid OPERATOR(pg_catalog.>=) $5", FirstNormalObjectId);
 	if (run->options.resume)
-		appendStringInfo(&text,
-						 " AND NOT EXISTS (SELECT FROM %s.checksum_relations v"
-						 " WHERE v.relid OPERATOR(pg_catalog.=) c.oid"
-						 " AND v.verified_at OPERATOR(pg_catalog.>=) $3"
-						 " AND v.run OPERATOR(pg_catalog.=) ANY ($4)"
-						 " AND v.tablespace OPERATOR(pg_catalog.=) CASE"
-						 " WHEN c.reltablespace OPERATOR(pg_catalog.=) 0::pg_catalog.oid THEN $2"
-						 " ELSE c.reltablespace END"
-						 " AND v.filenode OPERATOR(pg_catalog.=) CASE"
-						 " WHEN c.relfilenode OPERATOR(pg_catalog.=) 0::pg_catalog.oid"
-						 " THEN pg_catalog.pg_relation_filenode(c.oid)"
-						 " ELSE c.relfilenode END)", run->history.schema);
+		appendStringInfoString(&text,
+							   " AND NOT EXISTS (SELECT FROM " HISTORY_SCHEMA ".checksum_relations v"
+							   " WHERE v.relid OPERATOR(pg_catalog.=) c.oid"
+							   " AND v.verified_at OPERATOR(pg_catalog.>=) $3"
+							   " AND v.run OPERATOR(pg_catalog.=) ANY ($4)"
+							   " AND v.tablespace OPERATOR(pg_catalog.=) CASE"
+							   " WHEN c.reltablespace OPERATOR(pg_catalog.=) 0::pg_catalog.oid THEN $2"
+							   " ELSE c.reltablespace END"
+							   " AND v.filenode OPERATOR(pg_catalog.=) CASE"
+							   " WHEN c.relfilenode OPERATOR(pg_catalog.=) 0::pg_catalog.oid"
+							   " THEN pg_catalog.pg_relation_filenode(c.oid)"
+							   " ELSE c.relfilenode END)");
 	appendStringInfoString(&text, " ORDER BY ");
 	if (run->options.order == RUN_ORDER_STALEST)
-		appendStringInfo(&text, "(SELECT pg_catalog.max(v.verified_at)"
-						 " FROM %s.checksum_relations v"
-						 " WHERE v.relid OPERATOR(pg_catalog.=) c.oid)"
-						 " USING OPERATOR(pg_catalog.<) NULLS FIRST, ", run->history.schema);
+		appendStringInfoString(&text, "(SELECT pg_catalog.max(v.verified_at)"
+							   " FROM " HISTORY_SCHEMA ".checksum_relations v"
+							   " WHERE v.relid OPERATOR(pg_catalog.=) c.oid)"
+							   " USING OPERATOR(pg_catalog.<) NULLS FIRST, ");
 	appendStringInfoString(&text, "c.oid USING OPERATOR(pg_catalog.<)");
 	return text.data;
 }

@@ -122,9 +122,16 @@ record_end(DatabaseRun *run, const char *state)
 
 	if (run->number == 0)
 		return;
-	(void) guarded(run, write_end, &end);
-	unlock_run(run->number);
-	run->number = 0;
+	PG_TRY();
+	{
+		(void) guarded(run, write_end, &end);
+	}
+	PG_FINALLY();				/* another cancel, for instance */
+	{
+		unlock_run(run->number);
+		run->number = 0;
+	}
+	PG_END_TRY();
 }
 
 /*

@@ -127,6 +127,7 @@ struct CrewMember
 	uint64		ntasks;
 	char		description[CREW_JOB_BYTES];
 	uint64		at;				/* item at work */
+	uint64		nitems;			/* that it has done */
 	void	   *result;			/* of the item, to be sent */
 	Size		bytes;			/* 0: none */
 };
@@ -626,7 +627,7 @@ serve_item(CrewMember *member, const CrewDuties *duties)
 				 member->bytes > 0 ? TASK_RESULT : TASK_DONE,
 				 member->result, member->bytes);
 	MemoryContextReset(member->context);
-	if (member->at % CACHED_ITEMS == 0)
+	if (++member->nitems % CACHED_ITEMS == 0)
 		InvalidateSystemCaches();
 	return true;
 }

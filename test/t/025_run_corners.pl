@@ -99,6 +99,38 @@ $session->finish;
 is($node->safe_psql('attacked', "SELECT DISTINCT who FROM acc.log WHERE who <> 'attacker'"), '', 'nothing of his runs with the rights of another');
 like($$said, qr/INFO:  completed: /, 'the run ends well');
 
+# and before the list of relations is made, which is read with the caller's rights
+my $holder = $node->background_psql('attacked');
+$holder->query_safe('BEGIN; LOCK TABLE former.checksum_runs; SELECT 1');
+($session, $said) = begin($node, 'attacked', "CALL former.verify_database_checksums(order_by => 'stalest', include => '{slow2}', cluster_files => false)");
+$node->poll_query_until('attacked', "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'former.checksum_runs'::regclass)")
+  or fail('never saw it wait');
+$node->safe_psql('attacked', <<'SQL');
+SET SESSION AUTHORIZATION attacker;
+BEGIN;
+ALTER SCHEMA former RENAME TO latter;
+CREATE SCHEMA former;
+CREATE FUNCTION former.trap() RETURNS timestamptz LANGUAGE plpgsql AS
+	'BEGIN INSERT INTO acc.log VALUES (current_user); RETURN now(); END';
+CREATE VIEW former.checksum_relations AS SELECT oid AS relid, former.trap() AS verified_at FROM pg_class;
+COMMIT;
+SQL
+$holder->quit;
+$session->finish;
+is($node->safe_psql('attacked', "SELECT DISTINCT who FROM acc.log WHERE who <> 'attacker'"), '', 'nor in the list of relations');
+like($$said, qr/WARNING:  could not read the history: schema former is no longer that of the extension.*INFO:  completed: 1 relation,/s, 'which is made without the history');
+
+# the caller's time limit: not for the run, but for what follows it
+(undef, undef, $err) = $node->psql('postgres', <<'SQL');
+SET statement_timeout = '10min';
+DO $$ BEGIN
+	PERFORM set_config('statement_timeout', '100ms', false);
+	CALL verify_database_checksums(include => '{none of this name}', cluster_files => false);
+	PERFORM pg_sleep(120);
+END $$;
+SQL
+like($err, qr/INFO:  completed: .*ERROR:  canceling statement due to statement timeout/s, 'what follows a run is bounded by statement_timeout');
+
 # a standby: cancelled while it waits for the relation after a large one
 $node->backup('b', backup_options => ['--no-verify-checksums']);
 my $standby = PostgreSQL::Test::Cluster->new('standby');
