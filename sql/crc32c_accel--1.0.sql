@@ -526,7 +526,8 @@ COMMENT ON COLUMN checksum_last_good.blocks IS 'blocks of all its forks at that 
 CREATE VIEW checksum_metrics AS
 	SELECT b.bad_blocks, b.healed_blocks, c.bad_files, g.relations, g.never_verified,
 		g.oldest_good_seconds, r.last_run_seconds, r.last_run_state,
-		(SELECT pg_catalog.count(*) FROM checksum_runs n WHERE n.state OPERATOR(pg_catalog.=) 'running') AS running
+		(SELECT pg_catalog.count(*) FROM checksum_runs n WHERE n.state OPERATOR(pg_catalog.=) 'running'
+			AND accel_is_own_run(n.system_identifier, n.timeline, n.directory, n.database)) AS running
 	FROM (SELECT pg_catalog.count(*) FILTER (WHERE x.healed_at IS NULL) AS bad_blocks,
 			pg_catalog.count(x.healed_at) AS healed_blocks
 		FROM checksum_bad_blocks x) b,
@@ -543,6 +544,7 @@ CREATE VIEW checksum_metrics AS
 	LEFT JOIN LATERAL (SELECT x.state AS last_run_state,
 			extract(epoch FROM coalesce(x.finished, pg_catalog.now()) OPERATOR(pg_catalog.-) x.started)::bigint AS last_run_seconds
 		FROM checksum_runs x WHERE x.state OPERATOR(pg_catalog.<>) 'running'
+			AND accel_is_own_run(x.system_identifier, x.timeline, x.directory, x.database)
 		ORDER BY x.started DESC LIMIT 1) r ON true;
 COMMENT ON VIEW checksum_metrics IS 'the state of this database in one row, for monitoring';
 COMMENT ON COLUMN checksum_metrics.bad_blocks IS 'open rows of checksum_bad_blocks';
