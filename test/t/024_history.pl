@@ -84,17 +84,18 @@ is(query('SELECT bad_blocks, healed_blocks FROM checksum_metrics'), '0|3', 'metr
 is(query($good), "never|f|f|\nrewritten|t|t|t\nt|t|t|t", 'all is good again');
 
 # the history has a bound, which leaves the last verdict on each relation
-my $runs = query('SELECT count(*) FROM checksum_runs');
 cmp_ok(query("SELECT prune_checksum_history('0')"), '>', 5, 'pruning');
 is(query($good), "never|f|f|\nrewritten|t|t|t\nt|t|t|t", 'leaves the last verdicts');
 damage('t', 5);
 run();
 cmp_ok(query("SELECT prune_checksum_history('0')"), '>', 0, 'pruning again');
 is(query("SELECT blkno FROM checksum_bad_blocks WHERE healed_at IS NULL"), '5', 'leaves open damage');
+run();
+my $runs = query('SELECT count(*) FROM checksum_runs');
 $node->append_conf('postgresql.conf', "crc32c_accel.history_keep = 0\n");
 $node->restart;
 run();
-is(query('SELECT count(*) < 4 FROM checksum_runs'), 't', 'a run prunes by itself');
+cmp_ok(query('SELECT count(*) FROM checksum_runs'), '<=', $runs, 'a run prunes by itself');
 
 # verdicts for scripts
 my ($status, $out, $err) = $node->psql('postgres', 'CALL verify_database_checksums(include => \'{t}\', fail_on_findings => true)');
