@@ -104,7 +104,13 @@ CALL verify_database_checksums(start_at => 'here');
 CALL verify_database_checksums(start_at => '1/main/0', order_by => 'largest');
 CALL verify_database_checksums(max_duration => '-1 s');
 CALL verify_database_checksums(report_interval => '0');
-SELECT prune_checksum_history('1 day'), prune_checksum_history('-1 day') > 0 AS pruned;
+CALL verify_database_checksums(include => '{digested,NULL}');
+CALL verify_database_checksums(exclude => '{NULL}');
+CALL verify_database_checksums(min_size => -1);
+CALL verify_database_checksums(max_size => -1);
+CALL verify_database_checksums(min_size => 2, max_size => 1);
+SELECT prune_checksum_history('-1');	-- as of crc32c_accel.history_keep, but here it would leave nothing
+SELECT prune_checksum_history('1 day'), prune_checksum_history('0') > 0 AS pruned;
 SELECT DISTINCT relation_name FROM checksum_relations WHERE relation_name IN ('digested', 'digested_gin') ORDER BY 1;
 
 -- progress: nothing is at work

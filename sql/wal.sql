@@ -76,6 +76,7 @@ SELECT verify_wal_segment('000000010000000000000001', '');
 SELECT wal_findings('no segment');
 SELECT wal_findings(:'segment', max_findings => -1);
 SELECT * FROM verify_wal_range('1/0', '0/1');
+SELECT * FROM wal_block_history('pg_class', 'main', 0, NULL, '1/0', '0/1');
 SELECT * FROM verify_wal_range('0/0', '0/1', 0);
 SELECT * FROM verify_wal_directory('no_such_directory');
 SELECT * FROM verify_wal_directory(first_segment => '00000001000000000000000B', last_segment => '00000001000000000000000A');

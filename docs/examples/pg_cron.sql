@@ -1,4 +1,6 @@
 -- Every night, two hours at most, stalest relations first: what was not reached
--- comes first in the next night.
+-- comes first in the next night.  With findings the job fails, which
+-- cron.job_run_details shows; the findings are in checksum_findings.
 SELECT cron.schedule('verify checksums', '30 1 * * *',
-	$$CALL verify_database_checksums(max_rate => 100000, order_by => 'stalest', max_duration => '2 hours')$$);
+	$$CALL verify_database_checksums(max_rate => 100000, order_by => 'stalest', max_duration => '2 hours',
+	fail_on_findings => true)$$);

@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include "access/xlogdefs.h"
 #include "fmgr.h"
 #include "utils/timestamp.h"
 
@@ -28,6 +29,17 @@ accel_check_null(FunctionCallInfo fcinfo, int argument, const char *name)
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("argument \"%s\" must not be null", name)));
+}
+
+void
+accel_check_lsns(XLogRecPtr start, XLogRecPtr end)
+{
+	if (start > end)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("WAL start LSN must not be greater than end LSN"),
+				 errdetail("The start is %X/%X, the end %X/%X.",
+						   LSN_FORMAT_ARGS(start), LSN_FORMAT_ARGS(end))));
 }
 
 /* Some 30,000 years: a time so far away can still be computed. */

@@ -19,6 +19,9 @@ extern void accel_check_range(int sqlstate, const char *name, int64 value,
 extern void accel_check_null(FunctionCallInfo fcinfo, int argument,
 							 const char *name);
 
+/* argument.c: the ends of a range of WAL in their order, else SQLSTATE 22023. */
+extern void accel_check_lsns(XLogRecPtr start, XLogRecPtr end);
+
 /*
  * argument.c: an interval in microseconds, 0 for NULL; less than least (0 or 1):
  * SQLSTATE 22023.

@@ -18,6 +18,7 @@
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/latch.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -44,6 +45,7 @@ static void read_options(RunOptions *options, FunctionCallInfo fcinfo);
 static void check_options(DatabaseRun *run);
 static void run_all(DatabaseRun *run);
 static void list_relations(DatabaseRun *run);
+static void warn_of_nothing(const DatabaseRun *run);
 static ErrorData *try_list(DatabaseRun *run, long pause);
 static void verify_listed(DatabaseRun *run);
 static void verify_deferred(DatabaseRun *run);
@@ -174,10 +176,30 @@ boolean_argument(FunctionCallInfo fcinfo, int argno)
 	return !PG_ARGISNULL(argno) && PG_GETARG_BOOL(argno);
 }
 
-static int64
-integer_argument(FunctionCallInfo fcinfo, int argno, int64 otherwise)
+static ArrayType *
+patterns_argument(FunctionCallInfo fcinfo, int argno, const char *name)
 {
-	return PG_ARGISNULL(argno) ? otherwise : PG_GETARG_INT64(argno);
+	ArrayType  *patterns;
+
+	if (PG_ARGISNULL(argno))
+		return NULL;
+	patterns = PG_GETARG_ARRAYTYPE_P_COPY(argno);
+	if (array_contains_nulls(patterns))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("%s must not contain nulls", name)));
+	return patterns;
+}
+
+static int64
+size_argument(FunctionCallInfo fcinfo, int argno, const char *name,
+			  int64 otherwise)
+{
+	if (PG_ARGISNULL(argno))
+		return otherwise;
+	accel_check_range(ERRCODE_INVALID_PARAMETER_VALUE, name,
+					  PG_GETARG_INT64(argno), 0, PG_INT64_MAX);
+	return PG_GETARG_INT64(argno);
 }
 
 static RunOrder
@@ -273,14 +295,14 @@ read_options(RunOptions *options, FunctionCallInfo fcinfo)
 	options->fail_on_findings = boolean_argument(fcinfo, ARG_FAIL_ON_FINDINGS);
 	options->max_duration = accel_interval(fcinfo, ARG_MAX_DURATION, "max_duration", 1);
 	options->report_interval = accel_interval(fcinfo, ARG_REPORT_INTERVAL, "report_interval", 1);
-	options->include = PG_ARGISNULL(ARG_INCLUDE) ? NULL : PG_GETARG_ARRAYTYPE_P_COPY(ARG_INCLUDE);
-	options->exclude = PG_ARGISNULL(ARG_EXCLUDE) ? NULL : PG_GETARG_ARRAYTYPE_P_COPY(ARG_EXCLUDE);
+	options->include = patterns_argument(fcinfo, ARG_INCLUDE, "include");
+	options->exclude = patterns_argument(fcinfo, ARG_EXCLUDE, "exclude");
 	options->order = order_argument(fcinfo, ARG_ORDER_BY);
 	options->start = !PG_ARGISNULL(ARG_START_AT);
 	if (options->start)
 		options->start_at = position_argument(fcinfo, ARG_START_AT);
-	options->min_size = integer_argument(fcinfo, ARG_MIN_SIZE, 0);
-	options->max_size = integer_argument(fcinfo, ARG_MAX_SIZE, PG_INT64_MAX);
+	options->min_size = size_argument(fcinfo, ARG_MIN_SIZE, "min_size", 0);
+	options->max_size = size_argument(fcinfo, ARG_MAX_SIZE, "max_size", PG_INT64_MAX);
 	options->cluster_files = PG_ARGISNULL(ARG_CLUSTER_FILES) ?
 		run_cluster_allowed() : PG_GETARG_BOOL(ARG_CLUSTER_FILES);
 }
@@ -298,6 +320,11 @@ check_options(DatabaseRun *run)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("start_at requires that order_by is \"oid\"")));
+	if (run->options.min_size > run->options.max_size)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("min_size " INT64_FORMAT " must not be greater than max_size " INT64_FORMAT,
+						run->options.min_size, run->options.max_size)));
 	if (run->options.cluster_files && !run_cluster_allowed())
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
@@ -372,7 +399,21 @@ list_relations(DatabaseRun *run)
 		run_list_relations(run);
 		procedure_commit();
 	}
+	warn_of_nothing(run);
 	progress_database(&run->progress);
+}
+
+/* Else a name that is spelled wrong would look like a sound relation. */
+static void
+warn_of_nothing(const DatabaseRun *run)
+{
+	if (run->nitems > 0 || run->options.include == NULL ||
+		run->options.resume || run->options.start)
+		return;
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("no relation was selected"),
+			 errhint("A pattern in include is a name, or a schema, a dot and a name, without double quotes.")));
 }
 
 /* The pause is in here: it may end in a conflict, too. */

@@ -54,18 +54,6 @@ put_finding(void *arg, const LostFinding *finding)
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
-static void
-check_range(const LostOptions *options)
-{
-	if (options->start > options->end)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("WAL start LSN must not be greater than end LSN"),
-				 errdetail("The start is %X/%X, the end %X/%X.",
-						   LSN_FORMAT_ARGS(options->start),
-						   LSN_FORMAT_ARGS(options->end))));
-}
-
 /* What lies after the last checkpoint need not be on disk. */
 static void
 notice_horizon(const LostOptions *options)
@@ -88,7 +76,7 @@ SQL_FUNCTION(accel_verify_lost_writes)
 	options.start = PG_ARGISNULL(1) ? 0 : PG_GETARG_LSN(1);
 	options.end = PG_ARGISNULL(2) ? WAL_LSN_MAX : PG_GETARG_LSN(2);
 	options.memory = (size_t) maintenance_work_mem * 1024;
-	check_range(&options);
+	accel_check_lsns(options.start, options.end);
 	options.horizon = lost_server_horizon();	/* before the directories */
 	notice_horizon(&options);
 	accel_wal_directory(&own, NULL, NULL);

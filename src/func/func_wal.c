@@ -225,13 +225,7 @@ SQL_FUNCTION(accel_verify_wal_range)
 	range.begin = PG_GETARG_LSN(0);
 	if (!PG_ARGISNULL(1))
 		range.end = PG_GETARG_LSN(1);
-	if (range.begin > range.end)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("WAL start LSN must not be greater than end LSN"),
-				 errdetail("The start is %X/%X, the end %X/%X.",
-						   LSN_FORMAT_ARGS(range.begin),
-						   LSN_FORMAT_ARGS(range.end))));
+	accel_check_lsns(range.begin, range.end);
 	if (!PG_ARGISNULL(2))
 	{
 		timeline = PG_GETARG_INT64(2);

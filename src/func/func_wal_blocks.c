@@ -470,6 +470,8 @@ SQL_FUNCTION(accel_wal_block_history)
 	accel_check_null(fcinfo, 0, "relation");
 	accel_check_null(fcinfo, 1, "fork");
 	accel_check_null(fcinfo, 2, "blkno");
+	if (!PG_ARGISNULL(5))
+		accel_check_lsns(from, PG_GETARG_LSN(5));
 	InitMaterializedSRF(fcinfo, 0);
 	history->rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	name_block(&history->search, fcinfo);

@@ -263,19 +263,17 @@ static bool
 name_matches(ArrayType *patterns, const char *schema, const char *name)
 {
 	Datum	   *elements;
-	bool	   *nulls;
 	int			count;
 
 	if (name == NULL)
 		return false;
 	deconstruct_array(patterns, TEXTOID, -1, false, TYPALIGN_INT, &elements,
-					  &nulls, &count);
+					  NULL, &count);
 	for (int i = 0; i < count; i++)
 	{
-		char	   *pattern = nulls[i] ? NULL : TextDatumGetCString(elements[i]);
+		char	   *pattern = TextDatumGetCString(elements[i]);
 
-		if (pattern != NULL &&
-			pattern_matches(pattern, strchr(pattern, '.') ?
+		if (pattern_matches(pattern, strchr(pattern, '.') ?
 							psprintf("%s.%s", schema, name) : name))
 			return true;
 	}

@@ -761,11 +761,13 @@ SQL_FUNCTION(accel_is_own_run)
 SQL_FUNCTION(accel_prune_checksum_history)
 {
 	DatabaseRun run = {{0}};
-	Datum		limit = DirectFunctionCall2(timestamptz_mi_interval,
-											TimestampTzGetDatum(GetCurrentTimestamp()),
-											PG_GETARG_DATUM(0));
+	Datum		limit;
 	int64		deleted;
 
+	(void) accel_interval(fcinfo, 0, "keep", 0);
+	limit = DirectFunctionCall2(timestamptz_mi_interval,
+								TimestampTzGetDatum(GetCurrentTimestamp()),
+								PG_GETARG_DATUM(0));
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	run.history = history_of(fcinfo);

@@ -270,10 +270,12 @@ static char *
 parser_message(JsonParseErrorType error, JsonLexContext *lex)
 {
 	char	   *words = json_errdetail(error, lex);
+	int			length = (int) strlen(words);
 
-	return psprintf("could not parse manifest: %s",
-					pg_verifymbstr(words, (int) strlen(words), true) ? words :
-					"invalid JSON");
+	if (!pg_verifymbstr(words, length, true))
+		return pstrdup("could not parse manifest: invalid JSON");
+	length -= length > 0 && words[length - 1] == '.';	/* a sentence */
+	return psprintf("could not parse manifest: %.*s", length, words);
 }
 
 static void

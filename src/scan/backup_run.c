@@ -11,6 +11,7 @@
 #include "compat.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
@@ -561,14 +562,16 @@ need_directory(const char *path)
 {
 	struct stat status;
 
-	if (stat(path, &status) != 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not open directory \"%s\": %m", path)));
-	if (!S_ISDIR(status.st_mode))
+	bool		there = stat(path, &status) == 0;
+
+	if (there && !S_ISDIR(status.st_mode))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not a directory", path)));
+	if (!there || access(path, R_OK | X_OK) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not open directory \"%s\": %m", path)));
 }
 
 /* Manifest, files and pages: all but what the WAL decides. */

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "scan/cluster_files.h"
 #include "scan/cluster_look.h"
@@ -446,6 +447,8 @@ cluster_files_scan(const char *directory, const ClusterServer *server,
 		return CLUSTER_FILES_FAILED;
 	if (!S_ISDIR(status.st_mode))
 		return CLUSTER_FILES_NONE;
+	if (access(directory, R_OK | X_OK) != 0)
+		return CLUSTER_FILES_FAILED;
 	scan.major = server != NULL ? cluster_live_major() : read_major(directory);
 	if (scan.major < 0)
 		return CLUSTER_FILES_NO_CLUSTER;

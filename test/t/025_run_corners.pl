@@ -46,9 +46,15 @@ my ($status, $err) = call($node, "$run, include => ARRAY[repeat('*', 3000000)])"
 is($status, 0, 'a pattern of three million stars');
 like($err, qr/INFO:  verified public\.big: /, 'matches');
 ($status, $err) = call($node, "SET statement_timeout = '60s'; $run, include => ARRAY[repeat('*_', 25) || '!'], exclude => ARRAY['t?', repeat('?*', 30) || '!'])");
-like($err, qr/INFO:  completed: 0 relations/, 'patterns with many ways to fail');
+like($err, qr/WARNING:  no relation was selected.*INFO:  completed: 0 relations/s, 'patterns with many ways to fail');
 ($status, $err) = call($node, "$run, include => ARRAY['t?'])");
 like($err, qr/INFO:  verified public\."tä": /, 'a question mark is a character, not a byte');
+unlike($err, qr/WARNING/, 'no warning where a relation was selected');
+($status, $err) = call($node, "$run, include => ARRAY['\"tä\"'])");
+like($err, qr/WARNING:  no relation was selected\nHINT: .*without double quotes/, 'a quoted name');
+($status, $err) = call($node, "$run, include => ARRAY['tä'], skip_verified_since => '-infinity')");
+like($err, qr/INFO:  completed: 0 relations/, 'nothing is left');
+unlike($err, qr/WARNING/, 'and nothing is wrong');
 
 # what may be skipped later, and from when on
 my $place = $node->safe_psql('postgres', "SELECT 'big'::regclass::oid") . '/main/500';

@@ -278,6 +278,9 @@ sub error
 }
 is(error('no/such/folder'), 'ERROR:  58P01: could not open directory "no/such/folder": No such file or directory', 'no directory');
 is(error('PG_VERSION'), 'ERROR:  42809: "PG_VERSION" is not a directory', 'a file');
+chmod 0, "$data/pg_twophase" or die $!;
+is(error('pg_twophase'), 'ERROR:  42501: could not open directory "pg_twophase": Permission denied', 'an unreadable folder');
+chmod 0700, "$data/pg_twophase" or die $!;
 is(error('base'), 'ERROR:  22023: "base" is not a data directory', 'a folder without PG_VERSION');
 
 # a standby

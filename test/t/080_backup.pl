@@ -264,6 +264,7 @@ foreach my $n (0 .. $#manifests)
 	like($rows[$n] // '', qr{^$n\|$status\|\Q$message\E}, "manifest $n: $message");
 	ok(!accepted("$dir/bad_$n"), "manifest $n: pg_verifybackup refuses it, too");
 }
+unlike($_, qr/\.$/, 'no sentence within a message') foreach grep { /could not parse/ } @rows;
 
 # --- arguments -------------------------------------------------------------------------
 

@@ -68,6 +68,12 @@ foreach (@substitutions)
 }
 is(findings($backup), '', 'all undone');
 
+# no finding but an error: nothing of the backup was read
+chmod 0, $backup or die $!;
+my (undef, undef, $refused) = $node->psql('postgres', "SELECT * FROM verify_backup('$backup')");
+like($refused, qr/ERROR:  could not open directory "\Q$backup\E": Permission denied/, 'an unreadable backup');
+chmod 0700, $backup or die $!;
+
 # --- hostile manifests ----------------------------------------------------------------
 
 my $head = '{"PostgreSQL-Backup-Manifest-Version": 1, ';
