@@ -526,8 +526,14 @@ COMMENT ON COLUMN checksum_last_good.blocks IS 'blocks of all its forks at that 
 CREATE VIEW checksum_metrics AS
 	SELECT b.bad_blocks, b.healed_blocks, c.bad_files, g.relations, g.never_verified,
 		g.oldest_good_seconds, r.last_run_seconds, r.last_run_state,
+		-- a run holds the advisory lock of its number as long as its session lives
 		(SELECT pg_catalog.count(*) FROM checksum_runs n WHERE n.state OPERATOR(pg_catalog.=) 'running'
-			AND accel_is_own_run(n.system_identifier, n.timeline, n.directory, n.database)) AS running
+			AND accel_is_own_run(n.system_identifier, n.timeline, n.directory, n.database)
+			AND EXISTS (SELECT FROM pg_catalog.pg_locks k
+				WHERE k.locktype OPERATOR(pg_catalog.=) 'advisory'::text AND k.objsubid OPERATOR(pg_catalog.=) 3::smallint
+					AND k.database OPERATOR(pg_catalog.=) n.database
+					AND k.classid OPERATOR(pg_catalog.=) (n.run OPERATOR(pg_catalog.>>) 32 OPERATOR(pg_catalog.&) 4294967295)::pg_catalog.oid
+					AND k.objid OPERATOR(pg_catalog.=) (n.run OPERATOR(pg_catalog.&) 4294967295)::pg_catalog.oid)) AS running
 	FROM (SELECT pg_catalog.count(*) FILTER (WHERE x.healed_at IS NULL) AS bad_blocks,
 			pg_catalog.count(x.healed_at) AS healed_blocks
 		FROM checksum_bad_blocks x) b,
@@ -555,7 +561,7 @@ COMMENT ON COLUMN checksum_metrics.never_verified IS 'relations whose present fi
 COMMENT ON COLUMN checksum_metrics.oldest_good_seconds IS 'age of the oldest last_good; NULL: none is good';
 COMMENT ON COLUMN checksum_metrics.last_run_seconds IS 'how long the last run took';
 COMMENT ON COLUMN checksum_metrics.last_run_state IS 'its state';
-COMMENT ON COLUMN checksum_metrics.running IS 'runs at work';
+COMMENT ON COLUMN checksum_metrics.running IS 'runs at work on this server; one whose session died is none';
 REVOKE ALL ON checksum_bad_blocks, checksum_last_good, checksum_metrics FROM PUBLIC;
 GRANT SELECT ON checksum_bad_blocks, checksum_last_good, checksum_metrics TO pg_stat_scan_tables;
 

@@ -209,6 +209,7 @@ $err = slow_run('include_catalogs => false, max_rate => 100', 'healthy', sub {
 	# what vacuum may remove has moved on beyond the start of the run
 	is(query("SELECT state, finished IS NULL FROM ext.checksum_runs WHERE run = $run"),
 		'running|t', 'the run is at work');
+	is(query('SELECT running FROM ext.checksum_metrics'), '1', 'and counts as such');
 	$cancel->();
 });
 like($err, qr/canceling statement due to user request/, 'a cancel');
@@ -242,6 +243,8 @@ $node->psql('postgres', q{CALL ext.verify_database_checksums(include_catalogs =>
 	stdout => \$out, stderr => \$err, on_error_stop => 0);
 like($err, qr/WARNING:  could not record .*: refused/, 'a run that cannot be recorded at all');
 is($out, 'locks: 0', 'leaves no lock to the session');
+is(query("SELECT running, (SELECT count(*) FROM ext.checksum_runs WHERE state = 'running') FROM ext.checksum_metrics"),
+	'0|1', 'and is not at work, whatever its row says');
 query('DROP FUNCTION refuse() CASCADE');
 call('CALL ext.verify_database_checksums(include_catalogs => false)');
 is(query("SELECT count(*) FROM ext.checksum_runs WHERE state = 'running'"), '0', 'the next run tells its state');
