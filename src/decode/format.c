@@ -26,17 +26,45 @@ static const Magic magics[] = {
 	{DECODE_ENCRYPTED, 8, "Salted__"}
 };
 
+static const struct
+{
+	const char *name;
+	const char *suffix;
+}			formats[] = {
+#define DECODE_FORMAT(id, name, suffix) {name, suffix},
+	DECODE_FORMAT_LIST
+#undef DECODE_FORMAT
+};
+
+#define NFORMATS	(sizeof(formats) / sizeof(formats[0]))
+
 const char *
 decode_format_name(DecodeFormat format)
 {
-	static const char *const names[] = {
-#define DECODE_FORMAT(id, name) name,
-		DECODE_FORMAT_LIST
-#undef DECODE_FORMAT
-	};
+	return (size_t) format < NFORMATS ? formats[format].name : "";
+}
 
-	return (size_t) format < sizeof(names) / sizeof(names[0]) ?
-		names[format] : "";
+const char *
+decode_format_suffix(DecodeFormat format)
+{
+	return formats[format].suffix;
+}
+
+DecodeFormat
+decode_format_suffixed(const char *text)
+{
+	for (size_t i = NFORMATS - 1; i > 0; i--)
+		if (strncmp(text, formats[i].suffix, strlen(formats[i].suffix)) == 0)
+			return (DecodeFormat) i;
+	return DECODE_PLAIN;
+}
+
+bool
+decode_format_named(const char *text, DecodeFormat *format)
+{
+	*format = decode_format_suffixed(text);
+	return *format <= DECODE_LAST_READ &&
+		strcmp(text, formats[*format].suffix) == 0;
 }
 
 DecodeFormat

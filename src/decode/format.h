@@ -5,35 +5,48 @@
 #ifndef DECODE_FORMAT_H
 #define DECODE_FORMAT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #pragma GCC visibility push(hidden)
 
-/* The names are those of pg_basebackup where it has one. */
+/*
+ * The names are those of pg_basebackup where it has one; then what archivers
+ * append to the names of files.
+ */
 #define DECODE_FORMAT_LIST \
-	DECODE_FORMAT(DECODE_PLAIN, "none") \
-	DECODE_FORMAT(DECODE_GZIP, "gzip") \
-	DECODE_FORMAT(DECODE_LZ4, "lz4") \
-	DECODE_FORMAT(DECODE_ZSTD, "zstd") \
+	DECODE_FORMAT(DECODE_PLAIN, "none", "") \
+	DECODE_FORMAT(DECODE_GZIP, "gzip", ".gz") \
+	DECODE_FORMAT(DECODE_LZ4, "lz4", ".lz4") \
+	DECODE_FORMAT(DECODE_ZSTD, "zstd", ".zst") \
 	/* from here on: told apart, never read */ \
-	DECODE_FORMAT(DECODE_BZIP2, "bzip2") \
-	DECODE_FORMAT(DECODE_XZ, "xz") \
-	DECODE_FORMAT(DECODE_LZOP, "lzop") \
-	DECODE_FORMAT(DECODE_BROTLI, "brotli") \
-	DECODE_FORMAT(DECODE_ENCRYPTED, "encrypted")
+	DECODE_FORMAT(DECODE_BZIP2, "bzip2", ".bz2") \
+	DECODE_FORMAT(DECODE_XZ, "xz", ".xz") \
+	DECODE_FORMAT(DECODE_LZOP, "lzop", ".lzo") \
+	DECODE_FORMAT(DECODE_BROTLI, "brotli", ".br") \
+	DECODE_FORMAT(DECODE_ENCRYPTED, "encrypted", ".gpg")
 
 typedef enum DecodeFormat
 {
-#define DECODE_FORMAT(id, name) id,
+#define DECODE_FORMAT(id, name, suffix) id,
 	DECODE_FORMAT_LIST
 #undef DECODE_FORMAT
 } DecodeFormat;
+
+#define DECODE_LAST_READ	DECODE_ZSTD
 
 /* No magic number is longer. */
 #define DECODE_MAGIC_MAX	8
 
 extern const char *decode_format_name(DecodeFormat format);
+extern const char *decode_format_suffix(DecodeFormat format);
+
+/* The format whose suffix text begins with; DECODE_PLAIN: no other. */
+extern DecodeFormat decode_format_suffixed(const char *text);
+
+/* Is the text the suffix of a format that is read, and of which? */
+extern bool decode_format_named(const char *text, DecodeFormat *format);
 
 /*
  * What the first bytes of a file are: fewer than DECODE_MAGIC_MAX if it has no

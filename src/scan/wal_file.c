@@ -177,7 +177,7 @@ wal_file_failure(DecodeFormat format, const DecodeFailure *failure)
 	if (failure->reason == DECODE_UNSUPPORTED)
 	{
 		verdict.value = format;
-		if (format > DECODE_ZSTD)
+		if (format > DECODE_LAST_READ)
 			verdict.reason = WAL_REASON_FILE_COMPRESSED;
 	}
 	return verdict;

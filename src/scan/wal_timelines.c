@@ -11,35 +11,20 @@
 /* of all history files together; one of a thousand timelines has 40 kB */
 #define HISTORY_BYTES_MAX	(4 * 1024 * 1024)
 
-/* wal-g compresses these, too. */
-static const struct
-{
-	const char *text;
-	DecodeFormat format;
-}			suffixes[] = {
-	{"", DECODE_PLAIN},
-	{".gz", DECODE_GZIP},
-	{".lz4", DECODE_LZ4},
-	{".zst", DECODE_ZSTD}
-};
-
-#define NSUFFIXES	((int) (sizeof(suffixes) / sizeof(suffixes[0])))
-
 #define NAME_LENGTH	16			/* 00000002.history */
 
 uint32_t
 wal_timelines_file(const char *name)
 {
 	unsigned	timeline;
+	DecodeFormat format;
 
 	if (strlen(name) < NAME_LENGTH || sscanf(name, "%8X", &timeline) != 1 ||
 		strspn(name, "0123456789ABCDEF") != 8 ||
 		strncmp(name + 8, ".history", 8) != 0 || timeline < 2)
 		return 0;
-	for (int i = 0; i < NSUFFIXES; i++)
-		if (strcmp(name + NAME_LENGTH, suffixes[i].text) == 0)
-			return timeline;
-	return 0;
+	/* wal-g compresses these, too */
+	return decode_format_named(name + NAME_LENGTH, &format) ? timeline : 0;
 }
 
 /* ---- reading ---- */
@@ -78,11 +63,12 @@ open_history(WalFile *file, const char *directory, uint32_t timeline)
 	char	   *path = wal_host_alloc(room);
 	bool		opened = false;
 
-	for (int i = 0; !opened && i < NSUFFIXES; i++)
+	for (DecodeFormat format = DECODE_PLAIN;
+		 !opened && format <= DECODE_LAST_READ; format++)
 	{
 		snprintf(path, room, "%s/%08X.history%s", directory, timeline,
-				 suffixes[i].text);
-		opened = wal_file_open(file, path, suffixes[i].format) == FILE_SCAN_OK;
+				 decode_format_suffix(format));
+		opened = wal_file_open(file, path, format) == FILE_SCAN_OK;
 	}
 	wal_host_free(path);
 	return opened;

@@ -28,23 +28,10 @@ is_tablespace(const char *name, size_t len, uint32_t *tablespace)
 bool
 backup_archive_read(const char *name, BackupArchive *archive)
 {
-	static const struct
-	{
-		const char *suffix;
-		DecodeFormat format;
-	}			suffixes[] = {
-		{".tar", DECODE_PLAIN}, {".tar.gz", DECODE_GZIP},
-		{".tar.lz4", DECODE_LZ4}, {".tar.zst", DECODE_ZSTD}
-	};
 	size_t		len = strcspn(name, ".");
-	bool		known = false;
+	bool		known = strncmp(name + len, ".tar", 4) == 0 &&
+		decode_format_named(name + len + 4, &archive->format);
 
-	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
-		if (strcmp(name + len, suffixes[i].suffix) == 0)
-		{
-			archive->format = suffixes[i].format;
-			known = true;
-		}
 	archive->tablespace = 0;
 	archive->kind = BACKUP_ARCHIVE_TABLESPACE;
 	if (len == strlen("base") && strncmp(name, "base", len) == 0)

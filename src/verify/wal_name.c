@@ -6,25 +6,6 @@
 
 #include "verify/wal_name.h"
 
-/* What archivers append, and what it promises. */
-static const struct
-{
-	const char *text;
-	DecodeFormat format;
-}			suffixes[] = {
-	{"", DECODE_PLAIN},
-	{".gz", DECODE_GZIP},
-	{".lz4", DECODE_LZ4},
-	{".zst", DECODE_ZSTD},
-	{".bz2", DECODE_BZIP2},
-	{".xz", DECODE_XZ},
-	{".lzo", DECODE_LZOP},
-	{".br", DECODE_BROTLI},
-	{".gpg", DECODE_ENCRYPTED}
-};
-
-#define NSUFFIXES	(sizeof(suffixes) / sizeof(suffixes[0]))
-
 #define PARTIAL		".partial"
 
 static uint64_t
@@ -114,7 +95,7 @@ parse_partial(const char *text, WalName *name, WalPartialPlace place)
 static bool
 parse_tail(const char *text, WalName *name)
 {
-	size_t		suffix = NSUFFIXES;
+	DecodeFormat format;
 
 	text = parse_partial(text, name, WAL_PARTIAL_AFTER_DIGITS);
 
@@ -122,13 +103,11 @@ parse_tail(const char *text, WalName *name)
 		text = parse_partial(text +1 + 2 * WAL_NAME_DIGEST, name,
 							 WAL_PARTIAL_AFTER_DIGEST);
 
-	while (--suffix > 0)
-		if (strncmp(text, suffixes[suffix].text, strlen(suffixes[suffix].text)) == 0)
-			break;
-	name->suffix = (uint8_t) suffix;
-	text	  +=strlen(suffixes[suffix].text);
+	format = decode_format_suffixed(text);
+	name->suffix = (uint8_t) format;
+	text	  +=strlen(decode_format_suffix(format));
 
-	if (suffix > 0)
+	if (format != DECODE_PLAIN)
 		text = parse_partial(text, name, WAL_PARTIAL_LAST);
 
 	return *text == '\0';		/* else a backup label, say */
@@ -158,7 +137,7 @@ wal_name_parse(const char *file_name, WalName *name)
 DecodeFormat
 wal_name_format(const WalName *name)
 {
-	return suffixes[name->suffix].format;
+	return (DecodeFormat) name->suffix;
 }
 
 void
@@ -178,7 +157,7 @@ wal_name_print(const WalName *name, char file_name[WAL_NAME_SIZE])
 			 name->timeline, name->high, name->low,
 			 name->partial == WAL_PARTIAL_AFTER_DIGITS ? PARTIAL : "", digest,
 			 name->partial == WAL_PARTIAL_AFTER_DIGEST ? PARTIAL : "",
-			 suffixes[name->suffix].text,
+			 decode_format_suffix((DecodeFormat) name->suffix),
 			 name->partial == WAL_PARTIAL_LAST ? PARTIAL : "");
 }
 

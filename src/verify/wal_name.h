@@ -42,7 +42,7 @@ typedef struct WalName
 	uint32_t	kind;
 
 	/* how the file is named, all 0: as the server does */
-	uint8_t		suffix;			/* see wal_name.c, 0: none */
+	uint8_t		suffix;			/* that of a DecodeFormat */
 	uint8_t		partial;		/* WalPartialPlace */
 	uint8_t		in_folder;		/* in one of timeline and high */
 	uint8_t		has_digest;
