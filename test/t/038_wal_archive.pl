@@ -340,6 +340,18 @@ foreach my $case ([ 'alone', [ @wal[0 .. 2] ], '' ], [ 'workers', [ @wal[0 .. 2]
 	}
 }
 
+archive();
+put("$_.gz", gzipped(slurp_file("$own/$_"))) foreach @alone;
+SKIP:
+{
+	skip 'this build does not read gzip', 2
+	  if $q->("SELECT status FROM verify_wal_segment('$alone[0].gz', '$dir')") eq 'not_verifiable';
+	($verdict) = call("max_duration => '1 us', max_rate => 1000");
+	like($verdict, qr/^stopped: 140 segments, 58 read/, 'a batch is what the rate allows in a minute');
+	($verdict) = call("max_duration => '1 us', max_rate => 50");
+	like($verdict, qr/^stopped: 140 segments, 8 read/, 'but not too small');
+}
+
 # --- rights, memory ----------------------------------------------------------------
 
 archive(@wal[0 .. 2]);
