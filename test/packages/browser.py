@@ -44,7 +44,7 @@ def look(folder, page, width):
         ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
          "--allow-file-access-from-files", "--window-size=1400,1000", "--virtual-time-budget=20000",
          f"--user-data-dir={folder}/profile", "--dump-dom", f"file://{frame}"],
-        capture_output=True, text=True, timeout=180, check=True).stdout
+        capture_output=True, text=True, timeout=900, check=True).stdout
     result = re.search(r'<pre id="result">(.+?)</pre>', dom, re.S)
     if not result:
         sys.exit(f"chromium did not finish {page}: {dom[:500]}")
