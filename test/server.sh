@@ -14,6 +14,7 @@
 #	COVERAGE=folder					module built with gcov; its notes and counts go there
 #	PROVE_FLAGS=-v					arguments for prove (pgtap, tap)
 #	LONG=1							tests take their long form (tap)
+#	PG_TEST_TIMEOUT_DEFAULT=n		seconds, after which what is waited for never comes (600; tap)
 #	KEEP=1							leave the scratch folder
 #	UPDATE=1						write expected/ (regress) or the outputs in README.md and
 #									docs/ (tap) from the results (then read the diff!)
