@@ -164,6 +164,55 @@ foreach my $format (@formats)
 }
 ok($readable{gzip} || !-e '/usr/include/zlib.h', 'gzip is read where zlib.h is installed');
 
+# --- a record over many segments ------------------------------------------------
+
+# A walk reads each file once; its rows are those of walks that know nothing.
+my $long = "$tmp/long";
+mkdir $long;
+$begin = sql('SELECT pg_walfile_name(pg_current_wal_insert_lsn())');
+sql($_) foreach q{SELECT pg_logical_emit_message(false, 'long', string_agg(md5(g::text), '')) FROM generate_series(1, 200000) g},
+  q{SELECT count(pg_logical_emit_message(false, 'next', repeat('n', g))) FROM generate_series(1, 300) g},
+  q{SELECT pg_logical_emit_message(false, 'long', string_agg(md5(g::text), '')) FROM generate_series(1, 100000) g},
+  q{SELECT pg_switch_wal()};
+my @long = split /\n/, sql("SELECT segment FROM verify_wal_directory() WHERE segment >= '$begin' AND status IN ('ok', 'ok_switched') ORDER BY segment");
+copy($node->data_dir . "/pg_wal/$_", "$long/$_") foreach @long;
+cmp_ok(scalar @long, '>', 8, 'records over many segments');
+
+sub walk_of
+{
+	my ($directory) = @_;
+	my ($from, $rows, $to) = (sql($read), sql("SELECT string_agg(w::text, E'\\n') FROM verify_wal_directory('$directory') w"), sql($read));
+	my $alone = sql(qq{SELECT string_agg(s::text, E'\\n') FROM unnest('{@{[join ',', map { s{.*/}{}r } glob("$directory/0*")]}}'::text[]) WITH ORDINALITY n (name, i),
+		verify_wal_segment(n.name, '$directory') s});
+	my $size = 0;
+	$size += -s $_ foreach glob("$directory/0*");
+	return ($rows eq $alone ? $rows : "$rows\nbut one by one\n$alone", ($to - $from) / $size);
+}
+my ($of_long, $times) = walk_of($long);
+unlike($of_long, qr/but one by one|corrupt/, 'a long record: the rows of its segments one by one');
+cmp_ok($times, '<', 1.3, 'a long record: each plain file is read once');
+foreach my $compression (sort keys %readable)
+{
+	my ($suffix, $encode) = @{ $readable{$compression} }[ 1, 4 ];
+	my $directory = "$tmp/long_$compression";
+	mkdir $directory;
+	AccelWal::put("$directory/$_$suffix", $encode->(slurp_file("$long/$_"))) foreach @long;
+	my ($rows, $times) = walk_of($directory);
+	is(sql("SELECT count(*) FROM verify_wal_directory('$directory') c JOIN verify_wal_directory('$long') p USING (start_lsn, end_lsn, status, records, bytes_verified, crc32c)"),
+		scalar @long, "$compression: a long record: the rows of the plain segments");
+	unlike($rows, qr/but one by one/, "$compression: a long record: one by one");
+	cmp_ok($times, '<', 1.3, "$compression: a long record: each file is decoded once");
+}
+# a page within the record, and its header
+foreach my $at (40 * 8192 + 4000, 40 * 8192 + 16)
+{
+	my $file = "$long/$long[3]";
+	my $was = AccelWal::peek($file, $at, 4);
+	AccelWal::poke($file, $at, $was ^ "\x10\0\0\0");
+	unlike((walk_of($long))[0], qr/but one by one/, "damage at $at within a long record: one by one");
+	AccelWal::poke($file, $at, $was);
+}
+
 # --- damage after the compression ---------------------------------------------
 
 # Copies of a segment's file, each changed in its own way: what a query says of
