@@ -74,7 +74,7 @@ SELECT nextval('s');
 SELECT id FROM t WHERE k = :id % 977 LIMIT 3 FOR UPDATE SKIP LOCKED;
 SQL
 append_to_file("$dir/storage.sql", <<'SQL');
-\set n random(1, 12)
+\set n random(1, 13)
 \if :n = 1
 TRUNCATE swings;
 \elif :n = 2
@@ -111,6 +111,14 @@ REINDEX INDEX CONCURRENTLY swings_pkey;
 ALTER TABLE u SET LOGGED;
 INSERT INTO u SELECT g FROM generate_series(1, 100) g ON CONFLICT DO NOTHING;
 ALTER TABLE u SET UNLOGGED;
+\elif :n = 12
+ALTER SYSTEM SET full_page_writes = off;
+SELECT pg_reload_conf();
+CHECKPOINT;
+UPDATE swings SET b = 'f' WHERE i % 10 = 0;
+CHECKPOINT;
+ALTER SYSTEM RESET full_page_writes;
+SELECT pg_reload_conf();
 \else
 INSERT INTO swings SELECT g, repeat('w', 100) FROM generate_series(1, 1000) g ON CONFLICT DO NOTHING;
 CHECKPOINT;
@@ -179,8 +187,9 @@ is($standby->safe_psql('postgres', "SELECT string_agg(blkno || ' ' || status, ',
 	"0 zeroed_page, $newest zeroed_page", 'promoted: and zeros are seen');
 $standby->stop('fast');
 
-# The old primary goes on alone, with as little WAL as can be
-$primary->append_conf('postgresql.conf', "wal_level = minimal\nmax_wal_senders = 0\narchive_mode = off\nwal_skip_threshold = 0");
+# The old primary goes on alone, with as little WAL as can be, and images in it
+# that are not to be restored
+$primary->append_conf('postgresql.conf', "wal_level = minimal\nmax_wal_senders = 0\narchive_mode = off\nwal_skip_threshold = 0\nwal_consistency_checking = all");
 $primary->start;
 storm('wal_level minimal', $seconds);
 $q->('BEGIN; CREATE TABLE skips (i int); COPY skips FROM PROGRAM \'seq 10000\' (FREEZE); COMMIT; CHECKPOINT; UPDATE skips SET i = i + 1; CHECKPOINT');
