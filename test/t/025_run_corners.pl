@@ -108,7 +108,7 @@ like($$said, qr/INFO:  completed: /, 'the run ends well');
 # and before the list of relations is made, which is read with the caller's rights
 my $holder = $node->background_psql('attacked');
 $holder->query_safe('BEGIN; LOCK TABLE former.checksum_runs; SELECT 1');
-($session, $said) = begin($node, 'attacked', "CALL former.verify_database_checksums(order_by => 'stalest', include => '{slow2}', cluster_files => false)");
+($session, $said) = begin($node, 'attacked', "CALL former.verify_database_checksums(order_by => 'stalest', include => '{after}', cluster_files => false)");
 $node->poll_query_until('attacked', "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'former.checksum_runs'::regclass)")
   or fail('never saw it wait');
 $node->safe_psql('attacked', <<'SQL');
