@@ -91,9 +91,24 @@ SKIP:
 	is(join("\n", grep { /crc32c-accel/ } split /\n/, $stderr), '', 'systemd-analyze verify');
 }
 
-query("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots");
+query("DROP TABLE IF EXISTS t; SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots");
 query("CALL verify_database_checksums(include => '{t}')");
 is(query("SELECT bad_files FROM ($sql) q"), '0', 'a file that is in order again');
+
+# what the unit runs, as systemd hands it to the shell
+my ($command) = slurp_file("$examples/crc32c-accel-verify.service") =~ m{^ExecStart=/bin/sh -c '(.*)'$}m;
+$command =~ s/(\$\$|%%|\\\\)/substr $1, 1/eg;
+sub exit_status
+{
+	my ($port) = @_;
+	local @ENV{qw(PGHOST PGPORT)} = ($node->host, $port);
+	return system('sh', '-c', $command) >> 8;
+}
+is(exit_status($node->port), 0, 'the unit: no findings');
+isnt(exit_status(1), 0, 'the unit: no server');
+query('CREATE DATABASE "an other"');
+isnt(exit_status($node->port), 0, 'the unit: a database without the extension');
+query(q{DROP DATABASE "an other" WITH (FORCE)});
 
 # pg_cron: the job as it is shipped, with less time and at the server's start, not
 # in the night.  What the first run did not reach comes first in the second.
