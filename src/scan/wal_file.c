@@ -8,6 +8,9 @@
  * is, is kept too.
  */
 #include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "scan/wal_file.h"
 #include "verify/wal_version.h"
@@ -125,6 +128,22 @@ wal_file_restart(WalFile *file)
 	file_scan_resize(&file->scan);
 	if (file->format != DECODE_PLAIN)
 		begin_decoding(file);
+}
+
+bool
+wal_file_grows(const WalFile *file, int *pauses)
+{
+	struct stat status;
+
+	while (stat(file->path, &status) == 0 && status.st_size <= file->scan.size)
+	{
+		if (*pauses == 0 || labs((long) (time(NULL) - status.st_mtime)) > 60)
+			return false;
+		--*pauses;
+		wal_host_interrupts();
+		usleep(WAL_PAUSE);
+	}
+	return status.st_size > file->scan.size;
 }
 
 void

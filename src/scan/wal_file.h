@@ -72,6 +72,15 @@ extern const uint8_t *wal_file_piece(WalFile *file, uint8_t *buffer,
 									 uint64_t offset, size_t wanted,
 									 size_t *len, WalVerdict *failed);
 
+/*
+ * Is the open file longer than when its last reading began?  If it was written in
+ * the last minute, somebody may be about to: waits for that, as long as there are
+ * pauses (of WAL_PAUSE microseconds) left.
+ */
+extern bool wal_file_grows(const WalFile *file, int *pauses);
+
+#define WAL_PAUSE	10000
+
 extern void wal_file_close(WalFile *file);
 
 /* What went wrong with a file of a format, as a verdict on it. */

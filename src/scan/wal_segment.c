@@ -20,6 +20,8 @@
  * a file that an archiver copies) can look damaged: we may read a block before
  * it is written and a later block after.  Such damage moves on with the writer,
  * so a finding counts only if two consecutive passes report it at the same LSN.
+ * A file that ends early and then becomes longer has no finding at all: "cp" in
+ * archive_command writes under the final name.
  */
 #include <errno.h>
 
@@ -29,6 +31,9 @@
 
 /* over a segment whose findings are others each time */
 #define MAX_PASSES		100
+
+/* in all, for writers that wait: 300 ms */
+#define PAUSES			30
 
 /* One segment at work. */
 typedef struct SegmentScan
@@ -65,6 +70,7 @@ wal_session_begin(WalSession *session, const WalDirectory *dir,
 	session->files = wal_files_begin(dir);
 	session->carry = wal_host_alloc(sizeof(WalCarry));
 	memset(session->carry, 0, sizeof(WalCarry));
+	session->pauses = dir->limits.live ? 0 : PAUSES;
 	session->records = NULL;
 }
 
@@ -705,6 +711,38 @@ judge_file(SegmentScan *seg)
 	}
 }
 
+/* Why what was found is of bytes that may be others now; none: it is not. */
+static WalReason
+find_change(SegmentScan *seg)
+{
+	WalFile    *file = seg->source.file;
+	WalStatus	status = seg->result->status;
+
+	if (!file_scan_still_there(&file->scan))
+		return WAL_REASON_FILE_REPLACED;
+	if ((status == WAL_CORRUPT || status == WAL_SIZE_MISMATCH) &&
+		seg->source.size < seg->id.segment_size &&
+		wal_file_grows(file, &seg->session->pauses))
+		return WAL_REASON_FILE_GROWING;
+	return WAL_REASON_NONE;
+}
+
+/* Has the file changed?  Then the findings go. */
+static void
+judge_change(SegmentScan *seg)
+{
+	WalReason	reason = find_change(seg);
+
+	if (reason == WAL_REASON_NONE)
+		return;
+	seg->result->counts.errors = 0;
+	if (seg->findings != NULL)
+		seg->findings->count = 0;
+	seg->result->status = WAL_REMOVED_DURING_SCAN;
+	seg->result->message = verdict_of(reason, 0, 0, 0);
+	memset(seg->session->carry, 0, sizeof(WalCarry));
+}
+
 /* Hands what was found at the end over to the next segment. */
 static void
 hand_over(SegmentScan *seg)
@@ -748,16 +786,7 @@ wal_segment_judge(WalSession *session, const WalName *name,
 	seg->source = wal_source_file(file, session->buffer);
 	judge_file(seg);
 	hand_over(seg);
-	if (!file_scan_still_there(&file->scan))
-	{
-		/* of bytes that may be new ones */
-		result->counts.errors = 0;
-		if (findings != NULL)
-			findings->count = 0;
-		result->status = WAL_REMOVED_DURING_SCAN;
-		result->message = verdict_of(WAL_REASON_FILE_REPLACED, 0, 0, 0);
-		memset(session->carry, 0, sizeof(WalCarry));
-	}
+	judge_change(seg);
 	explain(seg);
 	wal_files_close(session->files, file);
 	wal_host_free(seg);

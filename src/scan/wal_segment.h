@@ -51,6 +51,7 @@ typedef struct WalSession
 	uint8_t    *buffer;			/* WAL_PIECE_BYTES; NULL: bytes in memory */
 	WalFiles   *files;
 	WalCarry   *carry;
+	int			pauses;			/* left, see wal_file_grows() */
 	const WalRecordSink *records;	/* of server.system alone; NULL: nobody
 									 * wants them */
 } WalSession;

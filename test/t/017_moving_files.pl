@@ -71,6 +71,28 @@ foreach my $case (
 	unlink "$path.old";
 }
 
+# A segment that "cp" has not copied to its end.  It grows in the second pass over
+# it, which finds what the first one did.  Before that pass there are two reads for
+# the segment size, one for the format, five for four pieces; as many again in it.
+$q->('SELECT pg_switch_wal()');
+my $archive = $node->basedir . '/archive';
+my $segment = '000000010000000000000001';
+my $wal = slurp_file($node->data_dir . "/pg_wal/$segment");
+my $copy = sub {
+	open my $fh, $_[0], "$archive/$segment" or die $!;
+	binmode $fh;
+	print $fh $_[1];
+	close $fh;
+};
+mkdir $archive;
+$copy->('>', substr($wal, 0, 4 * 131072));
+is((meanwhile('read', 11, "$archive/$segment", "SELECT status, message FROM verify_wal_segment('$segment', '$archive')",
+	sub { $copy->('>>', substr($wal, 4 * 131072)) }))[0],
+	'removed_during_scan|the file became longer while it was read', 'a segment that is copied: no finding');
+like($q->("SELECT status FROM verify_wal_segment('$segment', '$archive')"), qr/^ok/, 'a segment that is copied: sound');
+$copy->('>', substr($wal, 0, 4 * 131072));
+like($q->("SELECT status FROM verify_wal_segment('$segment', '$archive')"), qr{^(corrupt|size_mismatch)$}, 'a segment that is not copied on');
+
 # A writer that appends and truncates all the time: never anything else.
 $file->();
 my $writer = fork() // die $!;
