@@ -49,7 +49,10 @@
  *							only where the bits differ: images alone count.  A
  *							page of zeros is lost then: the server makes it anew
  *							when it reads it, but in memory, and what it sets
- *							there has an LSN (lost_disk.c has the exception)
+ *							there has an LSN (lost_disk.c has the exception).
+ *							Records of the heap name the map, with images, on
+ *							19 and since minor versions of 17 and 18 (seen on
+ *							17.11 and 18.6): they are not counted
  *	   prune records of 19	which may be about the visibility map alone: those
  *							that say what they changed in the table count
  *	   hash, squeeze, move	the primary bucket, registered to be locked, and

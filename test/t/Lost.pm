@@ -96,17 +96,19 @@ sub images
 			$kind = "$1 $4";
 			$usable = $kind ne 'XLOG FPI_FOR_HINT';
 		}
-		# what was cut off proves nothing any more, nor do maps, which lose a part
+		# what was cut off proves nothing any more; a block of the map stands for 32672
 		if ($kind eq 'Storage TRUNCATE' && $line =~ m{TRUNCATE (\S+) to (\d+) blocks})
 		{
 			my ($path, $blocks) = ($1, $2);
-			delete $images{$_} foreach grep { /^\Q$path\E(_\w+)? (\d+)$/ && ($1 || $2 >= $blocks) } keys %images;
+			delete $images{$_} foreach grep { /^\Q$path\E(_vm)? (\d+)$/ && $2 * ($1 ? 32672 : 1) >= $blocks } keys %images;
 		}
 		next if !$usable;
 		while ($line =~ m{blkref #(\d+): rel (\d+)/(\d+)/(\d+) (?:fork|forknum)? ?(\w*) ?blk (\d+)( \(FPW\))}g)
 		{
 			my ($id, $space, $db, $rel, $fork, $block) = ($1, $2, $3, $4, $5, $6);
 			next if $kind eq 'Heap2 VISIBLE' && $id == 1;
+			# records about rows name the map, too, from 17.11, 18.6 and 19 on: see lost_witness.c
+			next if $fork eq 'vm' && $kind !~ /^(?:Heap2 VISIBLE|XLOG FPI)$/;
 			my $path = $space == 1664 ? 'global' : "base/$db";
 			$images{"$path/$rel" . ($fork && $fork ne 'main' ? "_$fork" : '') . " $block"} = $lsn;
 		}
