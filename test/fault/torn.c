@@ -4,18 +4,21 @@
  *	  in two halves, with a pause between them, as storage may do it.
  *
  * Who reads the file meanwhile gets a torn page.  Preload it with LD_PRELOAD.
+ * TORN_PAUSE: milliseconds of the pause (5).
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #define BLOCK	8192
-#define PAUSE	5000000L		/* nanoseconds */
+#define PAUSE	5L				/* milliseconds */
 
 typedef ssize_t (*WriteFn) (int fd, const void *data, size_t size, off_t at);
 typedef ssize_t (*WritevFn) (int fd, const struct iovec *parts, int count,
@@ -36,13 +39,25 @@ is_relation(int fd)
 	return strstr(path, "/base/") != NULL || strstr(path, "/pg_tblspc/") != NULL;
 }
 
+/* A pause at the end of a file would only keep all others from it. */
+static int
+is_extension(int fd, off_t at)
+{
+	struct stat status;
+
+	return fstat(fd, &status) == 0 && at >= status.st_size;
+}
+
 static ssize_t
 write_torn(WriteFn next, int fd, const void *data, size_t size, off_t at)
 {
-	struct timespec pause = {0, PAUSE};
+	const char *wanted = getenv("TORN_PAUSE");
+	long		milliseconds = wanted == NULL ? PAUSE : atol(wanted);
+	struct timespec pause = {0, milliseconds * 1000000L};
 	ssize_t		half;
 
-	if (size != BLOCK || at % BLOCK != 0 || !is_relation(fd))
+	if (size != BLOCK || at % BLOCK != 0 || !is_relation(fd) ||
+		is_extension(fd, at))
 		return next(fd, data, size, at);
 	half = next(fd, data, BLOCK / 2, at);
 	if (half != BLOCK / 2)
