@@ -566,6 +566,7 @@ backup_tar_read(BackupTar *tar)
 		before = reading->file;
 	}
 	free_decoder(reading);
+	pfree(reading->buffer);
 	wal_host_free(listing.files);
 }
 

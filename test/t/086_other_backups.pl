@@ -8,6 +8,7 @@ use strict;
 use warnings;
 use Accel;
 use AccelWal;
+use BackupTar;
 use Digest::SHA qw(sha256_hex);
 use File::Copy;
 use IPC::Run ();
@@ -349,6 +350,21 @@ SKIP:
 	cmp_ok($megabytes, '<', 1024, "memory is bounded: $megabytes MB");
 	put_manifest("$tmp/files", "$head\"Files\": [$files],\n");
 	is(manifest_verdict("$tmp/files"), 'manifest_corrupt|duplicate path name in backup manifest', '4,194,304 files, all the same');
+
+	# as many in an archive without a manifest
+	mkdir "$tmp/many";
+	open(my $archive, '|-', "gzip -1 >$tmp/many/base.tar.gz") or die $!;
+	my ($name, $rest) = unpack('a8a504', BackupTar::made('00000000', ''));
+	my $sum = unpack('%32C*', substr($name, 0, 8)) - oct(unpack('x140a6', $rest));
+	foreach my $number (0 .. 4 * 1024 * 1024 + 1)
+	{
+		$name = sprintf('%08d', $number);
+		substr($rest, 140, 6) = sprintf('%06o', unpack('%32C*', $name) - $sum);
+		print $archive $name, $rest;
+	}
+	print $archive "\0" x 1024;
+	close($archive) or die $!;
+	is(sql("SELECT count(*) FROM verify_backup('$tmp/many') WHERE path = 'base.tar.gz' AND status = 'not_verifiable'"), 1, '4,194,306 files in an archive');
 }
 
 $node->stop;
