@@ -59,6 +59,7 @@ factor()	# STEP
 # --- relations -------------------------------------------------------------
 
 whole="CALL verify_database_checksums(include_catalogs => false)"
+resume="CALL verify_database_checksums(include_catalogs => false, skip_verified_since => '-infinity')"
 for step in $steps; do
 	count=$((n * $(factor "$step")))
 	bench_log "$count relations"
@@ -78,8 +79,10 @@ for step in $steps; do
 	timed "a run beside an old snapshot" "$step" "each relation" "$count" "$whole"
 	bench_sql "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(3600)' AND pid <> pg_backend_pid()" >/dev/null
 	wait $old || :
-	timed "a resume with nothing to do" "$step" "each relation" "$count" \
-		"CALL verify_database_checksums(include_catalogs => false, skip_verified_since => '-infinity')"
+	timed "a resume with nothing to do after ten runs" "$step" "each relation" "$count" "$resume"
+	bench_sql "TRUNCATE checksum_runs, checksum_relations, checksum_findings"
+	session "SET client_min_messages = error" "$whole" >/dev/null
+	timed "a resume with nothing to do after one run" "$step" "each relation" "$count" "$resume"
 	PGDATABASE=postgres
 	bench_sql "DROP DATABASE relations_$step"
 done
