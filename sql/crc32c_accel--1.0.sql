@@ -530,7 +530,7 @@ CREATE VIEW checksum_metrics AS
 		(SELECT pg_catalog.count(*) FROM checksum_runs n WHERE n.state OPERATOR(pg_catalog.=) 'running'
 			AND accel_is_own_run(n.system_identifier, n.timeline, n.directory, n.database)
 			AND EXISTS (SELECT FROM pg_catalog.pg_locks k
-				WHERE k.locktype OPERATOR(pg_catalog.=) 'advisory'::text AND k.objsubid OPERATOR(pg_catalog.=) 3::smallint
+				WHERE k.locktype OPERATOR(pg_catalog.=) 'advisory'::pg_catalog.text AND k.objsubid OPERATOR(pg_catalog.=) 3::smallint
 					AND k.database OPERATOR(pg_catalog.=) n.database
 					AND k.classid OPERATOR(pg_catalog.=) (n.run OPERATOR(pg_catalog.>>) 32 OPERATOR(pg_catalog.&) 4294967295)::pg_catalog.oid
 					AND k.objid OPERATOR(pg_catalog.=) (n.run OPERATOR(pg_catalog.&) 4294967295)::pg_catalog.oid)) AS running
