@@ -32,6 +32,10 @@ extern int64 accel_interval(FunctionCallInfo fcinfo, int argument,
 /* run_report.c: "412 GB", "1.2 GB" */
 extern const char *accel_size_text(double bytes);
 
+/* run_report.c: "1 finding", "2 findings" */
+extern const char *accel_counted(int64 number, const char *one,
+								 const char *several);
+
 /* func_checksum.c: a finished CRC from SQL, else SQLSTATE 22003. */
 extern uint32 accel_crc_argument(const char *name, int64 crc);
 

@@ -190,16 +190,20 @@ report_end(ArchiveRun *run, const char *state)
 	if (totals->lines > LINES_MAX)
 		ereport(WARNING,
 				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg(INT64_FORMAT " more findings in WAL archive \"%s\"",
-						totals->lines - LINES_MAX, run->dir.path),
+				 errmsg("%s in WAL archive \"%s\"",
+						accel_counted(totals->lines - LINES_MAX, "more finding", "more findings"),
+						run->dir.path),
 				 run->recording ? errhint("wal_archive_segments has all of them.") :
 				 errhint("verify_wal_directory() shows all of them.")));
 	ereport(INFO,
-			(errmsg("%s: " INT64_FORMAT " segments, " INT64_FORMAT " read, %s in %.1f s (%s/s); " INT64_FORMAT " findings, " INT64_FORMAT " not verifiable, " INT64_FORMAT " expired",
-					state, (int64) run->archive.there, totals->read,
+			(errmsg("%s: %s, " INT64_FORMAT " read, %s in %.1f s (%s/s); %s, " INT64_FORMAT " not verifiable, " INT64_FORMAT " expired",
+					state,
+					accel_counted((int64) run->archive.there, "segment", "segments"),
+					totals->read,
 					accel_size_text(totals->bytes), seconds,
 					accel_size_text(totals->bytes / Max(seconds, 1e-6)),
-					totals->findings - totals->unverifiable,
+					accel_counted(totals->findings - totals->unverifiable,
+								  "finding", "findings"),
 					totals->unverifiable, totals->expired),
 			 strcmp(state, "completed") == 0 ? 0 :
 			 run->recording ? errhint("To go on, call the procedure again.") : 0));
@@ -601,8 +605,9 @@ raise_findings(const ArchiveRun *run)
 	if (findings > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg(INT64_FORMAT " findings in WAL archive \"%s\"",
-						findings, run->dir.path),
+				 errmsg_plural(INT64_FORMAT " finding in WAL archive \"%s\"",
+							   INT64_FORMAT " findings in WAL archive \"%s\"",
+							   findings, findings, run->dir.path),
 				 errhint("See docs/wal.md.")));
 }
 

@@ -145,8 +145,8 @@ hint_of(const RunRelation *relation, const PageFinding *finding)
 	return "Copy the data directory before any repair. See docs/corruption.md.";
 }
 
-static const char *
-counted(int64 number, const char *one, const char *several)
+const char *
+accel_counted(int64 number, const char *one, const char *several)
 {
 	return psprintf(INT64_FORMAT " %s", number, number == 1 ? one : several);
 }
@@ -161,7 +161,7 @@ report_relation(DatabaseRun *run)
 		ereport(WARNING,
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("%s in relation %s",
-						counted(run->untold, "more finding", "more findings"),
+						accel_counted(run->untold, "more finding", "more findings"),
 						run_relation_name(relation)),
 				 run->recording ?
 				 errhint("checksum_findings has all of them.") :
@@ -170,8 +170,8 @@ report_relation(DatabaseRun *run)
 	if (run->options.verbose && relation->unverifiable == 0)
 		ereport(INFO,
 				(errmsg("verified %s: %s, %s", run_relation_name(relation),
-						counted(relation->blocks, "block", "blocks"),
-						counted(relation->findings, "finding", "findings"))));
+						accel_counted(relation->blocks, "block", "blocks"),
+						accel_counted(relation->findings, "finding", "findings"))));
 }
 
 const char *
@@ -222,8 +222,8 @@ report_progress(DatabaseRun *run)
 					(int) (total > 0 ? done * 100 / total : 100),
 					accel_size_text(rate),
 					time_left_text(rate > 0 ? (total - done) / rate : 0),
-					counted(run->totals.findings + run->batch.findings,
-							"finding", "findings"))));
+					accel_counted(run->totals.findings + run->batch.findings,
+								  "finding", "findings"))));
 }
 
 /* How the next run goes on from where this one stopped, or NULL. */
@@ -249,8 +249,8 @@ static const char *
 findings_text(const RunTotals *totals)
 {
 	return psprintf("; %s%s, " INT64_FORMAT " not verifiable",
-					counted(totals->findings - totals->unverifiable,
-							"finding", "findings"),
+					accel_counted(totals->findings - totals->unverifiable,
+								  "finding", "findings"),
 					totals->bad_files == 0 ? "" :
 					psprintf(" (" INT64_FORMAT " in cluster files)",
 							 totals->bad_files),
@@ -267,13 +267,13 @@ report_end(DatabaseRun *run, const char *state)
 
 	ereport(INFO,
 			(errmsg("%s: %s, %s, %s in %.1f s (%s/s)%s%s%s", state,
-					counted(totals->relations, "relation", "relations"),
-					counted(totals->blocks, "block", "blocks"),
+					accel_counted(totals->relations, "relation", "relations"),
+					accel_counted(totals->blocks, "block", "blocks"),
 					accel_size_text(totals->bytes), seconds,
 					accel_size_text(totals->bytes / Max(seconds, 1e-6)),
 					run->options.cluster_files ? ", " : "",
 					run->options.cluster_files ?
-					counted(totals->files, "cluster file", "cluster files") : "",
+					accel_counted(totals->files, "cluster file", "cluster files") : "",
 					findings_text(totals)),
 			 !run->checksums_off ? 0 :
 			 errdetail("Data checksums are disabled in this cluster: only page headers and segments were verified."),

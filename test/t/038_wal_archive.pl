@@ -83,13 +83,15 @@ sub call
 	return ($verdict // 'none', join("\n", @lines), $err);
 }
 
+sub counted { return "$_[0] $_[1]" . ($_[0] == 1 ? '' : 's'); }
+
 # The run reads so many of so many, and finds so much; returns the messages.
 sub reads
 {
 	my ($title, $more, $segments, $read, $findings, $expired) = @_;
 	my ($verdict, $warnings, $all) = call($more);
-	my $expected = sprintf 'completed: %d segments, %d read, .*; %d findings, 0 not verifiable, %d expired',
-	  $segments, $read, $findings // 0, $expired // 0;
+	my $expected = sprintf 'completed: %s, %d read, .*; %s, 0 not verifiable, %d expired',
+	  counted($segments, 'segment'), $read, counted($findings // 0, 'finding'), $expired // 0;
 	like($verdict, qr/^$expected$/, $title);
 	my $count = () = $warnings =~ /WARNING/g;
 	is($count, $findings // 0, "$title: a WARNING each") or diag $all;
@@ -196,7 +198,7 @@ like(reads('read again', "reverify_after => '0'", 5, 5, 1), qr/invalid WAL segme
 is(rows('segment, status, finding, sound_at < verified_at'), join("\n", map { "$wal[$_]|" . ($_ == 1 ? 'changed|t|t' : 'ok|f|f') } 0 .. 4), 'recorded');
 reads('told each time', '', 5, 1, 1);
 my ($verdict, $warnings, $all) = call('fail_on_findings => true');
-like($all, qr/ERROR:  1 findings in WAL archive "\Q$dir\E"/, 'an ERROR if that is wanted');
+like($all, qr/ERROR:  1 finding in WAL archive "\Q$dir\E"/, 'an ERROR if that is wanted');
 rot($wal[1], 0, $good);
 reads('it was the cable', '', 5, 1);
 is(value('count(*)', 'finding'), 0, 'all is good');
@@ -305,7 +307,7 @@ my ($out, $err) = Accel::stopped_at($node, 'read', 1, "$dir/$alone[134]", "CALL 
 	like((call())[2], qr/ERROR:  WAL archive "\Q$dir\E" is being verified by another session/, 'two at a time: no');
 	my $busy = $dir;
 	archive($wal[0]);
-	like((call())[0], qr/^completed: 1 segments, 1 read/, 'another archive: yes');
+	like((call())[0], qr/^completed: 1 segment, 1 read/, 'another archive: yes');
 	$dir = $busy;
 	is(value('count(*)'), 128, 'a batch is committed');
 	$q->("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'CALL verify_wal_archive%' AND pid <> pg_backend_pid()");
@@ -414,7 +416,7 @@ AccelWal::poke("$dir/$_", 100, 'damage') foreach @alone;
 ($verdict, $warnings) = call();
 $count = () = $warnings =~ /invalid WAL segment/g;
 is($count, 100, 'a hundred lines');
-like($warnings, qr/40 more findings in WAL archive/, 'and the rest');
+like($warnings, qr/WARNING:  40 more findings in WAL archive/, 'and the rest');
 like($verdict, qr/; 140 findings/, 'all are counted');
 is(value('count(*)', 'finding'), 140, 'and recorded');
 
