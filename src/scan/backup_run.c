@@ -46,6 +46,7 @@ typedef struct BackupRun
 	int			nranges;
 	ManifestRange *ranges;
 	BackupSuspects suspects;
+	Throttle   *throttle;		/* one, of all that is read */
 	MemoryContext finding;		/* what one is made of: millions may come */
 
 	/* of the last one of a chain: the others */
@@ -290,12 +291,10 @@ verify_files(BackupRun *run)
 {
 	BackupFileOptions files = {run->options->root};
 	BackupFileTotals totals;
-	Throttle	throttle;
 
-	throttle_init(&throttle, run->options->max_rate, BLCKSZ, BACKUP_PIECE_BYTES);
 	set_rules(run, &files.judge);
 	files.workers = run->options->workers;
-	files.throttle = &throttle;
+	files.throttle = run->throttle;
 	backup_files_verify(run->list, &files, take_finding, run, &totals);
 	summarize_files(run, &totals);
 }
@@ -517,6 +516,7 @@ verify_wal(BackupRun *run)
 	wal.system = run->summary->system;
 	wal.version = run->meta.major;
 	wal.workers = run->options->workers;
+	wal.throttle = run->throttle->rate > 0 ? run->throttle : NULL;
 	wal.nranges = run->nranges;
 	wal.ranges = run->ranges;
 	backup_wal_open(&wal, run->sink);
@@ -579,10 +579,8 @@ static void
 read_backup(BackupRun *run)
 {
 	BackupTar	tar = {run->options->root};
-	Throttle	throttle;
 
-	throttle_init(&throttle, run->options->max_rate, BLCKSZ, BACKUP_PIECE_BYTES);
-	tar.throttle = &throttle;
+	tar.throttle = run->throttle;
 	run->suspects.memory = CurrentMemoryContext;
 	run->finding = AllocSetContextCreate(CurrentMemoryContext, "backup file",
 										 ALLOCSET_SMALL_SIZES);
@@ -639,6 +637,7 @@ begin_prior(BackupPrior *prior, BackupRun *last, int n)
 	prior->sink.arg = prior;
 	prior->run.options = &prior->options;
 	prior->run.parts = last->parts;
+	prior->run.throttle = last->throttle;
 	prior->run.is_prior = true;
 	prior->run.sink = &prior->sink;
 	prior->run.summary = &prior->summary;
@@ -705,8 +704,11 @@ backup_run(const BackupOptions *options, BackupSink *sink,
 {
 	BackupRun	run = {options, sink, summary};
 	BackupParts parts = {0};
+	Throttle	throttle;
 
 	memset(summary, 0, sizeof(*summary));
+	throttle_init(&throttle, options->max_rate, BLCKSZ, BACKUP_PIECE_BYTES);
+	run.throttle = &throttle;
 	need_directory(options->root);
 	if (options->wal != NULL)
 		need_directory(options->wal);

@@ -135,8 +135,8 @@ backup_wal_verify(BackupWal *wal, BackupSink *sink)
 			continue;
 		judging.end = range.end;
 		wal_list_range(&wal->dir, range, asked->timeline, &list);
-		wal_parallel_judge(&wal->dir, range, &list, wal->workers, NULL, put_result,
-						   &judging);
+		wal_parallel_judge(&wal->dir, range, &list, wal->workers, wal->throttle,
+						   put_result, &judging);
 	}
 }
 
@@ -165,6 +165,7 @@ walk_range(BackupWal *wal, const ManifestRange *range, BackupFates *fates)
 	range->timeline, wal->dir.limits.server.system};
 	WalBlockWalkEnd end;
 
+	walk.throttle = wal->throttle;
 	walk.record = take_record;
 	walk.gap = take_gap;
 	walk.arg = fates;

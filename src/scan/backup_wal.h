@@ -6,6 +6,7 @@
 #define BACKUP_WAL_H
 
 #include "scan/backup_sink.h"
+#include "scan/throttle.h"
 #include "scan/wal_directory.h"
 #include "verify/backup_fate.h"
 #include "verify/backup_manifest.h"
@@ -19,6 +20,7 @@ typedef struct BackupWal
 	uint64		system;			/* identifier that it must have */
 	const char *version;		/* major version of the server, "15" */
 	int			workers;
+	Throttle   *throttle;		/* of all that is read; NULL: no bound */
 	int			nranges;
 	const ManifestRange *ranges;	/* end WAL_LSN_MAX: as far as there is */
 

@@ -321,6 +321,7 @@ begin_session(Walk *ctx, const WalRecordSink *sink)
 		session.server.magic = 0;
 	}
 	session.records = sink;
+	wal_files_throttle(session.files, options->throttle);
 	return session;
 }
 

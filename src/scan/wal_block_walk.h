@@ -58,6 +58,8 @@ typedef struct WalBlockWalk
 	bool		(*record) (void *arg, const WalBlockRecord *record);
 	void		(*gap) (void *arg, const WalBlockGap *gap); /* may be NULL */
 	void	   *arg;
+
+	struct Throttle *throttle;	/* of what is read; NULL: no bound */
 } WalBlockWalk;
 
 typedef struct WalBlockWalkEnd

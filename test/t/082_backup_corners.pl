@@ -194,6 +194,30 @@ my $begun = time();
 sql("SELECT * FROM verify_backup_summary('$promoted', max_rate => " . int($bytes / 1024 / 1.5) . ", workers => 1)");
 my $took = time() - $begun;
 cmp_ok($took, '>', 1, sprintf('max_rate bounds the rate: %.1f s', $took));
+
+# of WAL, too: no run can be faster, and a page that WAL decides has it read twice
+my $rated = "$dir/rated";
+mkdir "$rated$_" foreach '', '/global', '/base', "/$base", '/pg_wal';
+copy("$promoted/$_", "$rated/$_") or die "$_: $!" foreach 'backup_label', 'global/pg_control';
+my ($begin_wal) = slurp_file("$rated/backup_label") =~ /\(file ([0-9A-F]{24})\)/;
+sql("SELECT count(pg_logical_emit_message(true, 'm', repeat('y', 700000))) FROM generate_series(1, 8); SELECT pg_switch_wal()");
+my $end_wal = sql('SELECT pg_walfile_name(pg_current_wal_lsn() + 1)');
+my $pg_wal = $node->data_dir . '/pg_wal';
+my @rated_wal = grep { /^[0-9A-F]{24}$/ && $_ ge $begin_wal && $_ lt $end_wal } slurp_dir($pg_wal);
+copy("$pg_wal/$_", "$rated/pg_wal/$_") or die "$_: $!" foreach @rated_wal;
+my $whole = @rated_wal - 1;	# where recovery begins may not be where a segment does
+cmp_ok($whole, '>=', 5, "$whole whole segments of 1 MB");
+foreach ([ 'WAL', '', 1 ], [ 'WAL and workers', ', workers => 2', 1 ], [ 'a page that WAL decides', '', 2 ])
+{
+	my ($what, $more, $times) = @$_;
+	AccelWal::put("$rated/$table", substr(slurp_file("$promoted/$table"), 0, 16384)) if $times == 2;
+	my $found = findings($rated);
+	$begun = time();
+	is(findings($rated, ", max_rate => 8192$more"), $found, "max_rate, $what: the same");
+	$took = time() - $begun;
+	like($found, qr{^$table 1 corrupt$}m, "max_rate, $what: by all of it") if $times == 2;
+	cmp_ok($took, '>', 0.85 * $times * $whole / 8, sprintf("max_rate, $what: %d MB at 8 MB/s: %.1f s", $times * $whole, $took));
+}
 my (undef, undef, $err) = $node->psql('postgres', "SET statement_timeout = 300; SELECT * FROM verify_backup('$promoted', max_rate => 100)");
 like($err, qr/canceling statement due to statement timeout/, 'it can be cancelled');
 is(findings($promoted), $expected, 'and asked again');
