@@ -449,6 +449,8 @@ REVOKE ALL ON FUNCTION prune_checksum_history(interval) FROM PUBLIC;
 
 -- The views tell of this database alone, and of files that are still there.
 -- During recovery the history is the primary's, whose data directory is another.
+-- Views call functions with the rights of their reader: this one is anybody's, so
+-- that SELECT is enough.  All that it can give away is the number of an inode.
 
 CREATE FUNCTION accel_is_own_run(system_identifier bigint, timeline integer, directory bigint, database oid)
 RETURNS boolean
@@ -456,8 +458,6 @@ AS 'MODULE_PATHNAME', 'accel_is_own_run'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION accel_is_own_run(bigint, integer, bigint, oid) IS
 'whether a row of checksum_runs tells of this database in this data directory, or on a standby in that of the primary';
-REVOKE ALL ON FUNCTION accel_is_own_run(bigint, integer, bigint, oid) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION accel_is_own_run(bigint, integer, bigint, oid) TO pg_stat_scan_tables;
 
 CREATE VIEW checksum_bad_blocks AS
 	WITH own AS MATERIALIZED (

@@ -17,20 +17,23 @@ $q->(q{
 	CREATE ROLE nobody LOGIN;
 	CREATE ROLE scanner LOGIN IN ROLE pg_stat_scan_tables;
 	CREATE ROLE reader LOGIN IN ROLE pg_read_server_files;
-	CREATE ROLE monitor LOGIN IN ROLE pg_monitor});
+	CREATE ROLE monitor LOGIN IN ROLE pg_monitor;
+	CREATE ROLE dumper LOGIN IN ROLE pg_read_all_data;
+	CREATE ROLE dashboard LOGIN;
+	GRANT SELECT ON checksum_bad_blocks, checksum_last_good, checksum_metrics TO dashboard});
 
 # The contract: everything else than these is revoked from PUBLIC
 my %public = map { $_ => 1 } qw(crc32c crc32c_accel crc32c_extend crc32c_combine
   crc32c_agg crc32c_bytes crc32 crc32_extend crc32_combine crc32c_lo
   crc32c_kernel checksum_kernels crc32c_with_kernel checksum_self_test
-  verify_page crc32c_server);
+  verify_page crc32c_server accel_is_own_run);
 my %granted = (
 	(map { $_ => 'reader' } qw(crc32c_file verify_wal_segment verify_wal_range
 		  verify_wal_directory wal_findings verify_backup verify_backup_summary verify_cluster_files)),
 	(map { $_ => 'reader' } qw(wal_block_history verify_wal_archive)),
 	(map { $_ => 'scanner' } qw(verify_relation_checksums verify_relation_summary
 		  verify_lost_writes verify_database_checksums relation_segments relation_page_crcs
-		  accel_checksum_progress accel_is_own_run)),
+		  accel_checksum_progress)),
 	(map { $_ => 'monitor' } qw(drive_crc32c crc32c_bench page_checksum_bench)));
 
 # A call with every argument NULL, by its types; not as constants, which the
@@ -84,6 +87,17 @@ for my $relation (split /\n/, $q->(q{
 	  unless $relation =~ /^checksum_(progress|bad_blocks|last_good|metrics)$/;	# nobody can: no updatable views
 	is(refused('scanner', "SELECT * FROM $relation"), 0, "scanner may read $relation");
 }
+
+# SELECT is enough for what tells of the history, also where there is a run
+$q->('CALL verify_database_checksums(include_catalogs => false, cluster_files => false)');
+foreach my $role (qw(dumper dashboard))
+{
+	is(refused($role, "SELECT * FROM $_"), 0, "$role may read $_") foreach qw(checksum_bad_blocks checksum_last_good checksum_metrics);
+	is(refused($role, 'SELECT * FROM checksum_progress'), 1, "$role may not see what sessions do");
+}
+is(refused('dumper', "SELECT * FROM $_"), 0, "dumper may read $_")
+  foreach qw(checksum_runs checksum_relations checksum_findings checksum_positions wal_archive_segments);
+is(refused('dashboard', 'SELECT * FROM checksum_runs'), 1, 'dashboard may not read the tables below');
 
 # Parameters
 for my $parameter (split /\n/, $q->(q{SELECT name FROM pg_settings WHERE name LIKE 'crc32c_accel.%' AND name NOT LIKE '%work%'}))
