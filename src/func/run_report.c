@@ -44,6 +44,7 @@ report_finding(DatabaseRun *run, const PageFinding *finding)
 
 	if (line->findings > 0 && finding->blkno >= 0 &&
 		finding->status == line->first.status &&
+		finding->copy == line->first.copy &&
 		finding->fork == line->first.fork &&
 		finding->blkno == line->last + 1)
 	{
@@ -133,7 +134,9 @@ hint_of(const RunRelation *relation, const PageFinding *finding)
 	if (finding->status == PAGE_NOT_VERIFIABLE)
 		return NULL;
 	if (finding->status == PAGE_BAD_ON_DISK_CACHED_OK)
-		return "Do not restart: shared buffers hold a good page, which heal_block() writes. See docs/corruption.md.";
+		return finding->copy == BLOCK_COPY_PROVEN ?
+			"Do not restart: shared buffers hold a good page, which heal_block() writes. See docs/corruption.md." :
+			"Do not restart: shared buffers hold the page, maybe changed since it was read. If its rows are right, heal_block() writes it with trust_memory => true. See docs/corruption.md.";
 	if (finding->fork == FSM_FORKNUM || finding->fork == VISIBILITYMAP_FORKNUM)
 		return "The server rebuilds this fork. See docs/corruption.md.";
 	if (finding->relid < FirstNormalObjectId)

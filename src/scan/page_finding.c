@@ -193,11 +193,13 @@ page_finding_describe(PageFinding *finding, const PageVerdict *verdict,
 		verdict->computed : -1;
 	finding->has_lsn = true;
 	finding->lsn = verdict->lsn;
+	finding->copy = copy;
 	explain_verdict(finding, verdict, page, rules);
 	if (copy != BLOCK_COPY_NONE)
-		finding_append(finding, "; shared buffers hold a page that is %s: rewriting it heals the disk",
-			   copy == BLOCK_COPY_PROVEN ? "proven good by its checksum" :
-			   "sane by its header");
+		finding_append(finding, "; shared buffers hold a page that is %s",
+			   copy == BLOCK_COPY_PROVEN ?
+			   "proven good by its checksum: rewriting it heals the disk" :
+			   "sane by its header, but not proven by its checksum");
 }
 
 void

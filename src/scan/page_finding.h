@@ -53,6 +53,7 @@ typedef struct PageFinding
 	XLogRecPtr	lsn;
 	int32		retries;		/* reads of this block beyond the first */
 	BlockBufferState buffer_state;
+	BlockCopy	copy;			/* what shared buffers hold, if of use */
 	char		path[SCAN_PATH_SIZE];	/* of the segment; "": none */
 	char		message[SCAN_MESSAGE_SIZE];
 } PageFinding;
