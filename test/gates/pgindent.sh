@@ -20,7 +20,7 @@ trap 'exit 130' INT TERM HUP
 # shellcheck disable=SC2016	# expanded in the chroot
 in_chroot "$ACCEL_CACHE/pg18" "$top" '
 	bindir=$(pg_config --bindir)
-	make -s with_llvm=no PG_CFLAGS=-g >/dev/null 2>&1
+	make -s with_llvm=no PG_CFLAGS=-g >make.log 2>&1 || { tail -20 make.log; exit 1; }
 	{
 		readelf --debug-dump=info crc32c_accel.so |
 			awk "/DW_TAG_typedef/ {t = 1} t && /DW_AT_name/ {print \$NF; t = 0}"
