@@ -89,7 +89,7 @@ static const LibraryFunction library_functions[] = {
 	{"crc-fast", "crc-fast", CHECKSUM_crc32c, "bench_crc_fast_crc32c", FORM_STANDARD, NULL, 0},
 	{"libz.so.1", "zlib", CHECKSUM_crc32, "crc32_z", FORM_ZLIB, NULL, 0},
 	{"libz-ng.so.2", "zlib-ng", CHECKSUM_crc32, "zng_crc32_z", FORM_STANDARD, NULL, 0},
-	{"zlib-ng-built", "zlib-ng, built", CHECKSUM_crc32, "crc32_z", FORM_ZLIB, NULL, 0},
+	{"zlib-ng-built", "zlib-ng built", CHECKSUM_crc32, "crc32_z", FORM_ZLIB, NULL, 0},
 	{"libdeflate.so.0", "libdeflate", CHECKSUM_crc32, "libdeflate_crc32", FORM_STANDARD, NULL, 0},
 	{"libisal.so.2", "ISA-L", CHECKSUM_crc32, "crc32_gzip_refl", FORM_STANDARD, NULL, 0},
 	{"libisal.so.2", "ISA-L pclmul", CHECKSUM_crc32, "crc32_gzip_refl_by8", FORM_STANDARD, NULL, NEED(sse42) | NEED(pclmul)},
