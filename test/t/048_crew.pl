@@ -201,10 +201,12 @@ like($error, qr/completed: \d+ relations, [23]\d\d blocks.*; 0 findings/, 'and t
 # a run that waits for its history: workers that are done wait without a lock
 $locker->query('BEGIN; LOCK TABLE checksum_relations IN EXCLUSIVE MODE');
 $error = watch("workers => 2, max_rate => 1000000, $exclude, cluster_files => false",
-	"SELECT count(*) = 2 $there AND wait_event = 'MessageQueueSend'",
+	"SELECT count(*) > 0 $there AND wait_event = 'MessageQueueSend'",
 	sub {
-		is(query("SELECT count(*) FROM pg_locks WHERE locktype = 'relation' AND pid IN (SELECT pid $there)"),
-			'0', 'what they have to tell holds no lock');
+		# (of two, one may have taken nearly all, and the other waits for more)
+		ok($node->poll_query_until('postgres',
+				"SELECT count(*) = 0 FROM pg_locks WHERE locktype = 'relation' AND pid IN (SELECT pid $there)"),
+			'what they have to tell holds no lock');
 		query("SELECT pg_terminate_backend(pid) $there");
 		ok($node->poll_query_until('postgres', "SELECT count(*) = 0 $there"), 'and they may be ended');
 		$locker->query('COMMIT');
