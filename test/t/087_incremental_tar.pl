@@ -84,6 +84,9 @@ sql('DELETE FROM cut WHERE id > 40; VACUUM (FREEZE) cut; DROP TABLE dropped; CHE
 backup('first', 'full', '-z');
 change('t', 200);
 backup('last', 'first');
+sub gunzip { system_or_bail('gzip', '-d', glob("$dir/first/*.tar.gz")); return; }
+my $cannot = rows('', "$dir/first") =~ /^base.tar.gz not_verifiable/m;	# a build without zlib
+gunzip() if $cannot;
 
 my @tar = map { "$dir/$_" } @names;
 my @plain = map { BackupTar::extract("$dir/$_", "$dir/${_}_plain") } @names;
@@ -114,7 +117,7 @@ my @damages = (
 	[ 'a page of a table that is no more', 'full/base.tar', $file{dropped}, 4000, "full/$file{dropped} 0 replaced" ],
 	[ 'a header that does not say what it replaces', 'first/base.tar', $part, 0, "full/$file{t} $block{50} corrupt" ]);
 
-system_or_bail('gzip', '-d', glob("$dir/first/*.tar.gz"));
+gunzip() if !$cannot;
 my $found;
 foreach (@damages)
 {
