@@ -76,7 +76,7 @@ for method in gzip:6 gzip:1 zstd:6 zstd:1 lz4 none; do
 		methods="$methods $method"
 	fi
 done
-zlib_ng=$(find "$top/bench/build/contenders" -name 'libz.so.1.*' 2>/dev/null | head -1)
+zlib_ng=$(bench_zlib_ng)
 if [ -n "$zlib_ng" ]; then
 	cp "$zlib_ng" "$scratch/zlib-ng.so"	# where the servers' user may read it
 	chmod a+rx "$scratch" "$scratch/zlib-ng.so"

@@ -83,7 +83,7 @@ server_pages
 wheel google-crc32c google_crc32c '../google_crc32c.libs/libcrc32c*'
 wheel crc32c-wheel crc32c '_crc32c*.so'
 [ ! -f "$contenders/crc-fast.so" ] || libraries="$libraries --library crc-fast=$contenders/crc-fast.so"
-zlib_ng=$(find "$contenders" -name 'libz.so.1.*' 2>/dev/null | head -1)
+zlib_ng=$(bench_zlib_ng)
 [ ! "$zlib_ng" ] || libraries="$libraries --library zlib-ng-built=$zlib_ng"
 
 # --- stand-alone -----------------------------------------------------------

@@ -216,6 +216,12 @@ bench_row()
 	printf '%s,%s,%s,%s,%s,%s,%s\n' "$bench_part" "$@" >>"$bench_csv"
 }
 
+# zlib-ng in the place of zlib, where bench/contenders.sh has built it.
+bench_zlib_ng()
+{
+	find "$top/bench/build/contenders" -name 'libz.so.1.*' 2>/dev/null | head -1
+}
+
 bench_missing()
 {
 	case $1,$2 in *,*,*) bench_fail "a comma in a row: $*" ;; esac
