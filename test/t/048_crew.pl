@@ -185,12 +185,7 @@ $locker->quit;
 $locker = $node->background_psql('postgres', on_error_stop => 0);
 $locker->query("SET deadlock_timeout = '100ms'; BEGIN; LOCK TABLE first");
 # (it is read for two seconds: no time to start a session)
-my $reading = q{DO $$ BEGIN
-	FOR i IN 1 .. 12000 LOOP
-		IF EXISTS (SELECT FROM pg_locks WHERE relation = 'slow'::regclass AND granted) THEN RETURN; END IF;
-		PERFORM pg_sleep(0.005);
-	END LOOP;
-	RAISE 'nobody reads it'; END $$};
+my $reading = Accel::until_locked('slow');
 $error = watch("workers => 3, max_rate => 1000, include => '{first,slow}'", 'SELECT true',
 	sub {
 		is($locker->query("$reading; LOCK TABLE slow; SELECT 'locked'"), 'locked', 'no deadlock is seen where none is');

@@ -27,12 +27,7 @@ sub query
 }
 
 # It is read for less than a second: no time to start a session.
-my $reading = q{DO $$ BEGIN
-	FOR i IN 1 .. 12000 LOOP
-		IF EXISTS (SELECT FROM pg_locks WHERE relation = 'slow'::regclass AND granted) THEN RETURN; END IF;
-		PERFORM pg_sleep(0.005);
-	END LOOP;
-	RAISE 'nobody does'; END $$};
+my $reading = Accel::until_locked('slow');
 
 # A run in the background, something else once it reads the slow table; before
 # that, or even before the run, another session begins something.

@@ -129,6 +129,19 @@ sub accepts
 		'<', \undef, '>', \my $out, '2>', \my $err);
 }
 
+# SQL that waits until somebody holds a lock on a relation, within a session that
+# is there already: it may be held for less than it takes to start one.
+sub until_locked
+{
+	my ($relation) = @_;
+	return qq{DO \$\$ BEGIN
+	FOR i IN 1 .. 12000 LOOP
+		IF EXISTS (SELECT FROM pg_locks WHERE relation = '$relation'::regclass AND granted) THEN RETURN; END IF;
+		PERFORM pg_sleep(0.005);
+	END LOOP;
+	RAISE 'nobody locks $relation'; END \$\$};
+}
+
 # Waits until a server that restarts by itself does.
 sub comes_back
 {
