@@ -269,14 +269,13 @@ report_end(DatabaseRun *run, const char *state)
 	const char *next = hint_to_go_on(run);
 
 	ereport(INFO,
-			(errmsg("%s: %s, %s, %s in %.1f s (%s/s)%s%s%s", state,
+			(errmsg("%s: %s, %s, %s in %.1f s (%s/s)%s%s", state,
 					accel_counted(totals->relations, "relation", "relations"),
 					accel_counted(totals->blocks, "block", "blocks"),
 					accel_size_text(totals->bytes), seconds,
 					accel_size_text(totals->bytes / Max(seconds, 1e-6)),
-					run->options.cluster_files ? ", " : "",
-					run->options.cluster_files ?
-					accel_counted(totals->files, "cluster file", "cluster files") : "",
+					!run->options.cluster_files ? "" :
+					psprintf(", %s", accel_counted(totals->files, "cluster file", "cluster files")),
 					findings_text(totals)),
 			 !run->checksums_off ? 0 :
 			 errdetail("Data checksums are disabled in this cluster: only page headers and segments were verified."),

@@ -28,8 +28,9 @@
  *
  * Not kept: pages whose checksum or header is wrong (their LSN says nothing, and
  * verify_relation_checksums() names them), empty pages of indexes and pages of
- * the visibility map without an LSN, relations that are not permanent, indexes that are being built, and what
- * bypasses shared buffers in ways that the proof does not allow.
+ * the visibility map without an LSN, relations that are not permanent, indexes
+ * that are being built, and what bypasses shared buffers in ways that the proof
+ * does not allow.
  */
 #include "compat.h"
 
