@@ -320,7 +320,7 @@ if [ $status = 0 ]; then word=ok tally='1 passed, 0 failed'; else word=FAILED ta
 grep -qE '[0-9]+ passed, [0-9]+ failed' "$dir/log" || printf '%s: %s\n' "$(cat "$dir/what")" "$tally" >>"$dir/log"
 printf '%-6s  %-8s %-5s %-44s %4s s\n' $word "$(cat "$dir/part")" "$(cat "$dir/where")" \
 	"$(cat "$dir/what")" "$(cat "$dir/seconds")"
-[ $status = 0 ] || tail -25 "$dir/log" | sed 's/^/        | /'
+[ $status = 0 ] || { grep -E -A 6 '^not ok|timed out' "$dir/log" | head -40; tail -25 "$dir/log"; } | sed 's/^/        | /'
 END
 
 count=$(find "$scratch/jobs" -mindepth 1 -maxdepth 1 | wc -l)

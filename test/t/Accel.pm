@@ -15,7 +15,8 @@ use Time::HiRes qw(usleep);
 # A cluster that finds the staged extension.  Options: checksums => 0 (default
 # 1), conf => text for postgresql.conf, extra => [initdb options],
 # allows_streaming => 1 (passed on).  Not started.  No checkpoint comes because a
-# script takes long, unless its conf wants that.
+# script takes long, and no WAL goes that a standby still wants, unless its conf
+# says so.
 sub new_node
 {
 	my ($name, %opt) = @_;
@@ -30,6 +31,7 @@ sub new_node
 		allows_streaming => $opt{allows_streaming} // 0);
 	configure($node);
 	$node->append_conf('postgresql.conf', 'checkpoint_timeout = 1h');
+	$node->append_conf('postgresql.conf', 'wal_keep_size = 1GB') if $opt{allows_streaming};
 	$node->append_conf('postgresql.conf', $opt{conf}) if $opt{conf};
 	return $node;
 }
