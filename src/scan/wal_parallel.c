@@ -2,9 +2,9 @@
  * wal_parallel.c
  *	  The segments of a list shared with parallel workers.
  *
- * A task of parallel.c is a run of segments in succession, so that a record over
- * many of them is walked once per run (see wal_neighbour.c); its messages are
- * their results.
+ * A task of parallel.c is a run of segments in succession (see wal_runs.c), so
+ * that a record over many of them is walked once per run (see wal_neighbour.c);
+ * its messages are their results.
  */
 #include "compat.h"
 
@@ -12,11 +12,10 @@
 
 #include "scan/parallel.h"
 #include "scan/wal_parallel.h"
+#include "scan/wal_runs.h"
 
-/* of a task, at most; each process shall have several */
-#define RUN_SEGMENTS	128
-#define RUN_BYTES		(UINT64CONST(256) * 1024 * 1024)
-#define RUNS_WANTED		4
+/* as many files are asked for their format */
+#define ASKED_MAX		16
 
 /* The list's names follow. */
 typedef struct SharedList
@@ -25,8 +24,7 @@ typedef struct SharedList
 	WalLimits	limits;
 	WalRange	range;
 	Throttle	throttle;
-	uint64		count;
-	uint64		run;
+	WalRuns		runs;
 	WalName		names[FLEXIBLE_ARRAY_MEMBER];
 } SharedList;
 
@@ -36,8 +34,7 @@ typedef struct ListTasks
 	const WalDirectory *dir;
 	WalSession	session;
 	const WalName *names;
-	uint64		count;
-	uint64		run;			/* segments in each task but the last */
+	WalRuns		runs;
 
 	/* the leader's */
 	Throttle   *throttle;		/* the caller's; NULL: no bound */
@@ -53,10 +50,10 @@ static void
 judge_run(ParallelTasks *tasks, uint64 task)
 {
 	ListTasks  *list = (ListTasks *) tasks;
-	uint64		end = Min((task + 1) * list->run, list->count);
+	WalRun		run = wal_runs_find(&list->runs, task);
 	WalSegmentResult result;
 
-	for (uint64 i = task * list->run; i < end; i++)
+	for (uint64 i = run.begin; i < run.end; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		wal_segment_judge_entry(&list->session, &list->names[i], &result);
@@ -83,9 +80,8 @@ share_list(ParallelTasks *tasks, void *shared_memory)
 	strlcpy(shared->directory, list->dir->path, sizeof(shared->directory));
 	shared->limits = list->dir->limits;
 	shared->range = list->session.range;
-	shared->count = list->count;
-	shared->run = list->run;
-	memcpy(shared->names, list->names, list->count * sizeof(WalName));
+	shared->runs = list->runs;
+	memcpy(shared->names, list->names, list->runs.count * sizeof(WalName));
 	if (list->throttle == NULL)
 		return;
 	throttle_copy(&shared->throttle, list->throttle);
@@ -93,16 +89,48 @@ share_list(ParallelTasks *tasks, void *shared_memory)
 	wal_files_throttle(list->session.files, list->pace);
 }
 
-/* How many segments make a task: one if nobody shares them. */
-static uint64
-run_length(const WalDirectory *dir, uint64 count, int workers)
+static bool
+is_compressed(WalFiles *files, const WalName *name)
 {
-	uint64		run = count / (RUNS_WANTED * ((uint64) workers + 1));
+	FileScanResult opened;
+	WalFile    *file;
+	bool		compressed;
 
-	if (workers == 0)
-		return 1;
-	run = Min(run, RUN_BYTES / dir->limits.segment_size);
-	return Max(Min(run, RUN_SEGMENTS), 1);
+	if (name->kind == WAL_KIND_MISSING)
+		return false;
+	file = wal_files_open(files, name, &opened);
+	if (file == NULL)
+		return false;
+	compressed = file->format != DECODE_PLAIN;
+	wal_files_close(files, file);
+	return compressed;
+}
+
+/* Are files of the list compressed?  Some are asked: their names need not say. */
+static bool
+has_compressed(WalFiles *files, const WalNames *list)
+{
+	uint64		asked = Min(list->count, ASKED_MAX);
+
+	for (uint64 i = 0; i < asked; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (is_compressed(files, &list->names[i * list->count / asked]))
+			return true;
+	}
+	return false;
+}
+
+static WalRuns
+runs_of(const WalSession *session, const WalNames *list, int workers)
+{
+	WalRuns		runs = {0};
+
+	runs.count = list->count;
+	runs.processes = (uint32) workers + 1;
+	runs.segment_size = session->dir->limits.segment_size;
+	runs.compressed = workers > 0 && has_compressed(session->files, list);
+	return runs;
 }
 
 void
@@ -112,23 +140,24 @@ wal_parallel_judge(const WalDirectory *dir, WalRange range,
 {
 	ListTasks	tasks = {{0}};
 
+	if (strlen(dir->path) >= MAXPGPATH)
+		workers = 0;
 	tasks.dir = dir;
 	tasks.names = list->names;
-	tasks.count = list->count;
-	tasks.run = run_length(dir, list->count, workers);
 	tasks.throttle = tasks.pace = throttle;
 	tasks.result = result;
 	tasks.arg = arg;
 	wal_session_begin(&tasks.session, dir, range);
 	wal_files_throttle(tasks.session.files, throttle);
-	tasks.tasks.ntasks = (list->count + tasks.run - 1) / tasks.run;
+	tasks.runs = runs_of(&tasks.session, list, workers);
+	tasks.tasks.ntasks = wal_runs_count(&tasks.runs);
 	tasks.tasks.work = judge_run;
 	tasks.tasks.deliver = deliver_result;
 	tasks.tasks.worker_main = "accel_wal_worker_main";
 	tasks.tasks.shared_bytes = add_size(offsetof(SharedList, names),
 										mul_size(list->count, sizeof(WalName)));
 	tasks.tasks.share = share_list;
-	parallel_run(&tasks.tasks, strlen(dir->path) < MAXPGPATH ? workers : 0);
+	parallel_run(&tasks.tasks, workers);
 	wal_session_end(&tasks.session);
 }
 
@@ -149,8 +178,7 @@ accel_wal_worker_main(dsm_segment *segment, shm_toc *toc)
 						shared->directory)));
 	tasks.dir = &dir;
 	tasks.names = shared->names;
-	tasks.count = shared->count;
-	tasks.run = shared->run;
+	tasks.runs = shared->runs;
 	tasks.tasks.work = judge_run;
 	wal_session_begin(&tasks.session, &dir, shared->range);
 	if (shared->throttle.rate > 0)

@@ -213,6 +213,57 @@ foreach my $at (40 * 8192 + 4000, 40 * 8192 + 16)
 	AccelWal::poke($file, $at, $was);
 }
 
+# --- how often a file is decoded ------------------------------------------------
+
+# Records over the borders, of bytes that no format compresses.
+my $over = "$tmp/over";
+mkdir $over;
+my $random = "$tmp/random";
+{
+	open(my $source, '<:raw', '/dev/urandom') or die $!;
+	read($source, my $bytes, 17 * $MB) or die $!;
+	AccelWal::put($random, $bytes);
+}
+$begin = sql('SELECT pg_walfile_name(pg_current_wal_insert_lsn())');
+sql("SELECT count(pg_logical_emit_message(false, 'over', pg_read_binary_file('$random', g * 50000, 50000))) FROM generate_series(0, 17 * $MB / 50000 - 1) g");
+sql('SELECT pg_switch_wal()');
+my @over = split /\n/, sql("SELECT segment FROM verify_wal_directory() WHERE segment >= '$begin' AND status = 'ok' ORDER BY segment");
+copy($node->data_dir . "/pg_wal/$_", "$over/$_") foreach @over;
+# (a border may be the end of one by chance)
+cmp_ok(sql(qq{SELECT count(*) FROM unnest('{@{[join ',', @over[1 .. $#over]]}}'::text[]) name,
+	verify_wal_segment(pg_read_binary_file('$over/' || name), name) WHERE head_bytes > 0}), '>', @over - 3, 'records over the borders of ' . @over . ' segments');
+my $over_rows = sql("SELECT string_agg(concat_ws(' ', start_lsn, status, records, crc32c), E'\n') FROM verify_wal_directory('$over')");
+
+# What this session reads for a query and, with what it has reaped since, the
+# postmaster: its workers are among that once the query ends.
+my ($postmaster) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
+my $read_by_all = "SELECT sum(substring(pg_read_file('/proc/' || p || '/io') FROM 'rchar: (\\d+)')::bigint) FROM unnest('{self, $postmaster}'::text[]) p";
+
+# The rows of a walk, and how many files of a segment's size were read for it.
+sub read_in_walk
+{
+	my ($directory, $workers) = @_;
+	my ($from, $rows, $to) = (sql($read_by_all),
+		sql("SELECT string_agg(concat_ws(' ', start_lsn, status, records, crc32c), E'\n') FROM verify_wal_directory('$directory', workers => $workers)"), sql($read_by_all));
+	return ($rows, ($to - $from) / $MB);
+}
+
+foreach my $compression (sort keys %readable)
+{
+	my ($suffix, $encode) = @{ $readable{$compression} }[ 1, 4 ];
+	my $directory = "$tmp/over_$compression";
+	mkdir $directory;
+	AccelWal::put("$directory/$_$suffix", $encode->(slurp_file("$over/$_"))) foreach @over;
+	foreach my $workers (0, 2)
+	{
+		my ($rows, $files) = read_in_walk($directory, $workers);
+		is($rows, $over_rows, "$compression, $workers workers: records over borders are whole");
+		# by workers, one more for each border of runs; and what starts them reads, less than 3 MB
+		cmp_ok($files, '<', @over + ($workers ? $workers + 3 : 0.7),
+			"$compression, $workers workers: each file is decoded once, and at each border of runs");
+	}
+}
+
 # --- damage after the compression ---------------------------------------------
 
 # Copies of a segment's file, each changed in its own way: what a query says of

@@ -9,6 +9,7 @@
 #   cluster   the part of src/verify that judges files of a cluster
 #   tar       the part of src/verify that reads archives of backups
 #   verify    src/verify/*.c, compiled as front-end code
+#   runs      how processes share a list of WAL segments
 #   decode    src/decode/*.c, with the libraries whose headers are installed
 #   server    the headers of a PostgreSQL server (PG_CONFIG), else skipped
 #   pgport    libpgcommon and libpgport of that server (and its headers)
@@ -68,6 +69,7 @@ needed_sources() {
 	elif needs "$1" cluster; then
 		echo "$root"/src/verify/cluster_*.c "$root/src/verify/finding.c"
 	fi
+	if needs "$1" runs; then echo "$root/src/scan/wal_runs.c"; fi
 	if needs "$1" decode; then echo "$root"/src/decode/*.c; fi
 }
 
