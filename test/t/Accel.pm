@@ -132,16 +132,16 @@ sub accepts
 }
 
 # SQL that waits until somebody holds a lock on a relation, within a session that
-# is there already: it may be held for less than it takes to start one.
+# is there already: it may be held for less than it takes to start one.  The last
+# row says whether that was seen: who is stopped meanwhile sees nothing.
 sub until_locked
 {
 	my ($relation) = @_;
-	return qq{DO \$\$ BEGIN
-	FOR i IN 1 .. 12000 LOOP
-		IF EXISTS (SELECT FROM pg_locks WHERE relation = '$relation'::regclass AND granted) THEN RETURN; END IF;
+	return qq{SET accel.seen = no; DO \$\$ BEGIN
+	FOR i IN 1 .. 6000 LOOP
+		IF EXISTS (SELECT FROM pg_locks WHERE relation = '$relation'::regclass AND granted) THEN SET accel.seen = yes; RETURN; END IF;
 		PERFORM pg_sleep(0.005);
-	END LOOP;
-	RAISE 'nobody locks $relation'; END \$\$};
+	END LOOP; END \$\$; SHOW accel.seen};
 }
 
 # Waits until a server that restarts by itself does.
