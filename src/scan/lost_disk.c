@@ -144,6 +144,14 @@ read_lsn(const LostFile *file, BlockNumber block)
 	return n == (ssize_t) sizeof(start) ? lsn_of(start) : InvalidXLogRecPtr;
 }
 
+/* Is a page with this LSN on disk what the entry asks for?  0: it may be new. */
+static bool
+satisfies(XLogRecPtr lsn, const LostEntry *entry)
+{
+	return entry->proof == LOST_PROOF_NOT_ZERO ? !XLogRecPtrIsInvalid(lsn) :
+		lsn >= entry->lsn;
+}
+
 /* Entries of one file; returns where to go on. */
 static size_t
 ask_file(const LostEntry *entries, size_t at, size_t count,
@@ -158,7 +166,8 @@ ask_file(const LostEntry *entries, size_t at, size_t count,
 	for (; at < count && is_same_file(first, &entries[at].tag); at++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!exists || read_lsn(&file, entries[at].tag.block) >= entries[at].lsn)
+		if (!exists ||
+			satisfies(read_lsn(&file, entries[at].tag.block), &entries[at]))
 			continue;
 		if (suspects->count == suspects->room)
 			break;
@@ -239,7 +248,9 @@ judge_page(LostSuspect *suspect, const BlockDecision *decision)
 
 	if (verdict->status != PAGE_OK && verdict->status != PAGE_NEW)
 		return false;
-	if (verdict->status == PAGE_OK && verdict->lsn >= suspect->entry.lsn)
+	if (verdict->status == PAGE_OK &&
+		(suspect->entry.proof == LOST_PROOF_NOT_ZERO ||
+		 verdict->lsn >= suspect->entry.lsn))
 		return false;
 	suspect->status = verdict->status == PAGE_NEW ? LOST_ZEROED_PAGE :
 		LOST_STALE_PAGE;

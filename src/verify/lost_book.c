@@ -17,9 +17,6 @@
 
 #include "verify/lost_book.h"
 
-#define FORK_MAIN	0
-#define FORK_MAP	2			/* VISIBILITYMAP_FORKNUM */
-
 #define SLOTS_FIRST		(4 * LOST_NOTES)
 #define ENTRIES_MAX		(UINT32_MAX / 2)	/* slots hold numbers of 32 bits */
 
@@ -49,6 +46,63 @@ lost_book_reopen(LostBook *book)
 	book->count = 0;
 	book->nnotes = 0;
 	book->nends = 0;
+}
+
+/* ---- which proof counts ---- */
+
+/*
+ * Does a block go where the table is cut off before its block first?  One of
+ * the visibility map does if all that it covers goes; of the rest of the map
+ * (visibilitymap_prepare_truncate) bits are cleared, which leaves the LSN or
+ * raises it.
+ */
+static bool
+goes(const LostBook *book, const WalBlockTag *tag, uint32_t first)
+{
+	if (tag->fork == LOST_FORK_MAIN)
+		return tag->block >= first;
+	return tag->fork != LOST_FORK_MAP ||
+		(uint64_t) tag->block * book->map_covers >= first;
+}
+
+static bool
+matches(uint32_t of_event, uint32_t of_tag)
+{
+	return of_event == 0 || of_event == of_tag;
+}
+
+/* Did storage of an entry end since, and before lsn?  Of an open book. */
+static bool
+ended_before(const LostBook *book, const LostEntry *entry, WalLsn lsn)
+{
+	const WalBlockTag *tag = &entry->tag;
+
+	for (size_t i = book->nends; i-- > 0 && book->ends[i].lsn > entry->lsn;)
+	{
+		const LostEvent *event = &book->ends[i].event;
+
+		if (book->ends[i].lsn < lsn &&
+			matches(event->tablespace, tag->tablespace) &&
+			matches(event->database, tag->database) &&
+			matches(event->relation, tag->relation) &&
+			goes(book, tag, event->first))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Does a proof take the place of an older one?  That of an LSN says more than
+ * that of a page, as long as its storage is there.
+ */
+static inline bool
+replaces(const LostBook *book, const LostEntry *proof, const LostEntry *older)
+{
+	if (proof->lsn <= older->lsn)
+		return false;
+	return proof->proof != LOST_PROOF_NOT_ZERO ||
+		older->proof == LOST_PROOF_NOT_ZERO ||
+		ended_before(book, older, proof->lsn);
 }
 
 /* ---- proofs ---- */
@@ -101,7 +155,7 @@ enter(LostBook *book, const LostEntry *proof, uint32_t *place)
 		book->entries[book->count++] = *proof;
 		*slot = (uint32_t) book->count;
 	}
-	else if (proof->lsn > book->entries[*slot - 1].lsn)
+	else if (replaces(book, proof, &book->entries[*slot - 1]))
 		book->entries[*slot - 1] = *proof;
 	return true;
 }
@@ -228,21 +282,6 @@ next_end(const LostBook *book, const LostEvent *storage, WalLsn lsn)
 		compare_storage(&book->ends[low].event, storage) != 0)
 		return NULL;
 	return &book->ends[low];
-}
-
-/*
- * Does a block go where the table is cut off before its block first?  One of
- * the visibility map does if all that it covers goes; of the rest of the map
- * (visibilitymap_prepare_truncate) bits are cleared, which leaves the LSN or
- * raises it.
- */
-static bool
-goes(const LostBook *book, const WalBlockTag *tag, uint32_t first)
-{
-	if (tag->fork == FORK_MAIN)
-		return tag->block >= first;
-	return tag->fork != FORK_MAP ||
-		(uint64_t) tag->block * book->map_covers >= first;
 }
 
 bool

@@ -4,8 +4,9 @@
  *
  * Claim: if a row below takes a reference of a record that ends at L, then from
  * the completion of any checkpoint whose redo point is L or later, the block on
- * disk has an LSN of L or more.  Unless its storage was truncated, dropped or
- * made anew by a later record, see lost_event.c.
+ * disk has an LSN of L or more; NOT_ZERO: it is not all zeros.  Unless its
+ * storage was truncated, dropped or made anew by a later record, see
+ * lost_event.c.
  *
  * (1) Who changes a page under WAL holds its buffer's content lock exclusively,
  *	   marks it dirty before the record is inserted (heap_inplace_update of newer
@@ -40,19 +41,32 @@
  *	   likes.  Init forks were written before their record in 15, and so without
  *	   an LSN: they have no row.  Neither has the free space map.
  *
+ * (5) Records about rows name a page of the visibility map if they change it:
+ *	   those that clear bits since 17.11, 18.6 and in 19, and in 19 those that
+ *	   set bits, too.  So a bit was set in it.  That had made its buffer dirty, or
+ *	   the page had come from the disk with it; and whoever extends the map or
+ *	   finds a page of zeros in it changes nothing on disk until a bit is set.
+ *	   From the next checkpoint on the page is there, with a header: clearing
+ *	   bits, replay with or without the image, and making the page anew after
+ *	   damage (RBM_ZERO_ON_ERROR) leave no zeros.  So NOT_ZERO, for those with an
+ *	   image.  Its LSN is not proved, although the server that writes the record
+ *	   gives it one: a standby of an earlier minor version replays the record and
+ *	   passes over the reference, image and all; it clears the bits and leaves
+ *	   the LSN as it was.  WAL does not tell who replayed it.  In 19 a record may
+ *	   set bits that are set, as after COPY FREEZE into an empty page; that the
+ *	   buffer is dirty then is not known.
+ *
  * What has no row, and why:
  *	   XLOG_FPI_FOR_HINT	the LSN is left as it was where the buffer was
  *							dirty already (hints are set under a shared lock)
  *	   XLOG_HEAP2_VISIBLE	of the table's block: its LSN is set, yet the
  *							buffer may stay clean, so it may never be written
- *	   visibility map		cleared bits leave no LSN; VISIBLE sets it, but redo
+ *	   visibility map		cleared bits leave no LSN where the record does not
+ *							name the map, as up to 16; VISIBLE sets it, but redo
  *							only where the bits differ: images alone count.  A
  *							page of zeros is lost then: the server makes it anew
  *							when it reads it, but in memory, and what it sets
  *							there has an LSN (lost_disk.c has the exception).
- *							Records of the heap name the map, with images, on
- *							19 and since minor versions of 17 and 18 (seen on
- *							17.11 and 18.6): they are not counted
  *	   prune records of 19	which may be about the visibility map alone: those
  *							that say what they changed in the table count
  *	   hash, squeeze, move	the primary bucket, registered to be locked, and
@@ -75,11 +89,8 @@
 #define MAGIC_18	0xD118
 #define MAGIC_19	0xD122
 
-#define FORK_MAIN	0
-#define FORK_MAP	2			/* VISIBILITYMAP_FORKNUM */
-
-#define IN_MAIN		(1 << FORK_MAIN)
-#define IN_MAP		(1 << FORK_MAP)
+#define IN_MAIN		(1 << LOST_FORK_MAIN)
+#define IN_MAP		(1 << LOST_FORK_MAP)
 
 /* xl_heap_prune.flags of 19: redirections, dead or unused items, frozen ones */
 #define PRUNE_19_CHANGES	0x00F0
@@ -104,6 +115,7 @@ typedef struct LostWitnessRow
 #define ALL_IDS		UINT64_MAX
 #define EVERY		MAGIC_15, MAGIC_19
 #define CHANGE		IN_MAIN, LOST_NEED_NOTHING, LOST_PROOF_LSN, EVERY
+#define OF_MAP		IN_MAP, LOST_NEED_RESTORED, LOST_PROOF_NOT_ZERO
 
 enum
 {
@@ -145,6 +157,18 @@ static const LostWitnessRow table[] = {
 	MAGIC_15, MAGIC_18},
 	{RM_HEAP2, 0x50, 0x70, ID(0), CHANGE},	/* MULTI_INSERT */
 	{RM_HEAP2, 0x60, 0x70, ID(0), CHANGE},	/* LOCK_UPDATED */
+
+	/* the map in records about rows, see (5) */
+	{RM_HEAP, 0x00, 0x70, ID(1), OF_MAP, MAGIC_17, MAGIC_19},	/* INSERT */
+	{RM_HEAP, 0x10, 0x70, ID(1), OF_MAP, MAGIC_17, MAGIC_19},	/* DELETE */
+	{RM_HEAP, 0x20, 0x70, ID(2) | ID(3), OF_MAP, MAGIC_17, MAGIC_19},	/* UPDATE */
+	{RM_HEAP, 0x40, 0x70, ID(2) | ID(3), OF_MAP, MAGIC_17, MAGIC_19},	/* HOT_UPDATE */
+	{RM_HEAP, 0x60, 0x70, ID(1), OF_MAP, MAGIC_17, MAGIC_19},	/* LOCK */
+	{RM_HEAP2, 0x50, 0x70, ID(1), OF_MAP, MAGIC_17, MAGIC_19},	/* MULTI_INSERT */
+	{RM_HEAP2, 0x60, 0x70, ID(1), OF_MAP, MAGIC_17, MAGIC_19},	/* LOCK_UPDATED */
+	{RM_HEAP2, 0x10, 0x70, ID(1), OF_MAP, MAGIC_19, MAGIC_19},	/* PRUNE_ON_ACCESS */
+	{RM_HEAP2, 0x20, 0x70, ID(1), OF_MAP, MAGIC_19, MAGIC_19},	/* PRUNE_VACUUM_SCAN */
+	{RM_HEAP2, 0x30, 0x70, ID(1), OF_MAP, MAGIC_19, MAGIC_19},	/* PRUNE_VACUUM_CLEANUP */
 
 	/* btree: every page that a record names is changed */
 	{RM_BTREE, 0x00, 0xF0, ALL_IDS, CHANGE},	/* INSERT_LEAF */
@@ -238,6 +262,17 @@ static const LostWitnessRow table[] = {
 
 #define NROWS	(sizeof(table) / sizeof(table[0]))
 
+static void
+enter_row(LostWitnessRule *rule, const LostWitnessRow *row)
+{
+	LostForkRule of_fork = {row->ids, row->need, row->proof};
+
+	if ((row->forks & IN_MAIN) != 0)
+		rule->main = of_fork;
+	if ((row->forks & IN_MAP) != 0)
+		rule->map = of_fork;
+}
+
 void
 lost_witnesses_begin(LostWitnesses *witnesses, uint16_t magic)
 {
@@ -250,10 +285,7 @@ lost_witnesses_begin(LostWitnesses *witnesses, uint16_t magic)
 			continue;
 		for (int info = 0; info < 16; info++)
 			if (((info << 4) & row->mask) == row->info)
-				witnesses->rules[row->rmgr][info] = (LostWitnessRule)
-			{
-				row->ids, row->forks, row->need, row->proof
-			};
+				enter_row(&witnesses->rules[row->rmgr][info], row);
 	}
 }
 

@@ -77,14 +77,16 @@ $node->stop('fast');
 Accel::start_under($shim, $node);
 
 my $lost = Lost::lost($node);
-my $images = Lost::images($node, $start);
+my ($images, $pages) = Lost::images($node, $start);
 my $named = Lost::named($node, "verify_lost_writes(start_lsn => '$start')");
 # what a redirected page lies over now: checksums see that
 my %damaged = map { $_ => 1 } split /\n/, $q->(<<'SQL');
 SELECT DISTINCT regexp_replace(f.path, '\.\d+$', '') || ' ' || f.blkno
 FROM pg_class c, verify_relation_checksums(c.oid) f WHERE c.relkind IN ('r', 'i', 't', 'm', 'S') AND f.status <> 'zeroed_page'
 SQL
-my @known = grep { !$damaged{$_} } grep { defined $images->{$_} && $lost->{$_} <= $images->{$_} } keys %$lost;
+my @known = grep { !$damaged{$_} } grep {
+	defined $images->{$_} && $lost->{$_} <= $images->{$_} || defined $pages->{$_} && $lost->{$_} == 0
+} keys %$lost;
 
 note(sprintf '%d blocks lost a write, %d of them with an image; %d named', scalar keys %$lost, scalar @known, scalar keys %$named);
 cmp_ok(scalar @known, '>', 20, 'writes were lost');

@@ -129,10 +129,7 @@ is($named->($node), 't|main|0|stale_page|f|t|t', 'an empty page without an LSN: 
 
 # --- the visibility map, of which truncation leaves what it still needs ------------
 
-# (19 proves it by images of XLOG_FPI alone, which this one has no reason for)
-SKIP:
 {
-	skip 'no image of the map', 4 if $node->pg_version >= 19;
 	$node->stop('fast');
 	AccelWal::poke($files{$_}, 0, $now{$_}) foreach keys %files;
 	$node->start;
@@ -151,6 +148,39 @@ SKIP:
 	$q->('DELETE FROM cut; VACUUM (TRUNCATE) cut; CHECKPOINT');
 	is($named->($node), '', 'nor one that is cut off whole');
 	$q->('DROP TABLE cut');
+}
+
+# --- the map in records of rows: its zeros are named, an older one is not ----------
+
+SKIP:
+{
+	my $version = $node->safe_psql('postgres', "SELECT current_setting('server_version_num')::int");
+	skip 'such records do not name the map', 4 if $version < 170011 || $version >= 180000 && $version < 180006;
+	$q->('CREATE TABLE mapped (i int); INSERT INTO mapped SELECT generate_series(1, 2000)');
+	$q->('VACUUM mapped');
+	$q->('CHECKPOINT');
+	my $map = file($node, 'mapped') . '_vm';
+	my $older = AccelWal::peek($map, 0, 8192);
+	my $from = $q->('SELECT redo_lsn FROM pg_control_checkpoint()');
+	$q->('DELETE FROM mapped WHERE i = 1; CHECKPOINT');
+	my $found = sub {
+		return $q->("SELECT string_agg(fork || ' ' || status, ', ') FROM verify_lost_writes(start_lsn => '$from') WHERE relation = 'mapped'::regclass");
+	};
+	my $put = sub {
+		$node->stop('fast');
+		AccelWal::poke($map, 0, $_[0]);
+		$node->start;
+	};
+
+	is($found->(), '', 'healthy: no finding');
+	$put->("\0" x 8192);
+	is($found->(), 'vm zeroed_page', 'a map of zeros, of which a deletion has an image');
+	$put->($older);
+	is($found->(), '', 'an older map is not named: a standby may have left it its LSN');
+	$put->('');
+	truncate($map, 0) or die $!;
+	is($found->(), 'vm missing_block', 'one that is cut off is');
+	$q->('DROP TABLE mapped');
 }
 
 # --- who waits holds no lock ---------------------------------------------------

@@ -77,11 +77,13 @@ sub lost
 }
 
 # Start of the newest record, of those that give a page its LSN, that restores
-# each block from an image: "path block" => LSN.
+# each block from an image: "path block" => LSN.  Second, the same of records that
+# prove no more than that the block is not all zeros.
 sub images
 {
 	my ($node, $from) = @_;
 	my %images;
+	my %pages;
 	my $wal = $node->data_dir . '/pg_wal';
 	# (without names it takes any file's word for their size: one made ahead has none)
 	my ($first, $last) = split /\|/, $node->safe_psql('postgres', "SELECT pg_walfile_name('$from'), pg_walfile_name(pg_current_wal_lsn())");
@@ -100,7 +102,10 @@ sub images
 		if ($kind eq 'Storage TRUNCATE' && $line =~ m{TRUNCATE (\S+) to (\d+) blocks})
 		{
 			my ($path, $blocks) = ($1, $2);
-			delete $images{$_} foreach grep { /^\Q$path\E(_vm)? (\d+)$/ && $2 * ($1 ? 32672 : 1) >= $blocks } keys %images;
+			foreach my $proved (\%images, \%pages)
+			{
+				delete $proved->{$_} foreach grep { /^\Q$path\E(_vm)? (\d+)$/ && $2 * ($1 ? 32672 : 1) >= $blocks } keys %$proved;
+			}
 		}
 		next if !$usable;
 		while ($line =~ m{blkref #(\d+): rel (\d+)/(\d+)/(\d+) (?:fork|forknum)? ?(\w*) ?blk (\d+)( \(FPW\))}g)
@@ -108,12 +113,12 @@ sub images
 			my ($id, $space, $db, $rel, $fork, $block) = ($1, $2, $3, $4, $5, $6);
 			next if $kind eq 'Heap2 VISIBLE' && $id == 1;
 			# records about rows name the map, too, from 17.11, 18.6 and 19 on: see lost_witness.c
-			next if $fork eq 'vm' && $kind !~ /^(?:Heap2 VISIBLE|XLOG FPI)$/;
+			my $proved = $fork eq 'vm' && $kind !~ /^(?:Heap2 VISIBLE|XLOG FPI)$/ ? \%pages : \%images;
 			my $path = $space == 1664 ? 'global' : "base/$db";
-			$images{"$path/$rel" . ($fork && $fork ne 'main' ? "_$fork" : '') . " $block"} = $lsn;
+			$proved->{"$path/$rel" . ($fork && $fork ne 'main' ? "_$fork" : '') . " $block"} = $lsn;
 		}
 	}
-	return \%images;
+	return (\%images, \%pages);
 }
 
 # What the function names: "path block" => "status expected".

@@ -161,13 +161,32 @@ typedef struct Case
 #define NONE		LOST_PROOF_NONE
 #define LSN			LOST_PROOF_LSN
 #define BUFFERED	LOST_PROOF_LSN_BUFFERED
+#define NOT_ZERO	LOST_PROOF_NOT_ZERO
 
 static const Case cases[] = {
 	{"an insert", 10, 0x00, 0, 0, NO_IMAGE, MAGIC_15, LSN},
 	{"an insert with image", 10, 0x00, 0, 0, WITH_HOLE, MAGIC_15, LSN},
 	{"an insert into a page made anew", 10, 0x80, 0, 0, NO_IMAGE, MAGIC_18, LSN},
 	{"another block of an insert", 10, 0x00, 1, 0, NO_IMAGE, MAGIC_18, NONE},
-	{"the visibility map in an insert", 10, 0x00, 0, 2, WITH_HOLE, MAGIC_18, NONE},
+	{"the visibility map in an insert, as block 0", 10, 0x00, 0, 2, WHOLE, MAGIC_18, NONE},
+	{"the visibility map in an insert", 10, 0x00, 1, 2, WHOLE, MAGIC_18, NOT_ZERO},
+	{"the visibility map in an insert, 16", 10, 0x00, 1, 2, WHOLE, MAGIC_16, NONE},
+	{"the visibility map in an insert, compressed", 10, 0x80, 1, 2, COMPRESSED, MAGIC_17, NOT_ZERO},
+	{"the visibility map in an insert, no image", 10, 0x00, 1, 2, NO_IMAGE, MAGIC_18, NONE},
+	{"the visibility map in an insert, for consistency checks", 10, 0x00, 1, 2, FOR_CHECK, MAGIC_19, NONE},
+	{"the free space map in an insert", 10, 0x00, 1, 1, WHOLE, MAGIC_18, NONE},
+	{"the visibility map in a deletion", 10, 0x10, 1, 2, WHOLE, MAGIC_17, NOT_ZERO},
+	{"the visibility map in an update, as block 1", 10, 0x20, 1, 2, WHOLE, MAGIC_17, NONE},
+	{"the new page's map in an update", 10, 0x20, 2, 2, WHOLE, MAGIC_17, NOT_ZERO},
+	{"the old page's map in an update", 10, 0xA0, 3, 2, WHOLE, MAGIC_19, NOT_ZERO},
+	{"the visibility map in a HOT update", 10, 0x40, 3, 2, WHOLE, MAGIC_18, NOT_ZERO},
+	{"the visibility map in a confirmation", 10, 0x50, 1, 2, WHOLE, MAGIC_18, NONE},
+	{"the visibility map in a lock", 10, 0x60, 1, 2, WHOLE, MAGIC_18, NOT_ZERO},
+	{"the visibility map in a lock of an updated row", 9, 0x60, 1, 2, WHOLE, MAGIC_18, NOT_ZERO},
+	{"the visibility map in a copy", 9, 0xD0, 1, 2, WHOLE, MAGIC_19, NOT_ZERO},
+	{"the visibility map in pruning, 19", 9, 0x20, 1, 2, WHOLE, MAGIC_19, NOT_ZERO},
+	{"the visibility map in pruning, 18", 9, 0x20, 1, 2, WHOLE, MAGIC_18, NONE},
+	{"the map set visible, 19", 9, 0x40, 0, 2, WHOLE, MAGIC_19, NONE},
 	{"the old page of an update", 10, 0x20, 1, 0, NO_IMAGE, MAGIC_19, LSN},
 	{"a truncation", 10, 0x30, 0, 0, NO_IMAGE, MAGIC_15, NONE},
 	{"a lock of a row", 10, 0x60, 0, 0, NO_IMAGE, MAGIC_15, LSN},
@@ -420,6 +439,51 @@ test_book_maps(void)
 		  "the map is cut where the table is");
 }
 
+static void
+prove_map(LostBook *book, uint32_t relation, LostProof proof, WalLsn lsn)
+{
+	WalBlockTag tag = tag_of(relation, 2, 0);
+
+	check(lost_book_prove(book, &tag, proof, lsn), "the book has room");
+}
+
+/* That a map's page is not zeros says less than an LSN of the same storage. */
+static void
+test_book_kinds(void)
+{
+	static uint64_t memory[LOST_BOOK_MIN / 8];
+	LostBook	book;
+
+	lost_book_open(&book, memory, sizeof(memory), MAP_COVERS);
+	prove_map(&book, 10, LSN, 100);
+	prove_map(&book, 10, NOT_ZERO, 200);
+	prove_map(&book, 11, NOT_ZERO, 100);
+	prove_map(&book, 11, NOT_ZERO, 200);
+	prove_map(&book, 12, NOT_ZERO, 100);
+	prove_map(&book, 12, LSN, 200);
+	for (uint32_t relation = 13; relation < 18; relation++)
+		prove_map(&book, relation, LSN, 100);
+	end_storage(&book, (LostEvent) {1663, 5, 17, 0}, 90);
+	end_storage(&book, (LostEvent) {1663, 5, 13, 0}, 150);
+	end_storage(&book, (LostEvent) {1663, 5, 14, 1}, 150);
+	end_storage(&book, (LostEvent) {1663, 6, 15, 0}, 150);
+	end_storage(&book, (LostEvent) {0, 7, 0, 0}, 160);
+	for (uint32_t relation = 13; relation < 18; relation++)
+		prove_map(&book, relation, NOT_ZERO, 200);
+	end_storage(&book, (LostEvent) {1663, 5, 16, 0}, 250);
+	lost_book_close(&book);
+	check(book.count == 7, "one of each map is left");
+	check(has(&book, 0, 10, 0, 100) && book.entries[0].proof == LSN,
+		  "the LSN stays");
+	check(has(&book, 1, 11, 0, 200), "the newer of two pages counts");
+	check(has(&book, 2, 12, 0, 200) && book.entries[2].proof == LSN,
+		  "a newer LSN counts");
+	check(has(&book, 3, 13, 0, 200) && book.entries[3].proof == NOT_ZERO,
+		  "a page of new storage counts");
+	check(has(&book, 4, 14, 0, 100) && has(&book, 5, 15, 0, 100) &&
+		  has(&book, 6, 17, 0, 100), "storage of others, or cut after it");
+}
+
 /* Against a plain list: random proofs and ends, until it is full. */
 static void
 test_book_random(void)
@@ -498,6 +562,7 @@ main(int argc, char **argv)
 	test_events();
 	test_book_ends();
 	test_book_maps();
+	test_book_kinds();
 	test_book_random();
 	test_book_bounds();
 	return unit_finish();
