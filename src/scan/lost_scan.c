@@ -242,27 +242,27 @@ gap_of(const WalBlockRecord *record)
 	return gap;
 }
 
-static void
-note_record(void *arg, const WalBlockRecord *record)
+/* What most records need; false: decode it. */
+static inline bool
+note_single(LostScan *scan, const WalBlockRecord *record,
+			const LostForkRule *rule)
 {
-	LostScan   *scan = arg;
-	const uint8_t *rec = record->bytes;
-	bool		event = lost_event_possible(rec);
-	const LostWitnessRule *rule = lost_witness_rule(&scan->witnesses, rec);
+	WalBlockTag tag;
+	uint8_t		id;
 
-	if (!event && rule == NULL)
-		return;
-	scan->lsn = record->lsn;
-	scan->end = record->end;
-	if (wal_blocks_decode(scan->blocks, rec, record->present, BLCKSZ) != WAL_BLOCKS_OK ||
-		(event && !lost_events(rec, scan->blocks, note_end, scan)))
-	{
-		WalBlockGap gap = gap_of(record);
+	if (rule->need != LOST_NEED_NOTHING ||
+		!wal_blocks_single(record->bytes, record->present, &tag, &id) ||
+		tag.fork != LOST_FORK_MAIN)
+		return false;
+	if ((rule->ids >> id & 1) != 0 && lost_disk_is_ours(&tag))
+		note_proof(scan, &tag, (LostProof) rule->proof);
+	return true;
+}
 
-		note_break(scan, &gap);
-		return;
-	}
-	for (int i = 0; rule != NULL && i < scan->blocks->count; i++)
+static void
+note_references(LostScan *scan, const LostWitnessRule *rule)
+{
+	for (int i = 0; i < scan->blocks->count; i++)
 	{
 		const WalBlockRef *ref = &scan->blocks->refs[i];
 		LostProof	proof;
@@ -273,6 +273,40 @@ note_record(void *arg, const WalBlockRecord *record)
 		if (proof != LOST_PROOF_NONE)
 			note_proof(scan, &ref->tag, proof);
 	}
+}
+
+/* One that is about storage, or has more than a plain block. */
+static void
+note_decoded(LostScan *scan, const WalBlockRecord *record, bool event,
+			 const LostWitnessRule *rule)
+{
+	const uint8_t *rec = record->bytes;
+
+	if (wal_blocks_decode(scan->blocks, rec, record->present, BLCKSZ) != WAL_BLOCKS_OK ||
+		(event && !lost_events(rec, scan->blocks, note_end, scan)))
+	{
+		WalBlockGap gap = gap_of(record);
+
+		note_break(scan, &gap);
+	}
+	else if (rule != NULL)
+		note_references(scan, rule);
+}
+
+static void
+note_record(void *arg, const WalBlockRecord *record)
+{
+	LostScan   *scan = arg;
+	bool		event = lost_event_possible(record->bytes);
+	const LostWitnessRule *rule = lost_witness_rule(&scan->witnesses,
+													record->bytes);
+
+	if (!event && rule == NULL)
+		return;
+	scan->lsn = record->lsn;
+	scan->end = record->end;
+	if (event || !note_single(scan, record, &rule->main))
+		note_decoded(scan, record, event, rule);
 }
 
 /* ---- settling ---- */

@@ -125,6 +125,36 @@ wal_block_tag_equal(const WalBlockTag *a, const WalBlockTag *b)
 }
 
 /*
+ * The block of a record that names just one, without an image, of a relation
+ * named in full, and has short main data: most records are like that.  false:
+ * decode it.  true: decoding would give the same.  len bytes are at hand.
+ */
+static inline bool
+wal_blocks_single(const uint8_t *rec, uint32_t len, WalBlockTag *tag,
+				  uint8_t *id)
+{
+	const uint8_t others = WAL_BLOCK_HAS_IMAGE | WAL_BLOCK_SAME_REL;
+	const uint8_t *block = rec + WAL_REC_HEADER;
+	uint32_t	data_length;
+
+	if (len < WAL_BLOCK_SECOND + 2 || block[0] > WAL_BLOCK_MAX_ID ||
+		(block[1] & others) != 0 ||
+		rec[WAL_BLOCK_SECOND] != WAL_ID_DATA_SHORT)
+		return false;
+	data_length = wal_load16(block + 2);
+	*id = block[0];
+	tag->fork = block[1] & WAL_BLOCK_FORK_MASK;
+	tag->tablespace = wal_load32(block + 4);
+	tag->database = wal_load32(block + 8);
+	tag->relation = wal_load32(block + 12);
+	tag->block = wal_load32(block + 16);
+	return len == wal_load32(rec + WAL_REC_TOT_LEN) &&
+		len == WAL_BLOCK_SECOND + 2 + data_length + rec[WAL_BLOCK_SECOND + 1] &&
+		tag->fork <= WAL_FORK_MAX &&
+		((block[1] & WAL_BLOCK_HAS_DATA) != 0) == (data_length > 0);
+}
+
+/*
  * Does the record restore or initialise no block at all?  true is certain,
  * false means to decode it: for who wants such records alone, and passes
  * millions of others.  len bytes are at hand.

@@ -281,6 +281,29 @@ same_record(void)
 	return same_payload();
 }
 
+/* What is seen without decoding is what decoding gives. */
+static bool
+single_is_same(const uint8_t *data, uint32_t n, WalBlocksReason reason,
+			   uint32_t *seen)
+{
+	const WalBlockRef *ref = &found.refs[0];
+	WalBlockTag tag;
+	uint8_t		id;
+
+	if (!wal_blocks_single(data, n, &tag, &id))
+		return reason != WAL_BLOCKS_OK || found.count != 1 ||
+			ref->has_image || found.has_origin || found.has_top_xid ||
+			found.main_length == 0 || found.main_length > UINT8_MAX ||
+			data[WAL_BLOCK_SECOND] != WAL_ID_DATA_SHORT ||
+			found.main_present < found.main_length;
+	(*seen)++;
+	return reason == WAL_BLOCKS_OK && found.count == 1 && ref->id == id &&
+		!ref->has_image && wal_block_tag_equal(&ref->tag, &tag) &&
+		found.main_present == found.main_length;
+}
+
+static uint32_t singles;
+
 static void
 test_random(void)
 {
@@ -298,7 +321,10 @@ test_random(void)
 			  "case %u: %d blocks, %u bytes", i, made.count, len);
 		check(!restores || !wal_blocks_restore_nothing(rec, len),
 			  "case %u: passed over, but it restores a block", i);
+		check(single_is_same(rec, len, WAL_BLOCKS_OK, &singles),
+			  "case %u: a single block that is another", i);
 	}
+	check(singles > cases / 1000, "%u records with a single block", singles);
 }
 
 /* ---- cut and changed ---- */
@@ -314,6 +340,7 @@ decode_at_edge(const Arena *arena, const uint8_t *data, uint32_t n)
 	memcpy(place, data, n);
 	reason = wal_blocks_decode(&found, place, n, BLOCK);
 	(void) wal_blocks_restore_nothing(place, n);
+	check(single_is_same(place, n, reason, &singles), "a single block of %u bytes", n);
 	if (reason != WAL_BLOCKS_OK)
 		return reason;
 	for (int i = 0; i < found.count; i++)
