@@ -234,33 +234,41 @@ cmp_ok(sql(qq{SELECT count(*) FROM unnest('{@{[join ',', @over[1 .. $#over]]}}':
 	verify_wal_segment(pg_read_binary_file('$over/' || name), name) WHERE head_bytes > 0}), '>', @over - 3, 'records over the borders of ' . @over . ' segments');
 my $over_rows = sql("SELECT string_agg(concat_ws(' ', start_lsn, status, records, crc32c), E'\n') FROM verify_wal_directory('$over')");
 
-# What this session reads for a query and, with what it has reaped since, the
-# postmaster: its workers are among that once the query ends.
+# The rows of a walk, and how many files of a segment's size were read for it: by
+# this session and, with workers, by what the postmaster has reaped since.
 my ($postmaster) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
-my $read_by_all = "SELECT sum(substring(pg_read_file('/proc/' || p || '/io') FROM 'rchar: (\\d+)')::bigint) FROM unnest('{self, $postmaster}'::text[]) p";
 
-# The rows of a walk, and how many files of a segment's size were read for it.
 sub read_in_walk
 {
 	my ($directory, $workers) = @_;
-	my ($from, $rows, $to) = (sql($read_by_all),
-		sql("SELECT string_agg(concat_ws(' ', start_lsn, status, records, crc32c), E'\n') FROM verify_wal_directory('$directory', workers => $workers)"), sql($read_by_all));
+	my $processes = $workers ? "self, $postmaster" : 'self';
+	my $by_all = "SELECT sum(substring(pg_read_file('/proc/' || p || '/io') FROM 'rchar: (\\d+)')::bigint) FROM unnest('{$processes}'::text[]) p";
+	my ($from, $rows, $to) = (sql($by_all),
+		sql("SELECT string_agg(concat_ws(' ', start_lsn, status, records, crc32c), E'\\n') FROM verify_wal_directory('$directory', workers => $workers)"), sql($by_all));
 	return ($rows, ($to - $from) / $MB);
 }
 
 foreach my $compression (sort keys %readable)
 {
 	my ($suffix, $encode) = @{ $readable{$compression} }[ 1, 4 ];
-	my $directory = "$tmp/over_$compression";
-	mkdir $directory;
-	AccelWal::put("$directory/$_$suffix", $encode->(slurp_file("$over/$_"))) foreach @over;
-	foreach my $workers (0, 2)
+	my %folders = ($compression => "$tmp/over_$compression", "none, then $compression" => "$tmp/over_none_$compression");
+	mkdir $_ foreach values %folders;
+	foreach my $i (0 .. $#over)
 	{
-		my ($rows, $files) = read_in_walk($directory, $workers);
-		is($rows, $over_rows, "$compression, $workers workers: records over borders are whole");
-		# by workers, one more for each border of runs; and what starts them reads, less than 3 MB
-		cmp_ok($files, '<', @over + ($workers ? $workers + 3 : 0.7),
-			"$compression, $workers workers: each file is decoded once, and at each border of runs");
+		AccelWal::put("$folders{$compression}/$over[$i]$suffix", $encode->(slurp_file("$over/$over[$i]")));
+		my $stored = $i < 5 ? "$over/$over[$i]" : "$folders{$compression}/$over[$i]$suffix";
+		copy($stored, $folders{"none, then $compression"}) or die $!;
+	}
+	foreach my $folder (sort keys %folders)
+	{
+		foreach my $workers (0, 2)
+		{
+			my ($rows, $files) = read_in_walk($folders{$folder}, $workers);
+			is($rows, $over_rows, "$folder, $workers workers: records over borders are whole");
+			# by workers, one more for each border of runs; and what starts them reads, less than 3 MB
+			cmp_ok($files, '<', @over + ($workers ? $workers + 3 : 0.7),
+				"$folder, $workers workers: each file is decoded once, and one more at each border of runs") if $folder eq $compression;
+		}
 	}
 }
 
