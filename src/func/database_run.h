@@ -172,6 +172,14 @@ typedef struct DatabaseRun
 
 /* func_database.c */
 extern ErrorData *run_rollback(DatabaseRun *run);
+
+/*
+ * Does a part of the run; again, for half a minute, after each conflict with
+ * recovery.  Returns the error that was the last.
+ */
+typedef void (*RunPart) (DatabaseRun *run);
+
+extern ErrorData *run_tried(DatabaseRun *run, RunPart part);
 extern void run_show_progress(DatabaseRun *run);
 extern void run_keep_finding(DatabaseRun *run, const PageFinding *finding);
 

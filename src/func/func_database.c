@@ -34,11 +34,11 @@
 #define CACHED_RELATIONS	500
 
 /*
- * Replay may cancel the list of relations on a standby.  A pause lets it catch
- * up, and with that get max_standby_streaming_delay anew: milliseconds.
+ * Replay may cancel what a run does on a standby.  A pause lets it catch up, and
+ * with that get max_standby_streaming_delay anew: milliseconds.
  */
-#define LIST_PAUSE	100
-#define LIST_TRIES	300
+#define TRY_PAUSE	100
+#define TRIES		300
 
 static void run_init(DatabaseRun *run, FunctionCallInfo fcinfo);
 static void init_sink(DatabaseRun *run);
@@ -47,7 +47,8 @@ static void check_options(DatabaseRun *run);
 static void run_all(DatabaseRun *run);
 static void list_relations(DatabaseRun *run);
 static void warn_of_nothing(const DatabaseRun *run);
-static ErrorData *try_list(DatabaseRun *run, long pause);
+static void list_anew(DatabaseRun *run);
+static ErrorData *try_part(DatabaseRun *run, RunPart part, long pause);
 static void verify_listed(DatabaseRun *run);
 static void verify_deferred(DatabaseRun *run);
 static void verify_one(DatabaseRun *run, RunRelation *relation, bool last_try);
@@ -379,13 +380,8 @@ run_all(DatabaseRun *run)
 static void
 list_relations(DatabaseRun *run)
 {
-	ErrorData  *error = try_list(run, 0);
+	ErrorData  *error = run_tried(run, list_anew);
 
-	for (int tries = 1; tries < LIST_TRIES && error != NULL &&
-		 ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_TRANSACTION_ROLLBACK &&
-		 (run->deadline == 0 || GetCurrentTimestamp() < run->deadline);
-		 tries++)
-		error = try_list(run, LIST_PAUSE);
 	if (error != NULL)
 	{
 		if (!run->options.resume && run->options.order != RUN_ORDER_STALEST)
@@ -417,15 +413,37 @@ warn_of_nothing(const DatabaseRun *run)
 			 errhint("A pattern in include is a name, or a schema, a dot and a name, without double quotes.")));
 }
 
+static void
+list_anew(DatabaseRun *run)
+{
+	run->positions = NIL;
+	run->nitems = run->progress.bytes_total = 0;
+	if (run->options.resume)
+		record_load_positions(run);
+	run_list_relations(run);
+	procedure_commit();
+}
+
+ErrorData *
+run_tried(DatabaseRun *run, RunPart part)
+{
+	ErrorData  *error = try_part(run, part, 0);
+
+	for (int tries = 1; tries < TRIES && error != NULL &&
+		 ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_TRANSACTION_ROLLBACK &&
+		 (run->deadline == 0 || GetCurrentTimestamp() < run->deadline);
+		 tries++)
+		error = try_part(run, part, TRY_PAUSE);
+	return error;
+}
+
 /* The pause is in here: it may end in a conflict, too. */
 static ErrorData *
-try_list(DatabaseRun *run, long pause)
+try_part(DatabaseRun *run, RunPart part, long pause)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ErrorData  *volatile error = NULL;
 
-	run->positions = NIL;
-	run->nitems = run->progress.bytes_total = 0;
 	PG_TRY();
 	{
 		if (pause > 0)
@@ -436,10 +454,7 @@ try_list(DatabaseRun *run, long pause)
 			ResetLatch(MyLatch);
 			CHECK_FOR_INTERRUPTS();
 		}
-		if (run->options.resume)
-			record_load_positions(run);
-		run_list_relations(run);
-		procedure_commit();
+		part(run);
 	}
 	PG_CATCH();
 	{

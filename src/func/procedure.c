@@ -7,6 +7,7 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "executor/spi.h"
+#include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -35,6 +36,33 @@ begin_transaction(void)
 	DISABLE_TRANSACTION_TIMEOUT();
 }
 
+/*
+ * Replay may cancel the transaction before just as it ends, which is then told
+ * to this one.  It holds nothing yet that replay could wait for.
+ */
+static void
+pass_over_conflict(void)
+{
+	MemoryContext context = CurrentMemoryContext;
+
+	if (!RecoveryInProgress())
+		return;
+	PG_TRY();
+	{
+		CHECK_FOR_INTERRUPTS();
+	}
+	PG_CATCH();
+	{
+		if (ERRCODE_TO_CATEGORY(geterrcode()) != ERRCODE_TRANSACTION_ROLLBACK)
+			PG_RE_THROW();
+		FlushErrorState();
+		SPI_rollback();
+		MemoryContextSwitchTo(context);
+		begin_transaction();
+	}
+	PG_END_TRY();
+}
+
 void
 procedure_commit(void)
 {
@@ -43,6 +71,7 @@ procedure_commit(void)
 	SPI_commit();
 	MemoryContextSwitchTo(context);
 	begin_transaction();
+	pass_over_conflict();
 }
 
 /*
@@ -92,5 +121,7 @@ procedure_rollback(MemoryContext caller)
 	if (ends_run(error))
 		PG_RE_THROW();
 	FreeErrorData(error);
-	return procedure_fail(caller);
+	error = procedure_fail(caller);
+	pass_over_conflict();
+	return error;
 }

@@ -95,25 +95,23 @@ note_row(void *arg, const ClusterRow *row)
 			 known ? errhint("%s", hint_of(row->kind)) : 0));
 }
 
+/* The run's first part: nothing else was counted before it. */
+static void
+verify_files(DatabaseRun *run)
+{
+	run_begin_batch(run);
+	memset(&run->totals, 0, sizeof(run->totals));
+	PushActiveSnapshot(GetTransactionSnapshot());
+	accel_cluster_files(NULL, note_row, run);
+	PopActiveSnapshot();
+}
+
 /* The catalogs that name the databases may be damaged, too. */
 void
 run_cluster_files(DatabaseRun *run)
 {
-	MemoryContext context = CurrentMemoryContext;
-	ErrorData  *error = NULL;
+	ErrorData  *error = run_tried(run, verify_files);
 
-	PG_TRY();
-	{
-		PushActiveSnapshot(GetTransactionSnapshot());
-		accel_cluster_files(NULL, note_row, run);
-		PopActiveSnapshot();
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(context);
-		error = run_rollback(run);
-	}
-	PG_END_TRY();
 	if (error != NULL)
 	{
 		keep_row(run, NULL, "not_verifiable", error->message);
