@@ -265,10 +265,19 @@ decode_read(Decoder *decoder, uint8_t *out, size_t len)
 
 	while (done < len && !decoder->ended)
 	{
+		size_t		given;
+
 		if (!decoder->in_frame)
+		{
 			begin_frame(decoder);
-		else if (fill(decoder, 1))
-			done += step(decoder, out + done, len - done);
+			continue;
+		}
+		/* what a codec holds back comes before more of the file is read */
+		given = step(decoder, out + done, len - done);
+		done += given;
+		if (given == 0 && decoder->at == decoder->end && decoder->in_frame &&
+			!decoder->ended)
+			(void) fill(decoder, 1);
 	}
 	return done;
 }

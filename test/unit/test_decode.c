@@ -284,10 +284,10 @@ test_truncated(const Format *format)
 			  len, failure.reason, done);
 		stored = stored_of(frame, len);
 		stored.error = EIO;
-		decode(format, &stored, 1000);
-		check(decode_failure(decoder).reason == DECODE_READ &&
+		check(decode(format, &stored, 7) == done &&
+			  decode_failure(decoder).reason == DECODE_READ &&
 			  decode_failure(decoder).stored == EIO,
-			  "%s: a read fails at %zu", name(format), len);
+			  "%s: a read fails at %zu, after %zu bytes", name(format), len, done);
 	}
 }
 
