@@ -127,7 +127,7 @@ share()	# VARIANT: samples of pg_ctl start, with all that it starts
 	if [ -n "$percent" ]; then
 		bench_row "$case" "$1" "share of CPU" % 1 "$percent"
 	else
-		bench_missing "$case" "$1 share of CPU" "perf took no samples: $(head -1 "$scratch/perf.log")"
+		bench_missing "$case" "$1 share of CPU" "perf took no samples: $(grep -m 1 . "$scratch/perf.log")"
 	fi
 }
 

@@ -152,6 +152,7 @@ for part in ${parts:-$all_parts}; do
 	child=''
 	note "$part" seconds "$(($(date +%s) - started))"
 	note "$part" command "bench/run.sh $part --size $size${preload:+ --preload $(basename "$preload")}"
+	[ -z "${ONLY:-}" ] || note "$part" ONLY "$ONLY"
 	[ "$status" = 0 ] && continue
 	failed="$failed $part"
 	grep -q '^[a-z]*,run,failed,' "$out/$part.csv" || note "$part" failed "ended with status $status"
