@@ -165,7 +165,7 @@ now_ns(void)
 /* --- contenders ---------------------------------------------------------- */
 
 static uint32_t
-call_once(const Contender *c, uint32_t crc, const void *data, size_t len)
+call_contender(const Contender *c, uint32_t crc, const void *data, size_t len)
 {
 	switch (c->form)
 	{
@@ -193,7 +193,7 @@ find_init(Contender *c)
 
 	for (c->init = 0;; c->init = CHECKSUM_CRC_INIT)
 	{
-		if (finished(c, call_once(c, c->init, check, 9)) == want)
+		if (finished(c, call_contender(c, c->init, check, 9)) == want)
 			return true;
 		if (c->init != 0)
 			return false;
@@ -215,7 +215,7 @@ agrees(Contender *c)
 		size_t		len = i % 1900;
 		uint32_t	reg = (uint32_t) timing_random(&state);
 		uint32_t	start = c->init == 0 ? reg ^ CHECKSUM_CRC_INIT : reg;
-		uint32_t	crc = call_once(c, start, buffer + offset, len);
+		uint32_t	crc = call_contender(c, start, buffer + offset, len);
 
 		if ((c->init == 0 ? crc ^ CHECKSUM_CRC_INIT : crc) !=
 			reference(reg, buffer + offset, len))
@@ -563,7 +563,7 @@ agrees_on_case(const Case *t, const Contender *c)
 		known_data = data;
 		known_len = len;
 		known_algorithm = t->algorithm;
-		if (finished(c, call_once(c, c->init, data, len)) != known_crc)
+		if (finished(c, call_contender(c, c->init, data, len)) != known_crc)
 			return false;
 	}
 	return true;

@@ -33,7 +33,7 @@ seconds(struct timeval t)
 
 /* The child's work: its exit status tells whether the CRC is right. */
 static int
-call_once(const ChecksumKernel *kernel)
+call_kernel(const ChecksumKernel *kernel)
 {
 	void	   *memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
 							  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -51,7 +51,7 @@ measure(const ChecksumKernel *kernel, int run)
 	pid_t		pid = fork();
 
 	if (pid == 0)
-		_exit(call_once(kernel));
+		_exit(call_kernel(kernel));
 	if (pid < 0 || wait4(pid, &status, 0, &usage) != pid || status != 0)
 	{
 		fprintf(stderr, "bench_untouched: kernel %s failed\n", kernel->name);
