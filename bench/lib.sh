@@ -56,6 +56,8 @@
 #	bench_cluster_cpu NAME	CPU seconds that all processes of a cluster have used (a
 #							backend that is about to end counts when it has: bench_settle)
 #	bench_settle			waits a moment for backends of closed sessions to end
+#	bench_share CASE VARIANT FORMAT OPTIONS...	a row of the CRC's share of CPU, from the
+#							samples in $scratch/perf.data; OPTIONS are perf report's
 #	bench_cluster_io NAME	"read written": bytes at the storage layer since its start,
 #							of all its processes
 #	bench_program CMD...	a client program; sets elapsed and cpu (seconds, its own CPU)
@@ -450,6 +452,20 @@ may_sample()
 {
 	echo "is not installed" >"$scratch/perf.log"
 	command -v perf >/dev/null && perf record -q -e "$(perf_event)" -o "$scratch/perf.data" true >"$scratch/perf.log" 2>&1
+}
+
+# The part of perf.data's samples in our library and the server's CRC functions.
+bench_share()	# CASE VARIANT FORMAT OPTIONS of perf report...
+{
+	case=$1 variant=$2 format=$3
+	shift 3
+	percent=$(perf report -i "$scratch/perf.data" --stdio --no-children "$@" --sort dso,symbol 2>/dev/null |
+		awk -v format="$format" '/^ +[0-9.]+%/ {n++; if (/crc32c_accel\.so|pg_comp_crc32c/) s += $1} END {if (n) printf format, s}')
+	if [ -n "$percent" ]; then
+		bench_row "$case" "$variant" "share of CPU" % 1 "$percent"
+	else
+		bench_missing "$case" "$variant share of CPU" "perf took no samples: $(head -1 "$scratch/perf.log")"
+	fi
 }
 
 bench_cluster_io()

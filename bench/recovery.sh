@@ -119,16 +119,10 @@ share()	# VARIANT: samples of pg_ctl start, with all that it starts
 	rm -f "$scratch/perf.data"
 	(
 		cd "$scratch"
-		perf record -q -e "$(perf_event)" -F 999 -o "$scratch/perf.data" -- sh -c "$(as_user_words) $bindir/pg_ctl -D $scratch/again.data -l $scratch/again.log -w -t 300 start"
+		perf record -e "$(perf_event)" -F 999 -o "$scratch/perf.data" -- sh -c "$(as_user_words) $bindir/pg_ctl -D $scratch/again.data -l $scratch/again.log -w -t 300 start"
 	) >"$scratch/perf.log" 2>&1 || :
-	percent=$(perf report -i "$scratch/perf.data" --stdio --no-children --comm postgres --sort dso,symbol 2>/dev/null |
-		awk '/^ +[0-9.]+%/ {n++; if (/crc32c_accel\.so|pg_comp_crc32c/) s += $1} END {if (n) printf "%.2f", s}')
 	check "$1"
-	if [ -n "$percent" ]; then
-		bench_row "$case" "$1" "share of CPU" % 1 "$percent"
-	else
-		bench_missing "$case" "$1 share of CPU" "perf took no samples: $(grep -m 1 . "$scratch/perf.log")"
-	fi
+	bench_share "$case" "$1" %.2f --comm postgres
 }
 
 as_user_words()	# as_user, for a shell that does not have it

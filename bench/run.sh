@@ -138,7 +138,8 @@ bench_build "$BENCH_STAGED" || exit 1
 note()	# PART KEY VALUE: a row of its CSV
 {
 	[ -f "$out/$1.csv" ] || echo "part,case,variant,metric,unit,run,value" >"$out/$1.csv"
-	printf '%s,run,%s,note,,0,"%s"\n' "$@" >>"$out/$1.csv"
+	bench_part=$1 bench_csv=$out/$1.csv
+	bench_note "$2" "$3"
 }
 
 failed=''
@@ -151,8 +152,7 @@ for part in ${parts:-$all_parts}; do
 	wait "$child" || status=$?
 	child=''
 	note "$part" seconds "$(($(date +%s) - started))"
-	note "$part" command "bench/run.sh $part --size $size${preload:+ --preload $(basename "$preload")}"
-	[ -z "${ONLY:-}" ] || note "$part" ONLY "$ONLY"
+	note "$part" command "${ONLY:+ONLY=\"$ONLY\" }bench/run.sh $part --size $size${preload:+ --preload $(basename "$preload")}"
 	[ "$status" = 0 ] && continue
 	failed="$failed $part"
 	grep -q '^[a-z]*,run,failed,' "$out/$part.csv" || note "$part" failed "ended with status $status"

@@ -456,36 +456,33 @@ wal_keep_size = 0"
 
 # --- the CRC's share of the server's CPU -----------------------------------
 
+# Begins to sample all processes; perf refuses them all for one that has just ended.
+sample()
+{
+	bench_settle
+	pids=$(bench_pids main | tr '\n' ' ' | sed 's/ *$//;s/  */,/g')
+	perf record -e "$(perf_event)" -F 999 -o "$scratch/perf.data" -p "$pids" >"$scratch/perf.log" 2>&1 &
+	perf=$!
+	for _ in $(bench_runs 100); do
+		[ ! -s "$scratch/perf.data" ] || return 0
+		kill -0 "$perf" 2>/dev/null || return 1
+		sleep 0.05
+	done
+}
+
 share()	# CASE VARIANT CMD...: the samples in our library and in the server's functions
 {
 	case=$1 variant=$2
 	shift 2
 	rm -f "$scratch/perf.data"
-	for _ in 1 2 3; do	# perf refuses all processes for one that has just ended
-		bench_settle
-		pids=$(bench_pids main | tr '\n' ' ' | sed 's/ *$//;s/  */,/g')
-		perf record -e "$(perf_event)" -F 999 -o "$scratch/perf.data" -p "$pids" >"$scratch/perf.log" 2>&1 &
-		perf=$!
-		for _ in $(bench_runs 100); do	# until it samples
-			[ ! -s "$scratch/perf.data" ] || break 2
-			kill -0 "$perf" 2>/dev/null || break
-			sleep 0.05
-		done
-		! kill -0 "$perf" 2>/dev/null || break
-	done
+	sample || sample || sample || :
 	sleep 0.2
 	for _ in $(bench_runs "$times"); do
 		"$@" >/dev/null 2>&1
 	done
 	kill -s INT "$perf" 2>/dev/null || :
 	wait "$perf" || :
-	percent=$(perf report -i "$scratch/perf.data" --stdio --no-children --sort dso,symbol 2>/dev/null |
-		awk '/^ +[0-9.]+%/ {n++; if (/crc32c_accel\.so|pg_comp_crc32c/) s += $1} END {if (n) printf "%.1f", s}')
-	if [ -n "$percent" ]; then
-		bench_row "$case" "$variant" "share of CPU" % 1 "$percent"
-	else
-		bench_missing "$case" "$variant" "perf took no samples: $(grep -m 1 . "$scratch/perf.log")"
-	fi
+	bench_share "$case" "$variant" %.1f
 }
 
 run_share()

@@ -36,29 +36,21 @@ expect()	# TITLE WORDS
 	}
 }
 
-# each committed report, that of bench/report last
-for folder in "$top"/bench/report/*/ "$top/bench/report"; do
-	[ -f "$folder/machine.txt" ] || continue
+# each committed report, that of bench/report last; one of 15 GB has one part
+for folder in "$top"/bench/report/*/ "$top/bench/report/"; do
 	name=committed${folder#"$top/bench/report"}
 	rm -rf "$work/report"
 	mkdir "$work/report"
 	cp "$folder/machine.txt" "$folder"/*.csv "$work/report/"
 	report "$name"
-	expect "$name" "How fast for me"
-	expect "$name" "Sources of the published"
-	while read -r part title; do
-		[ ! -f "$folder/$part.csv" ] || expect "$name" "^## $title: "
-	done <<EOF
-pages Pages
-wal WAL
-backup Backups
-checksums Data checksums
-server Server
-recovery Recovery
-dump Dump
-scale Scale
-kernels Kernels
-EOF
+	for title in "### How fast for me" "## Pages: " "## WAL: " "## Backups: " "## Data checksums: " "## Server: " \
+		"## Recovery: " "## Dump: " "## Scale: " "## Kernels: " "## Sources of the published"; do
+		case $name:$title in
+			*/15GB/:*" Server: " | */15GB/:*" How fast for me" | */15GB/:*" Sources of"*) ;;
+			*/15GB/:*) continue ;;
+		esac
+		expect "$name" "^$title"
+	done
 	! grep -q "could not be made" "$work/report/report.md" || {
 		echo "check-report: $name: a part's tables could not be made" >&2
 		exit 1
