@@ -13,6 +13,7 @@
 
 #include "scan/backup_meta.h"
 #include "scan/file_scan.h"
+#include "verify/backup_names.h"
 
 #define CONTROL_FILE	"global/pg_control"
 #define LABEL_FILE		"backup_label"
@@ -157,6 +158,42 @@ backup_meta_check(const BackupMeta *meta, const BackupFrame *frame,
 				 "START WAL LOCATION is not the start of the manifest's WAL ranges");
 }
 
+/* One that may not be looked at is another finding. */
+static bool
+is_folder(const char *root, const char *name)
+{
+	char	   *path = psprintf("%s/%s", root, name);
+	struct stat status;
+	bool		is = stat(path, &status) == 0 ? S_ISDIR(status.st_mode) :
+		errno != ENOENT && errno != ENOTDIR;
+
+	pfree(path);
+	return is;
+}
+
+uint32
+backup_meta_folders(const char *root)
+{
+	const char *folder;
+	uint32		there = 0;
+
+	for (size_t n = 0; (folder = backup_folder_needed(n)) != NULL; n++)
+		if (is_folder(root, folder))
+			there |= UINT32_C(1) << n;
+	return there;
+}
+
+void
+backup_meta_check_folders(uint32 there, BackupSink *sink)
+{
+	const char *folder;
+
+	for (size_t n = 0; (folder = backup_folder_needed(n)) != NULL; n++)
+		if ((there >> n & 1) == 0)
+			backup_sink_file(sink, folder, BACKUP_MISSING,
+							 "the server needs this directory and does not make it");
+}
+
 void
 backup_meta_check_map(const char *root, BackupSink *sink)
 {
@@ -169,9 +206,7 @@ backup_meta_check_map(const char *root, BackupSink *sink)
 	do
 	{
 		uint32		tablespace;
-		struct stat status;
 		char	   *name;
-		char	   *path;
 
 		if (!backup_map_next(contents, &at, &tablespace))
 		{
@@ -180,11 +215,9 @@ backup_meta_check_map(const char *root, BackupSink *sink)
 			break;
 		}
 		name = psprintf("pg_tblspc/%u", tablespace);
-		path = psprintf("%s/%s", root, name);
-		if (stat(path, &status) != 0 || !S_ISDIR(status.st_mode))
+		if (!is_folder(root, name))
 			backup_sink_file(sink, name, BACKUP_MISSING,
 							 "tablespace of tablespace_map is not there");
-		pfree(path);
 		pfree(name);
 	} while (at != 0);
 	pfree(contents);

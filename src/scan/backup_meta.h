@@ -40,6 +40,12 @@ extern void backup_meta_check(const BackupMeta *meta,
 /* Is every tablespace of tablespace_map there? */
 extern void backup_meta_check_map(const char *root, BackupSink *sink);
 
+/* The folders that the server needs, those that are there: by bits. */
+extern uint32 backup_meta_folders(const char *root);
+
+/* Are all of them there? */
+extern void backup_meta_check_folders(uint32 there, BackupSink *sink);
+
 #pragma GCC visibility pop
 
 #endif							/* BACKUP_META_H */

@@ -39,6 +39,7 @@ typedef struct BackupRun
 								 * what was taken from archives */
 	bool		tar;
 	BackupSpool *spool;			/* NULL: of a plain one */
+	uint32		folders;		/* needed ones in archives, by bits */
 	BackupManifest *manifest;
 	BackupMeta	meta;
 	BackupList *list;			/* the manifest's, or what is there */
@@ -389,6 +390,7 @@ read_archives(BackupRun *run, BackupTar *tar)
 	tar->arg = run;
 	run->base = tar->spool->path;
 	backup_tar_read(tar);
+	run->folders = tar->folders;
 	if (tar->listed)
 		return;
 	twice = backup_list_end(run->list);
@@ -541,6 +543,10 @@ check_agreement(BackupRun *run)
 	frame.end = run->summary->end;
 	backup_meta_check(&run->meta, &frame, run->sink);
 	backup_meta_check_map(run->base, run->sink);
+	/* combining a chain makes the folders of its last backup */
+	if (!run->is_prior && run->meta.major[0] != '\0')
+		backup_meta_check_folders(run->tar ? run->folders :
+								  backup_meta_folders(run->base), run->sink);
 }
 
 static void

@@ -427,6 +427,23 @@ pass_other(Reading *reading, const TarMember *member, const char *path)
 				   "neither a file nor a directory");
 }
 
+/*
+ * A needed folder is there by its own member, or by one below it; pg_tblspc not
+ * by that of a tablespace, which is extracted elsewhere.
+ */
+static void
+note_needed(Reading *reading, const char *path, bool directory)
+{
+	const char *folder;
+
+	if (reading->file->archive.kind != BACKUP_ARCHIVE_BASE)
+		return;
+	for (size_t n = 0; (folder = backup_folder_needed(n)) != NULL; n++)
+		if (backup_folder_has(folder, path) &&
+			(directory || strcmp(folder, path) != 0))
+			reading->tar->folders |= UINT32_C(1) << n;
+}
+
 static void
 take_member(Reading *reading, const TarMember *member)
 {
@@ -435,9 +452,13 @@ take_member(Reading *reading, const TarMember *member)
 	if (member->kind == TAR_DIRECTORY && member->name[0] == '\0')
 		return;
 	if (!backup_archive_path(&reading->file->archive, member->name, path))
+	{
 		put_member(reading, path, BACKUP_BAD_FORMAT,
 				   "name that no file of a backup can have,");
-	else if (member->kind == TAR_FILE)
+		return;
+	}
+	note_needed(reading, path, member->kind == TAR_DIRECTORY);
+	if (member->kind == TAR_FILE)
 		pass_file(reading, path, member->size);
 	else
 		pass_other(reading, member, path);

@@ -196,6 +196,32 @@ backup_map_file(const char *path, BackupRelationFile *file)
 	return name != NULL && strcmp(name, "pg_filenode.map") == 0;
 }
 
+/* ---- folders ---- */
+
+const char *
+backup_folder_needed(size_t n)
+{
+	/* the server starts without the last two, and fails when it needs them */
+	static const char *const folders[] = {
+		"base", "global", "pg_commit_ts", "pg_logical/mappings",
+		"pg_logical/snapshots", "pg_multixact/members", "pg_multixact/offsets",
+		"pg_notify", "pg_replslot", "pg_subtrans", "pg_tblspc", "pg_twophase",
+		"pg_xact", "pg_serial", "pg_snapshots"
+	};
+
+	return n < sizeof(folders) / sizeof(folders[0]) ? folders[n] : NULL;
+}
+
+bool
+backup_folder_has(const char *folder, const char *path)
+{
+	const char *rest = skip_prefix(path, folder);
+
+	return rest != NULL && (*rest == '\0' || *rest == '/');
+}
+
+/* ---- what is passed over ---- */
+
 bool
 backup_path_ignored(const char *path)
 {
@@ -203,10 +229,9 @@ backup_path_ignored(const char *path)
 		"backup_manifest", "postgresql.auto.conf", "recovery.signal",
 		"standby.signal"
 	};
-	const char *rest = skip_prefix(path, "pg_wal");
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(path, names[i]) == 0)
 			return true;
-	return rest != NULL && (*rest == '\0' || *rest == '/');
+	return backup_folder_has("pg_wal", path);
 }

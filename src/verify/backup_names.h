@@ -8,6 +8,7 @@
 #define BACKUP_NAMES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #pragma GCC visibility push(hidden)
@@ -59,6 +60,16 @@ extern bool backup_incremental_path(const char *full, char *path);
 
 /* Is it a relation map?  Sets tablespace and database of *file. */
 extern bool backup_map_file(const char *path, BackupRelationFile *file);
+
+/*
+ * The folders of a data directory that the server does not make, number n in
+ * order; NULL: there are no more.  Without one of them it does not start, or
+ * fails later.  pg_wal is not among them: WAL may be elsewhere.
+ */
+extern const char *backup_folder_needed(size_t n);
+
+/* Is a path that of the folder, or of something in it? */
+extern bool backup_folder_has(const char *folder, const char *path);
 
 /*
  * Does the server change a file of this path without the manifest's knowledge,

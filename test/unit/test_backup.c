@@ -117,6 +117,11 @@ test_names(void)
 	check(backup_map_file("base/5/pg_filenode.map", &file) && file.database == 5, "a map");
 	check(backup_map_file("global/pg_filenode.map", &file) && file.database == 0, "the shared map");
 	check(!backup_map_file("pg_filenode.map", &file), "no map");
+	for (size_t n = 0; backup_folder_needed(n) != NULL; n++)
+		check(backup_path_possible(backup_folder_needed(n)), "a folder");
+	check(backup_folder_has("pg_xact", "pg_xact"), "a folder itself");
+	check(backup_folder_has("pg_xact", "pg_xact/0000"), "a file in a folder");
+	check(!backup_folder_has("pg_xact", "pg_xact2"), "another folder");
 	test_incremental_names();
 	check(backup_path_ignored("pg_wal/x") && !backup_path_ignored("pg_walx"), "pg_wal");
 }
