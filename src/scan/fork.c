@@ -72,6 +72,24 @@ fork_why_not_verifiable(const Fork *fork)
 	return NULL;
 }
 
+/*
+ * All access methods of the server write block 0 when an index is built, before
+ * it can be used, into its init fork, too; and a sequence has nothing else.
+ */
+BlockNumber
+fork_first_blocks(const Fork *fork)
+{
+	return fork_required(fork) && fork->kind > PAGE_KIND_MAP ? 1 : 0;
+}
+
+bool
+fork_moved(const Fork *fork)
+{
+	Fork		now = *fork;
+
+	return fork_follow(&now);
+}
+
 bool
 fork_required(const Fork *fork)
 {

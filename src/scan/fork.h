@@ -39,6 +39,15 @@ extern void fork_segment_path(const Fork *fork, BlockNumber segment,
 /* Why the fork cannot be verified, in words; NULL: it can. */
 extern const char *fork_why_not_verifiable(const Fork *fork);
 
+/*
+ * The blocks that a fork of its kind begins with, and never lacks: 1 where the
+ * first is that of an index or a sequence, else 0.
+ */
+extern BlockNumber fork_first_blocks(const Fork *fork);
+
+/* Has the fork got another file, as in fork_follow()? */
+extern bool fork_moved(const Fork *fork);
+
 /* Must the fork exist, or is it made when it is needed? */
 extern bool fork_required(const Fork *fork);
 

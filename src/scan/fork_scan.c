@@ -121,7 +121,8 @@ scan_extents(ForkScan *scan)
 			end - base == RELSEG_SIZE)
 			continue;			/* goes on in the next segment */
 		scan_extent(scan, clip(scan, first, end));
-		if (status != PAGE_OK && end >= scan->first &&
+		if (status != PAGE_OK && status != PAGE_PARTIAL_TAIL &&
+			end >= scan->first &&
 			(end < scan->end || scan->end == InvalidBlockNumber))
 			report_segment(scan, i);
 		first = end;

@@ -31,18 +31,26 @@
  *	   buffer with a page: its content was once on disk, so the disk lost it.
  *
  * Only pages of the heap access method have this map, so only they are judged.
- * Zero pages of indexes are legal after a crash: nothing is said about them.
+ * Zero pages of indexes are legal after a crash: nothing is said about them, but
+ * of the first, without which there is no index and no sequence.
+ *
+ * By the same argument a file that is sampled after t0 reaches every block that
+ * had a bit at t0: a file that ends before was cut, or the map is damaged.
  * Proof by experiment: test/t/011_storm.pl, test/t/023_zeroed_pages.pl.
  */
 #include "compat.h"
 
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
+#include "miscadmin.h"
 #include "utils/rel.h"
 
 #include "scan/map_witness.h"
 
+static void open_map(MapWitness *witness);
 static void load(MapWitness *witness, BlockNumber block);
+static const uint8 *map_bits(const MapWitness *witness);
+static BlockNumber last_bit(const uint8 *bits);
 
 void
 map_witness_init(MapWitness *witness, const Fork *fork)
@@ -50,6 +58,7 @@ map_witness_init(MapWitness *witness, const Fork *fork)
 	char		kind = fork->rel->rd_rel->relkind;
 
 	memset(witness, 0, sizeof(*witness));
+	witness->first = fork_first_blocks(fork);
 	witness->possible = fork->fork == MAIN_FORKNUM &&
 		fork->rel->rd_rel->relam == HEAP_TABLE_AM_OID &&
 		(kind == RELKIND_RELATION || kind == RELKIND_TOASTVALUE ||
@@ -77,43 +86,97 @@ map_witness_forget(MapWitness *witness)
 bool
 map_witness_must_read(const MapWitness *witness, BlockNumber blkno)
 {
-	return witness->possible && witness->block != blkno / MAP_BLOCKS_PER_PAGE;
+	return blkno >= witness->first && witness->possible &&
+		witness->block != blkno / MAP_BLOCKS_PER_PAGE;
 }
 
 bool
 map_witness_initialized(MapWitness *witness, BlockNumber blkno)
 {
 	BlockNumber within = blkno % MAP_BLOCKS_PER_PAGE;
-	const BlockDecision *page;
-	const uint8 *bits;
 
+	if (blkno < witness->first)
+		return true;
 	if (map_witness_must_read(witness, blkno))
 		load(witness, blkno / MAP_BLOCKS_PER_PAGE);
 	if (!witness->usable)
 		return false;
-	page = witness->page;
-	bits = (const uint8 *) (BLOCK_IS_CACHED(page) ? page->cached.data :
-							page->image.data);
-	bits += MAXALIGN(SizeOfPageHeaderData);
-	return ((bits[within / MAP_BLOCKS_PER_BYTE] >>
+	return ((map_bits(witness)[within / MAP_BLOCKS_PER_BYTE] >>
 			 within % MAP_BLOCKS_PER_BYTE * BITS_PER_HEAPBLOCK) &
 			VISIBILITYMAP_VALID_BITS) != 0;
+}
+
+BlockNumber
+map_witness_end(const Fork *fork, BlockNumber blkno)
+{
+	MapWitness	witness;
+	uint64		end = 0;
+
+	map_witness_init(&witness, fork);
+	for (BlockNumber block = blkno / MAP_BLOCKS_PER_PAGE;
+		 witness.possible && block <= MaxBlockNumber / MAP_BLOCKS_PER_PAGE;
+		 block++)
+	{
+		BlockNumber last;
+
+		CHECK_FOR_INTERRUPTS();
+		open_map(&witness);
+		if (!fork_reader_open(&witness.reader, block) ||
+			block >= fork_reader_segment_end(&witness.reader))
+			break;
+		load(&witness, block);
+		last = witness.usable ? last_bit(map_bits(&witness)) : 0;
+		if (last > 0)
+			end = (uint64) block * MAP_BLOCKS_PER_PAGE + last;
+	}
+	map_witness_close(&witness);
+	return end > blkno ? (BlockNumber) Min(end, MaxBlockNumber) : 0;
+}
+
+/* Of the page that is loaded. */
+static const uint8 *
+map_bits(const MapWitness *witness)
+{
+	const BlockDecision *page = witness->page;
+	const char *map = BLOCK_IS_CACHED(page) ? page->cached.data :
+		page->image.data;
+
+	return (const uint8 *) map + MAXALIGN(SizeOfPageHeaderData);
+}
+
+/* One past the last block of a page of the map that has a bit; 0: none has. */
+static BlockNumber
+last_bit(const uint8 *bits)
+{
+	BlockNumber end = MAP_BLOCKS_PER_PAGE;
+
+	while (end > 0 &&
+		   ((bits[(end - 1) / MAP_BLOCKS_PER_BYTE] >>
+			 (end - 1) % MAP_BLOCKS_PER_BYTE * BITS_PER_HEAPBLOCK) &
+			VISIBILITYMAP_VALID_BITS) == 0)
+		end--;
+	return end;
+}
+
+static void
+open_map(MapWitness *witness)
+{
+	if (witness->opened)
+		return;
+	fork_describe(&witness->fork, witness->fork.rel, VISIBILITYMAP_FORKNUM);
+	fork_reader_init(&witness->reader, &witness->fork);
+	witness->page = palloc(sizeof(BlockDecision));
+	witness->opened = true;
 }
 
 static void
 load(MapWitness *witness, BlockNumber block)
 {
-	BlockDecision *page = witness->page;
+	BlockDecision *page;
 	PageRules	rules;
 
-	if (!witness->opened)
-	{
-		fork_describe(&witness->fork, witness->fork.rel,
-					  VISIBILITYMAP_FORKNUM);
-		fork_reader_init(&witness->reader, &witness->fork);
-		page = witness->page = palloc(sizeof(BlockDecision));
-		witness->opened = true;
-	}
+	open_map(witness);
+	page = witness->page;
 	witness->block = block;
 	witness->usable = false;
 	rules.checksums = witness->fork.checksums;

@@ -19,6 +19,7 @@
 
 typedef struct MapWitness
 {
+	BlockNumber first;			/* so many blocks were initialized anyway */
 	bool		possible;		/* a table whose map we understand */
 	bool		opened;			/* fork, reader and page are there */
 	bool		usable;			/* page holds the bits */
@@ -39,7 +40,14 @@ extern bool map_witness_must_read(const MapWitness *witness,
 								  BlockNumber blkno);
 
 /*
- * Does the map say that the page was initialized?  Whatever happens to the map,
+ * One past the last block at or after blkno that has a bit in the map; 0: none
+ * has.  To be asked before the size of the file, which must reach there.
+ */
+extern BlockNumber map_witness_end(const Fork *fork, BlockNumber blkno);
+
+/*
+ * Does the map say that the page was initialized, or is it one that every fork
+ * of its kind begins with?  Whatever happens to the map,
  * this raises no error.
  */
 extern bool map_witness_initialized(MapWitness *witness, BlockNumber blkno);

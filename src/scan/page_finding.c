@@ -156,7 +156,11 @@ explain_verdict(PageFinding *finding, const PageVerdict *verdict,
 	switch (verdict->status)
 	{
 		case PAGE_NEW:
-			finding_append(finding, "page is all zeros, but the visibility map says that it was initialized: the page or the map is damaged");
+			if (rules->kind > PAGE_KIND_MAP)
+				finding_append(finding, "page is all zeros, but %s has none such at its beginning",
+							   page_kind_rule(rules->kind)->words);
+			else
+				finding_append(finding, "page is all zeros, but the visibility map says that it was initialized: the page or the map is damaged");
 			break;
 		case PAGE_CHECKSUM_MISMATCH:
 			finding_append(finding, "checksum is %u, but should be %u",

@@ -230,6 +230,8 @@ recheck_block(RangeScan *scan, BlockNumber blkno, bool initialized)
 	if (decision->fate == BLOCK_GONE)
 		return;
 	status = block_decision_status(decision, initialized);
+	if (status == PAGE_ZEROED && fork_moved(scan->fork))
+		return;					/* a sequence that has another file by now */
 	if (status == PAGE_OK || status == PAGE_NEW)
 		count_healthy(scan, blkno, decision->image.data, status);
 	else

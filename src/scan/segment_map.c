@@ -10,9 +10,17 @@
  * The relation is locked, so files only grow, one after the other: a segment
  * gets its first block when the one before it is full.  A fork of other
  * storage managers has one imaginary file of whatever size.
+ *
+ * The last file may end within a block: an extension is under way, or one that
+ * a full disk or a crash ended.  The server ignores such a tail, and no row is
+ * in it: an extension writes zeros, and a page gets there only after that.  So
+ * a tail that holds anything else was a block, and so was one that the fork
+ * must have (see least_blocks()).  Hash indexes and maps are extended by pages
+ * that are not zeros on some versions: of them no tail says anything.
  */
 #include "compat.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,6 +33,7 @@
 #include "utils/rel.h"
 
 #include "scan/fork.h"
+#include "scan/map_witness.h"
 #include "scan/segment_map.h"
 
 #define SEGMENT_BYTES	((int64) RELSEG_SIZE * BLCKSZ)
@@ -36,8 +45,11 @@
 #define SUSPICION_SAMPLES	4
 #define SUSPICION_PAUSE_US	20000L
 
+static void sample_all(SegmentMap *map, const Fork *fork);
 static void sample_certain(SegmentMap *map, const Fork *fork);
 static void sample(SegmentMap *map, const Fork *fork);
+static BlockNumber least_blocks(const SegmentMap *map, const Fork *fork);
+static bool tail_is_written(const SegmentMap *map, const Fork *fork);
 static int64 segment_room(BlockNumber i);
 static int64 segment_size(const Fork *fork, BlockNumber segment);
 static BlockNumber segments_end(const Fork *fork, const SegmentMap *map);
@@ -51,20 +63,49 @@ static void wait_for_extension(const Fork *fork);
 void
 segment_map_sample(SegmentMap *map, Fork *fork)
 {
-	sample_certain(map, fork);
+	sample_all(map, fork);
 	while (map->bytes[0] <= 0 && fork_follow(fork))
 	{
 		segment_map_free(map);
-		sample_certain(map, fork);
+		sample_all(map, fork);
 	}
+}
+
+/* What must be there is asked first, see map_witness.c. */
+static void
+sample_all(SegmentMap *map, const Fork *fork)
+{
+	memset(map, 0, sizeof(*map));
+	sample(map, fork);
+	map->least = least_blocks(map, fork);
+	segment_map_free(map);
+	sample_certain(map, fork);
+	map->tail_written = tail_is_written(map, fork);
+}
+
+/*
+ * How many blocks the fork had for certain: those that its kind begins with,
+ * and those that the visibility map has bits for.
+ */
+static BlockNumber
+least_blocks(const SegmentMap *map, const Fork *fork)
+{
+	BlockNumber last = map->count - 1;
+
+	return Max(fork_first_blocks(fork),
+			   map_witness_end(fork, (BlockNumber) Min((uint64) last * RELSEG_SIZE +
+													   segment_map_blocks(map, last),
+													   MaxBlockNumber)));
 }
 
 /* Samples until the sizes are in order, or as certain as they can be. */
 static void
 sample_certain(SegmentMap *map, const Fork *fork)
 {
-	SegmentMap	again;
+	SegmentMap	again = {0};
 	int			agreed = 0;
+
+	again.least = map->least;
 
 	sample(map, fork);
 	while (suspicious(map) && agreed < SUSPICION_SAMPLES)
@@ -120,6 +161,14 @@ segment_room(BlockNumber i)
 			   SEGMENT_BYTES);
 }
 
+/* The last segment: does the fork end before it should? */
+static bool
+lacks_blocks(const SegmentMap *map, BlockNumber i)
+{
+	return map->bytes[i] < segment_room(i) &&
+		(uint64) i * RELSEG_SIZE + segment_map_blocks(map, i) < map->least;
+}
+
 PageStatus
 segment_map_status(const SegmentMap *map, BlockNumber i)
 {
@@ -134,15 +183,21 @@ segment_map_status(const SegmentMap *map, BlockNumber i)
 		return PAGE_MISSING_SEGMENT;
 	if (bytes < SEGMENT_BYTES && !last)
 		return PAGE_SHORT_SEGMENT;
-	if (bytes % BLCKSZ != 0 || bytes > segment_room(i))
+	if (bytes > segment_room(i))
 		return PAGE_PARTIAL_BLOCK;
-	return PAGE_OK;
+	if (bytes % BLCKSZ != 0)
+		return map->tail_written || lacks_blocks(map, i) ?
+			PAGE_PARTIAL_BLOCK : PAGE_PARTIAL_TAIL;
+	return lacks_blocks(map, i) ? PAGE_SHORT_SEGMENT : PAGE_OK;
 }
 
 bool
 segment_map_exists(const SegmentMap *map)
 {
-	return map->count > 1 || map->bytes[0] != SEGMENT_MISSING;
+	for (BlockNumber i = 0; i < map->count; i++)
+		if (map->bytes[i] != SEGMENT_MISSING)
+			return true;
+	return false;
 }
 
 void
@@ -159,9 +214,15 @@ segment_map_explain(const SegmentMap *map, BlockNumber i, char *dst,
 					 "segment %u is missing", i);
 			break;
 		case PAGE_SHORT_SEGMENT:
-			snprintf(dst, size,
-					 "segment %u has " INT64_FORMAT " bytes instead of " INT64_FORMAT ": the server sees nothing of the segments after it",
-					 i, bytes, SEGMENT_BYTES);
+			if (lacks_blocks(map, i))
+				snprintf(dst, size,
+						 "segment %u has " INT64_FORMAT " bytes, but the fork had %u blocks at least%s",
+						 i, bytes, map->least, map->least == 1 ? "" :
+						 ": the visibility map names them, or is damaged");
+			else
+				snprintf(dst, size,
+						 "segment %u has " INT64_FORMAT " bytes instead of " INT64_FORMAT ": the server sees nothing of the segments after it",
+						 i, bytes, SEGMENT_BYTES);
 			break;
 		case PAGE_PARTIAL_BLOCK:
 			snprintf(dst, size, bytes > segment_room(i) ?
@@ -184,6 +245,7 @@ sample(SegmentMap *map, const Fork *fork)
 	int64		bytes;
 
 	map->count = 0;
+	map->tail_written = false;
 	map->allocated = 8;
 	map->bytes = palloc(map->allocated * sizeof(int64));
 	if (!fork->md)
@@ -201,7 +263,8 @@ sample(SegmentMap *map, const Fork *fork)
 		segment_map_add(map, bytes);
 	}
 
-	end = segments_end(fork, map);
+	end = Max(segments_end(fork, map),
+			  (BlockNumber) ((map->least + (uint64) RELSEG_SIZE - 1) / RELSEG_SIZE));
 	if (map->count == 0 && end == 1)
 		segment_map_add(map, bytes);	/* as it was just now */
 	while (map->count < end)
@@ -331,9 +394,40 @@ suspicious(const SegmentMap *map)
 	if (!segment_map_exists(map))
 		return false;
 	for (BlockNumber i = 0; i < map->count; i++)
-		if (segment_map_status(map, i) != PAGE_OK)
+	{
+		PageStatus	status = segment_map_status(map, i);
+
+		if (status != PAGE_OK && status != PAGE_PARTIAL_TAIL)
 			return true;
+	}
 	return false;
+}
+
+/* No extension wrote the part of a block after the last whole one. */
+static bool
+tail_is_written(const SegmentMap *map, const Fork *fork)
+{
+	BlockNumber last = map->count - 1;
+	PGAlignedBlock block = {0};
+	char		path[SCAN_PATH_SIZE];
+	ssize_t		got;
+	int			fd;
+
+	if (fork->kind == PAGE_KIND_ANY || fork->kind == PAGE_KIND_MAP ||
+		fork->kind == PAGE_KIND_HASH)
+		return false;
+	while (last > 0 && map->bytes[last] == 0)
+		last--;
+	if (segment_map_status(map, last) != PAGE_PARTIAL_TAIL)
+		return false;
+	fork_segment_path(fork, last, path);
+	fd = OpenTransientFile(path, O_RDONLY | O_NONBLOCK | PG_BINARY);
+	if (fd < 0)
+		return false;
+	got = pg_pread(fd, block.data, BLCKSZ,
+				   (off_t) segment_map_blocks(map, last) * BLCKSZ);
+	CloseTransientFile(fd);
+	return got > 0 && got < BLCKSZ && !page_is_zero(block.data);
 }
 
 /*

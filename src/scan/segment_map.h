@@ -13,14 +13,17 @@
 #define SEGMENT_UNREADABLE	(-2)	/* no regular file, or stat() failed */
 
 /*
- * The sizes of segments 0 to count - 1 (at least 1).  The last one exists,
- * unless the fork does not: then count is 1 and it is missing.
+ * The sizes of segments 0 to count - 1 (at least 1).  The last one exists or
+ * should; if the fork does not exist, all are missing.
  */
 typedef struct SegmentMap
 {
 	BlockNumber count;
 	BlockNumber allocated;
 	int64	   *bytes;			/* or SEGMENT_... */
+	BlockNumber least;			/* blocks that there must be */
+	bool		tail_written;	/* the part of a block after the last one is
+								 * that of a page */
 } SegmentMap;
 
 /*
@@ -33,7 +36,7 @@ extern void segment_map_free(SegmentMap *map);
 /* Blocks in segment i, those that its number leaves room for. */
 extern BlockNumber segment_map_blocks(const SegmentMap *map, BlockNumber i);
 
-/* ok, missing_segment, short_segment, partial_block, io_error */
+/* ok, missing_segment, short_segment, partial_block, partial_tail, io_error */
 extern PageStatus segment_map_status(const SegmentMap *map, BlockNumber i);
 
 /* Does the fork have a file at all? */

@@ -20,6 +20,7 @@
 	PAGE_STATUS(PAGE_WRONG_KIND, "wrong_page_kind") \
 	PAGE_STATUS(PAGE_LSN_IN_FUTURE, "lsn_in_future") \
 	PAGE_STATUS(PAGE_PARTIAL_BLOCK, "partial_block") \
+	PAGE_STATUS(PAGE_PARTIAL_TAIL, "partial_tail") \
 	PAGE_STATUS(PAGE_MISSING_SEGMENT, "missing_segment") \
 	PAGE_STATUS(PAGE_SHORT_SEGMENT, "short_segment") \
 	PAGE_STATUS(PAGE_IO_ERROR, "io_error") \

@@ -54,7 +54,7 @@ my %meaning = (
 	'tables: no; B-tree: yes' => { 'table, vacuumed' => 'unseen', 'table' => 'unseen', 'B-tree' => 'seen' },
 	'only with SHA checksums' => { 'by CRC-32C' => 'unseen', 'by SHA-256' => 'seen' },
 	'yes, if WAL of its last write is kept' => { 'WAL kept' => 'seen', 'WAL gone' => 'unseen' },
-	'yes, if WAL of a write is kept' => { 'WAL kept' => 'seen', 'WAL gone' => 'unseen' },
+	'tables: those vacuumed; others if WAL of a write is kept' => { 'table, vacuumed' => 'seen', 'WAL kept' => 'seen', 'WAL gone' => 'unseen' },
 	'if it contradicts another page' => { 'contradicts' => 'seen', 'does not' => 'unseen' },
 	'yes (`heapallindexed`)' => { 'heapallindexed' => 'seen', 'without' => 'unseen' },
 	'yes, for the WAL of the backup' => $for_backup,
@@ -148,8 +148,9 @@ my %entry = (
 		plant => sub { cut($_[0], $_, (-s "$_[0]/$path{$_}") - BLOCK) foreach 'cut', 'cut_i' },
 		ask => {
 			crc32c_accel => {
+				'table, vacuumed' => on_page('cut', 'short_segment'),
 				'WAL kept' => each_of(map { by_wal('kept', $_, 'missing_block') } 'cut', 'cut_i'),
-				'WAL gone' => each_of(map { (on_page($_), by_wal('gone', $_)) } 'cut', 'cut_i') },
+				'WAL gone' => each_of(on_page('cut_i'), by_wal('gone', 'cut_i')) },
 			pg_checksums => checksums('cut', 'cut_i'),
 			amcheck => { 'reads it' => btree('cut_i'), 'does not read it' => heapam('cut') },
 			pg_verifybackup => changed('cut', 'cut_i') } },

@@ -1,0 +1,194 @@
+# A file that ends within a block, or before blocks that were there.  What an
+# extension leaves that a full disk or a crash ended is healthy, and so is one
+# that is under way; a tail that was a page, and blocks that the visibility map
+# or the kind of a relation prove, are damage.
+use strict;
+use warnings;
+use Accel;
+use AccelWal;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use constant BLCKSZ => 8192;
+
+my $node = Accel::new_node('main', allows_streaming => 1,
+	conf => "autovacuum = off\njit = off\nfsync = off\n");
+$node->start;
+my $q = sub { return $node->safe_psql('postgres', $_[0]) };
+my @indexes = qw(btree hash gist gin spgist brin);
+$q->($_) foreach split /\n/, <<'SQL';
+CREATE EXTENSION crc32c_accel
+CREATE SEQUENCE s
+SELECT nextval('s')
+CREATE TABLE t AS SELECT g AS id, point(g, g) AS p, ARRAY[g % 9] AS a, repeat('t', 100) AS b FROM generate_series(1, 5000) g
+CREATE INDEX btree ON t (id)
+CREATE INDEX hash ON t USING hash (id)
+CREATE INDEX gist ON t USING gist (p)
+CREATE INDEX gin ON t USING gin (a)
+CREATE INDEX spgist ON t USING spgist (b)
+CREATE INDEX brin ON t USING brin (id)
+CREATE TABLE empty (i int PRIMARY KEY)
+CREATE TABLE unvacuumed AS SELECT * FROM t
+CREATE UNLOGGED TABLE u (i int PRIMARY KEY, a int[])
+CREATE INDEX u_gin ON u USING gin (a)
+CREATE UNLOGGED SEQUENCE us
+VACUUM t
+CHECKPOINT
+SQL
+$node->backup('backup');
+my %path = map { $_ => $q->("SELECT pg_relation_filepath('$_')") }
+  qw(s t empty empty_pkey unvacuumed u_pkey u_gin us), @indexes;
+my $all = q{SELECT coalesce(string_agg(concat_ws(' ', v.relation, v.fork, v.blkno, v.status), ', '), 'none')
+	FROM pg_class c, verify_relation_checksums(c.oid) v WHERE c.relkind IN ('r', 'i', 't', 'm', 'S')};
+is($q->($all), 'none', 'intact');
+$node->stop;
+my $data = $node->data_dir;
+
+sub findings
+{
+	my ($on, $relation, $arguments) = @_;
+	return $on->safe_psql('postgres', "SELECT coalesce(string_agg(concat_ws(' ', fork, blkno, status), ', '), 'none')
+		FROM verify_relation_checksums('$relation'" . ($arguments // '') . ')');
+}
+
+sub segments
+{
+	my ($relation) = @_;
+	return $q->("SELECT string_agg(concat_ws(' ', fork, status), ', ') FROM relation_segments('$relation')");
+}
+
+# Runs something on a file of the stopped or running server, and gets it back.
+sub with_file
+{
+	my ($file, $change, $test) = @_;
+	my $saved = slurp_file("$data/$file");
+	$change->("$data/$file");
+	$test->();
+	open my $fh, '>:raw', "$data/$file" or die "$file: $!";
+	print $fh $saved;
+	close $fh;
+	return;
+}
+
+# the first half of a block: of zeros, or of a page
+my $header = pack 'VVvvvvvvV', 0, 1, 0, 0, 24, BLCKSZ, BLCKSZ, BLCKSZ | 4, 0;
+my $zeros = sub { append_to_file($_[0], "\0" x 4096) };
+my $page = sub { append_to_file($_[0], $header . "\0" x 4072) };
+$node->start;
+
+# what an extension leaves
+foreach my $relation (qw(t unvacuumed empty empty_pkey s), @indexes)
+{
+	with_file($path{$relation}, $zeros, sub {
+		is(findings($node, $relation), 'none', "$relation: half a block of zeros");
+		like(segments($relation), qr/main partial_tail/, '... relation_segments says so');
+	});
+}
+with_file($path{hash}, $page, sub { is(findings($node, 'hash'), 'none', 'hash: half a page') });
+with_file("$path{t}_$_", $page, sub { is(findings($node, 't'), 'none', "$_: half a page") }) foreach qw(vm fsm);
+with_file($path{t}, $zeros, sub {
+	my ($code, $out, $err) = $node->psql('postgres', 'CALL verify_database_checksums(fail_on_findings => true, include_catalogs => false)');
+	is($code, 0, 'a database run has no finding');
+	$q->(q{INSERT INTO t SELECT g, point(g, g), ARRAY[g % 9], repeat('t', 100) FROM generate_series(5001, 6000) g; CHECKPOINT});
+	is(findings($node, 't') . segments('t'), 'none' . 'main ok, fsm ok, vm ok', 'the next extension takes its place');
+});
+$q->('TRUNCATE t; VACUUM t; CHECKPOINT');
+$q->($_) foreach split /\n/, <<'SQL';
+INSERT INTO t SELECT g AS id, point(g, g) AS p, ARRAY[g % 9] AS a, repeat('t', 100) AS b FROM generate_series(1, 5000) g
+VACUUM t
+CHECKPOINT
+SQL
+$path{$_} = $q->("SELECT pg_relation_filepath('$_')") foreach 't', @indexes;
+is($q->($all), 'none', 'intact again');
+
+# what was a page
+with_file($path{$_}, $page, sub {
+	like(findings($node, $_), qr/^main \d+ partial_block$/, "$_: half a page");
+	like(segments($_), qr/main partial_block/, '... relation_segments says so');
+}) foreach qw(t unvacuumed btree gin brin);
+
+# a table that was cut; the map knows it
+my $blocks = (-s "$data/$path{t}") / BLCKSZ;
+foreach my $case ([ 'by 10 blocks', $blocks - 10 ], [ 'to one block', 1 ], [ 'to nothing', 0 ])
+{
+	my ($name, $left) = @$case;
+	with_file($path{t}, sub { truncate $_[0], $left * BLCKSZ }, sub {
+		is(findings($node, 't'), "main $left short_segment", "a table that is cut $name");
+		is(findings($node, 't', ", 'main', $left"), "main $left short_segment", '... from there on');
+		is(findings($node, 't', ", 'main', 0, $left"), "main $left short_segment", '... up to there');
+		is(segments('t'), 'main short_segment, fsm ok, vm ok', '... relation_segments says so');
+		is($q->("SELECT message FROM verify_relation_checksums('t')"), 'segment 0 has ' . $left * BLCKSZ .
+			" bytes, but the fork had $blocks blocks at least: the visibility map names them, or is damaged", '... in words');
+	});
+}
+with_file($path{t}, sub { truncate $_[0], ($blocks - 1) * BLCKSZ + 4096 }, sub {
+	is(findings($node, 't'), 'main ' . ($blocks - 1) . ' partial_block', 'a table that is cut within a block');
+});
+with_file($path{t}, sub { truncate $_[0], ($blocks - 3) * BLCKSZ; $zeros->($_[0]) }, sub {
+	is(findings($node, 't'), 'main ' . ($blocks - 3) . ' partial_block', '... and half a block of zeros: the map has more');
+});
+with_file($path{unvacuumed}, sub { truncate $_[0], BLCKSZ }, sub {
+	is(findings($node, 'unvacuumed'), 'none', 'a table without map: nothing knows');
+});
+
+# what has no beginning
+foreach my $relation ('s', 'empty_pkey', 'us', 'u_pkey', @indexes)
+{
+	with_file($path{$relation}, sub { truncate $_[0], 0 }, sub {
+		is(findings($node, $relation), 'main 0 short_segment', "$relation: a file of nothing");
+	});
+}
+with_file("$path{$_}_init", sub { truncate $_[0], 0 }, sub {
+	is(findings($node, $_), 'init 0 short_segment', "$_: an init fork of nothing");
+}) foreach qw(us u_pkey u_gin);
+with_file("$path{u_gin}_init", sub { AccelWal::poke($_[0], 0, "\0" x BLCKSZ) }, sub {
+	is(findings($node, 'u_gin'), 'init 0 zeroed_page', 'an init fork of zeros');
+});
+$node->restart;
+foreach my $relation ('s', 'empty_pkey', 'us', 'u_pkey', @indexes)
+{
+	with_file($path{$relation}, sub { AccelWal::poke($_[0], 0, "\0" x BLCKSZ) }, sub {
+		is(findings($node, $relation), 'main 0 zeroed_page', "$relation: a first block of zeros");
+	});
+}
+with_file($path{btree}, sub { AccelWal::poke($_[0], 0, "\0" x BLCKSZ) }, sub {
+	is($q->("SELECT message FROM verify_relation_checksums('btree')"),
+		'page is all zeros, but a B-tree index has none such at its beginning', '... in words');
+});
+is($q->($all), 'none', 'all healed');
+
+# sequences that get new files all the time, an index that is built anew
+my $stop = "$data/stop_here";
+my $script = $node->basedir . '/sequences.sql';
+append_to_file($script, "ALTER SEQUENCE s RESTART;\nSELECT nextval('s');\n");
+my $bench = IPC::Run::start([ 'pgbench', '-n', '-c', '2', '-t', '400', '-f', $script, $node->connstr('postgres') ],
+	'>', \my $out, '2>', \my $err);
+my @seen;
+for (1 .. 2000)
+{
+	$bench->pump_nb;
+	last if !$bench->pumpable;
+	my $got = $q->(q{SELECT string_agg(status || message, ',') FROM generate_series(1, 200) g, verify_relation_checksums('s', CASE WHEN g > 0 THEN 'main' END)});
+	push @seen, $got if $got ne '';
+}
+$bench->finish;
+is("@seen", '', 'a sequence that gets new files');
+
+# a standby whose extension is under way
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($node, 'backup', has_streaming => 1);
+Accel::configure($standby);
+$standby->start;
+$node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
+$standby->safe_psql('postgres', 'CHECKPOINT');
+my $file = $standby->data_dir . "/$path{unvacuumed}";
+my $end = -s $file;
+$zeros->($file);
+is(findings($standby, 'unvacuumed'), 'none', 'a standby in the middle of an extension');
+truncate $file, $end;
+is($standby->safe_psql('postgres', $all =~ s/^(.*)$/$1 AND c.relpersistence = 'p'/sr), 'none', 'a standby: intact');
+truncate $standby->data_dir . "/$path{t}", 3 * BLCKSZ;
+is(findings($standby, 't'), 'main 3 short_segment', 'a standby whose table was cut');
+$standby->stop('immediate');
+$node->stop;
+done_testing();
