@@ -10,7 +10,9 @@
  * flushed first, since a change may still be in WAL buffers.  A standby's
  * present is what it has replayed.  An archive ends before the present, so the
  * walk goes on in pg_wal from there.  One gap after the image, and it is not
- * known.
+ * known.  An archive of a clone has records that this server never wrote, see
+ * lost_stream.c: it is refused, and where nothing tells whose it is, no image of
+ * it is the page.
  *
  * Some pages change without WAL, or with WAL that does not name them: sequences
  * (a record says more than the page holds, and calls between records say
@@ -40,8 +42,8 @@
 #include "utils/tuplestore.h"
 
 #include "func/func.h"
+#include "scan/lost_stream.h"
 #include "scan/wal_block_decompress.h"
-#include "scan/wal_block_walk.h"
 #include "verify/wal_version.h"
 
 #define HISTORY_COLUMNS 10
@@ -80,10 +82,11 @@ typedef struct BlockSearch
 {
 	Relation	rel;
 	WalBlockTag tag;
-	uint32		timeline;		/* of this server */
 	XLogRecPtr	present;		/* nothing after it counts */
-	WalDirectory dirs[2];		/* that of the argument, and pg_wal */
-	int			ndirs;
+	WalDirectory dir;			/* that of the argument */
+	WalDirectory own;			/* pg_wal */
+	bool		own_history;	/* the argument's is this server's for certain */
+	LostStream	stream;
 } BlockSearch;
 
 typedef struct History
@@ -91,7 +94,6 @@ typedef struct History
 	BlockSearch search;
 	ReturnSetInfo *rsinfo;
 	XLogRecPtr	until;			/* end_lsn, at most the present */
-	bool		goes_on;		/* there is another directory to walk */
 	bool		has_row;
 	HistoryRow	row;			/* not put yet: it may be the last */
 	WalBlocks	blocks;
@@ -142,19 +144,46 @@ name_block(BlockSearch *search, FunctionCallInfo fcinfo)
 	search->tag.block = (uint32) blkno;
 }
 
+/* WAL of another history would show records that this server never wrote. */
+static void
+check_history(BlockSearch *search)
+{
+	WalName		name;
+	char		segment[WAL_NAME_SIZE];
+	LostHistory history = lost_stream_history(&search->dir, &search->own,
+											  search->stream.timeline, &name);
+
+	search->own_history = history == LOST_HISTORY_SAME;
+	if (history != LOST_HISTORY_OTHER)
+		return;
+	wal_name_print(&name, segment);
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("directory \"%s\" holds WAL of another history",
+					search->dir.path),
+			 errdetail("Segment %s differs from that of pg_wal.", segment)));
+}
+
 /* Opens what there is to walk, after the present was taken. */
 static void
 open_wal(BlockSearch *search, const char *directory)
 {
-	WalDirectory *last;
+	LostStream *stream = &search->stream;
+	const WalLimits *limits = &search->own.limits;
 
 	search->present = find_present();
-	accel_wal_directory(&search->dirs[search->ndirs++], directory, NULL);
-	if (!search->dirs[0].limits.live)
-		accel_wal_directory(&search->dirs[search->ndirs++], NULL, NULL);
-	last = &search->dirs[search->ndirs - 1];
-	if (last->limits.nlimits > 0)
-		search->timeline = last->limits.limits[last->limits.nlimits - 1].timeline;
+	accel_wal_directory(&search->own, NULL, NULL);
+	stream->own = stream->dir = &search->own;
+	search->own_history = true;
+	if (limits->nlimits > 0)
+		stream->timeline = limits->limits[limits->nlimits - 1].timeline;
+	if (directory == NULL)
+		return;
+	accel_wal_directory(&search->dir, directory, NULL);
+	if (search->dir.limits.live)
+		return;
+	stream->dir = &search->dir;
+	check_history(search);
 }
 
 static char *
@@ -248,8 +277,7 @@ put_gap(void *arg, const WalBlockGap *gap)
 	bool		open = gap->end == WAL_LSN_MAX;
 	HistoryRow *row;
 
-	/* the end of an archive, after which pg_wal is walked */
-	if ((open && history->goes_on) || gap->begin >= history->until)
+	if (gap->begin >= history->until)
 		return;
 	row = next_row(history, HISTORY_GAP, gap->begin,
 				   open ? InvalidXLogRecPtr : gap->end, &gap->segment);
@@ -377,15 +405,13 @@ put_refused(History *history, const WalBlockRecord *record,
 			 wal_blocks_words(reason));
 }
 
-static bool
+static void
 take_record(void *arg, const WalBlockRecord *record)
 {
 	History    *history = arg;
 	WalBlocks  *blocks = &history->blocks;
 	WalBlocksReason reason;
 
-	if (record->end > history->until)
-		return false;
 	reason = wal_blocks_decode(blocks, record->bytes, record->present, BLCKSZ);
 	if (reason != WAL_BLOCKS_OK)
 		put_refused(history, record, reason);
@@ -401,7 +427,6 @@ take_record(void *arg, const WalBlockRecord *record)
 			put_record(history, kind_of(ref), record)->compression =
 				ref->has_image ? ref->image.compression : WAL_METHOD_NONE;
 	}
-	return true;
 }
 
 /* ---- history: the end ---- */
@@ -425,36 +450,22 @@ is_wal_complete(const BlockSearch *search)
 		form->relpersistence == RELPERSISTENCE_PERMANENT;
 }
 
-static void
-walk_directory(History *history, const WalDirectory *dir, XLogRecPtr from,
-			   WalBlockWalkEnd *end)
-{
-	WalBlockWalk walk = {dir, from, WAL_LSN_MAX, history->search.timeline, 0,
-	take_record, put_gap, history};
-
-	if (!history->goes_on)
-		walk.to = history->until;
-	wal_block_walk(&walk, end);
-}
-
 /* Walks everything; is the present where it ended? */
 static bool
 walk_all(History *history, XLogRecPtr from)
 {
 	BlockSearch *search = &history->search;
-	WalBlockWalkEnd end = {0};
+	LostStream *stream = &search->stream;
 
-	for (int i = 0; i < search->ndirs; i++)
-	{
-		history->goes_on = i + 1 < search->ndirs;
-		walk_directory(history, &search->dirs[i], from, &end);
-		from = Max(from, end.end);
-		if (from >= history->until)
-			break;
-	}
+	stream->record = take_record;
+	stream->broken = put_gap;
+	stream->arg = history;
+	lost_stream_read(stream, from, history->until);
+	if (!stream->complete)
+		put_gap(history, &stream->rest);
 	return search->present != InvalidXLogRecPtr &&
-		history->until == search->present &&
-		(from >= search->present || end.certain_end);
+		history->until == search->present && stream->complete &&
+		search->own_history;
 }
 
 /*
@@ -544,7 +555,7 @@ restore_page(const WalBlockRecord *record, const WalBlockRef *ref)
 }
 
 /* The first record from the position on: it is the one, or there is none. */
-static bool
+static void
 take_image(void *arg, const WalBlockRecord *record)
 {
 	ImageSearch *image = arg;
@@ -557,7 +568,27 @@ take_image(void *arg, const WalBlockRecord *record)
 		if (blocks.refs[i].has_image &&
 			wal_block_tag_equal(&blocks.refs[i].tag, &image->search.tag))
 			image->page = restore_page(record, &blocks.refs[i]);
-	return false;
+	image->search.stream.stop = true;
+}
+
+static void
+pass_gap(void *arg, const WalBlockGap *gap)
+{
+	(void) arg;
+	(void) gap;
+}
+
+static void
+find_image(ImageSearch *image)
+{
+	LostStream *stream = &image->search.stream;
+
+	stream->record = take_image;
+	stream->broken = pass_gap;
+	stream->arg = image;
+	lost_stream_read(stream, Max(image->lsn, 1),
+					 image->search.present != InvalidXLogRecPtr ?
+					 image->search.present : WAL_LSN_MAX);
 }
 
 /*
@@ -567,8 +598,6 @@ take_image(void *arg, const WalBlockRecord *record)
 SQL_FUNCTION(accel_wal_page_image)
 {
 	ImageSearch image = {{0}};
-	WalBlockWalk walk = {NULL, 0, WAL_LSN_MAX, 0, 0, take_image, NULL, &image};
-	WalBlockWalkEnd end;
 
 	for (int i = 0; i < 4; i++)
 		if (PG_ARGISNULL(i))
@@ -580,13 +609,7 @@ SQL_FUNCTION(accel_wal_page_image)
 	name_block(&image.search, fcinfo);
 	image.lsn = PG_GETARG_LSN(3);
 	open_wal(&image.search, directory_argument(fcinfo, 4));
-	walk.from = Max(image.lsn, 1);
-	walk.timeline = image.search.timeline;
-	for (int i = 0; i < image.search.ndirs && !image.found; i++)
-	{
-		walk.dir = &image.search.dirs[i];
-		wal_block_walk(&walk, &end);
-	}
+	find_image(&image);
 	relation_close(image.search.rel, AccessShareLock);
 	if (!image.found)
 		ereport(ERROR,

@@ -43,7 +43,7 @@ take_record(void *arg, const WalBlockRecord *record)
 	ctx->joint = false;
 	ctx->last = record->lsn;
 	ctx->record(ctx->arg, record);
-	return true;
+	return !ctx->stop;
 }
 
 /* What is missing up to the end is looked for in pg_wal. */
@@ -77,6 +77,9 @@ walk(LostStream *ctx, const WalDirectory *dir, WalLsn from)
 	options.arg = ctx;
 	ctx->complete = true;
 	wal_block_walk(&options, &end);
+	/* no segment of the range at all */
+	if (end.segment.timeline == 0)
+		ctx->complete = dir == ctx->own;
 	return end.end;
 }
 
@@ -86,6 +89,7 @@ lost_stream_read(LostStream *ctx, WalLsn from, WalLsn to)
 	ctx->to = to;
 	ctx->last = 0;
 	ctx->joint = false;
+	ctx->stop = false;
 	if (ctx->dir != ctx->own)
 	{
 		from = walk(ctx, ctx->dir, from);

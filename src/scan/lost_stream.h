@@ -27,13 +27,14 @@ typedef struct LostStream
 	bool		own_at_work;
 	bool		joint;			/* the next record follows on another walk */
 	WalLsn		last;			/* the last record; 0: none */
+	bool		stop;			/* set by record: no more is wanted */
 	bool		complete;
 	WalBlockGap rest;			/* if not complete: what is wrong */
 } LostStream;
 
 /*
  * Hands out the records that start at from (0: the oldest) or later and end at
- * to or before.  Returns the end of the last one; stream->complete: all were
+ * to or before, until one says stop.  Returns the end of the last one; stream->complete: all were
  * there that follow on the last break.
  */
 extern WalLsn lost_stream_read(LostStream *stream, WalLsn from, WalLsn to);

@@ -188,9 +188,29 @@ is($standby->safe_psql('postgres', q{SELECT kind || ' ' || is_page FROM wal_bloc
 	'the same on a standby');
 $standby->stop;
 
+# --- a clone: the same system identifier, timeline and names ------------------------------------
+
+my $clone = PostgreSQL::Test::Cluster->new('clone');
+$clone->init_from_backup($node, 'b');
+Accel::configure($clone);
+$clone->start;
+$_->safe_psql('postgres', "CHECKPOINT; INSERT INTO z VALUES (3)") foreach $node, $clone;
+my $of_clone = $clone->safe_psql('postgres', q{SELECT lsn FROM wal_block_history('z', 'main', 0) WHERE is_last});
+$_->safe_psql('postgres', 'SELECT pg_switch_wal(); INSERT INTO z VALUES (4)') foreach $node, $clone;
+my $theirs = $clone->data_dir . '/pg_wal';
+my ($rc, $out, $err) = $node->psql('postgres', qq{SELECT * FROM wal_block_history('z', 'main', 0, '$theirs')});
+like($err, qr/directory ".*" holds WAL of another history/, 'the history of a block in a clone');
+is($out, '', '... no row of it');
+($rc, $out, $err) = $node->psql('postgres', qq{SELECT wal_page_image('z', 'main', 0, '$of_clone', '$theirs')});
+like($err, qr/directory ".*" holds WAL of another history/, 'a page of a clone');
+
+my $empty = PostgreSQL::Test::Utils::tempdir();
+is(last_row(0, $empty, 'z') =~ s/true/false/r, last_row(0, undef, 'z') =~ s/true/false/r, 'an archive that is empty: pg_wal');
+$clone->stop;
+
 # --- what is refused ------------------------------------------------------------------------------
 
-my ($rc, $out, $err) = $node->psql('postgres', qq{SELECT wal_page_image('z', 'main', 0, '$place'::pg_lsn + 8)});
+($rc, $out, $err) = $node->psql('postgres', qq{SELECT wal_page_image('z', 'main', 0, '$place'::pg_lsn + 8)});
 like($err, qr/no valid WAL record starts at/, 'a place without a record');
 sql('CREATE ROLE reader LOGIN IN ROLE pg_read_server_files');
 ($rc, $out, $err) = $node->psql('postgres', qq{SET ROLE reader; SELECT count(*) FROM wal_block_history('z', 'main', 0); SELECT wal_page_image('z', 'main', 0, '$place')});
