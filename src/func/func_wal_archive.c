@@ -347,7 +347,7 @@ end_batch(ArchiveRun *run)
 	run->nresults = 0;
 	if (run->nfiles > 0)
 		wal_parallel_judge(&run->dir, WAL_RANGE_ALL, &run->names, run->workers,
-						   run->throttle.rate > 0 ? &run->throttle : NULL,
+						   run->throttle.pace.paid > 0 ? &run->throttle : NULL,
 						   take_result, run);
 	for (size_t i = 0; i < run->nresults; i++)
 		judge_file(run, run->files[i], &run->results[i]);
@@ -374,9 +374,9 @@ alloc_batch(ArchiveRun *run)
 
 	each = Min(Max(each, 1), BATCH_SEGMENTS);
 	run->batch_room = Min(each * (run->workers + 1), BATCH_MOST);
-	if (run->throttle.rate > 0)
+	if (run->throttle.pace.paid > 0)
 		run->batch_room = Min(run->batch_room,
-							  Max(run->throttle.rate * BATCH_SECONDS / run->dir.limits.segment_size,
+							  Max(run->throttle.pace.paid * BATCH_SECONDS / run->dir.limits.segment_size,
 								  BATCH_LEAST));
 	run->files = palloc(run->batch_room * sizeof(*run->files));
 	run->names.names = palloc(run->batch_room * sizeof(WalName));

@@ -218,7 +218,7 @@ scan_whole(WholeRelation *whole, Oid relid, Throttle *throttle)
 	if (throttle != NULL)
 	{
 		policy.throttle = throttle;
-		policy.piece_blocks = throttle->max_piece / BLCKSZ;
+		policy.piece_blocks = throttle->pace.max_piece / BLCKSZ;
 	}
 	sink.sink.finding = note_finding;
 	sink.sink.fork_end = note_fork_end;

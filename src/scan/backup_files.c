@@ -68,7 +68,7 @@ static bool
 read_pieces(FileTasks *tasks, BackupJudge *judge, FileScan *scan)
 {
 	Throttle   *throttle = tasks->options.throttle;
-	size_t		piece = Min(throttle->max_piece, BACKUP_PIECE_BYTES);
+	size_t		piece = Min(throttle->pace.max_piece, BACKUP_PIECE_BYTES);
 
 	for (int64 offset = 0; offset < scan->size;)
 	{

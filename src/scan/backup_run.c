@@ -518,7 +518,7 @@ verify_wal(BackupRun *run)
 	wal.system = run->summary->system;
 	wal.version = run->meta.major;
 	wal.workers = run->options->workers;
-	wal.throttle = run->throttle->rate > 0 ? run->throttle : NULL;
+	wal.throttle = run->throttle->pace.paid > 0 ? run->throttle : NULL;
 	wal.nranges = run->nranges;
 	wal.ranges = run->ranges;
 	backup_wal_open(&wal, run->sink);

@@ -128,7 +128,7 @@ read_stored(void *arg, void *buffer, size_t len, uint64_t offset)
 	Reading    *reading = arg;
 	Throttle   *throttle = reading->tar->throttle;
 
-	len = Min(len, throttle->max_piece);
+	len = Min(len, throttle->pace.max_piece);
 	throttle_wait(throttle, (uint32) len);
 	return file_scan_read(&reading->scan, buffer, len, (off_t) offset);
 }

@@ -704,5 +704,5 @@ crew_job(CrewMember *member, uint64 *ntasks, pg_atomic_uint64 **counter,
 Throttle *
 crew_member_throttle(CrewMember *member)
 {
-	return member->shared->throttle.rate > 0 ? &member->shared->throttle : NULL;
+	return member->shared->throttle.pace.paid > 0 ? &member->shared->throttle : NULL;
 }

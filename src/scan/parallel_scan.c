@@ -127,7 +127,7 @@ parallel_scan(const Fork *fork, BlockNumber first, BlockNumber end,
 	range.chunk_blocks = CHUNK_BLOCKS;
 	if (policy->throttle)		/* a second's worth at most */
 		range.chunk_blocks = Max(Min(CHUNK_BLOCKS,
-									 policy->throttle->rate / BLCKSZ), 1);
+									 policy->throttle->pace.paid / BLCKSZ), 1);
 	range.sink = sink;
 	range.summary = summary;
 	workers = workers_that_pay(&range);
@@ -197,7 +197,7 @@ accel_verify_worker_main(dsm_segment *segment, shm_toc *toc)
 {
 	SharedRange *shared = parallel_shared(toc);
 
-	scan_shared(shared, shared->throttle.rate > 0 ? &shared->throttle : NULL,
+	scan_shared(shared, shared->throttle.pace.paid > 0 ? &shared->throttle : NULL,
 				segment, toc, NULL);
 }
 

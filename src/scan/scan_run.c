@@ -28,7 +28,7 @@ scan_run_begin(ScanRun *run, ScanSink *output, int workers, int max_rate)
 	run->policy.workers = parallel_workers(workers);
 	throttle_init(&run->throttle, max_rate, BLCKSZ,
 				  SCAN_PIECE_BLOCKS * BLCKSZ);
-	run->policy.piece_blocks = run->throttle.max_piece / BLCKSZ;
+	run->policy.piece_blocks = run->throttle.pace.max_piece / BLCKSZ;
 	if (max_rate > 0)
 		run->policy.throttle = &run->throttle;
 	run->sink.fork_begin = run_fork_begin;

@@ -7,21 +7,22 @@
 
 #include "port/atomics.h"
 
+#include "scan/pace.h"
+
 #pragma GCC visibility push(hidden)
 
 /* May lie in shared memory; the processes that share it need nothing else. */
 typedef struct Throttle
 {
-	uint64		rate;			/* bytes per second, 0: no bound */
-	uint32		max_piece;		/* bytes, the most that one turn may read */
+	Pace		pace;			/* paid 0: no bound */
 	pg_atomic_uint64 next;		/* microseconds: when the next turn may start */
 } Throttle;
 
 /*
  * max_rate in kB/s; 0 is no bound, a negative one ERROR 22023.  unit is the
  * least that can be read at once and wanted the most that the caller likes to
- * read at once (bytes): a turn may read throttle->max_piece, which is a
- * multiple of unit.
+ * read at once (bytes): a turn may read throttle->pace.max_piece, which
+ * is a multiple of unit.
  */
 extern void throttle_init(Throttle *throttle, int32 max_rate, uint32 unit,
 						  uint32 wanted);

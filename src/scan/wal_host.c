@@ -58,7 +58,7 @@ wal_host_turn(struct Throttle *throttle, size_t len)
 {
 	if (throttle == NULL)
 		return len;
-	len = Min(len, throttle->max_piece);
+	len = Min(len, throttle->pace.max_piece);
 	throttle_wait(throttle, (uint32) len);
 	return len;
 }

@@ -181,7 +181,7 @@ accel_wal_worker_main(dsm_segment *segment, shm_toc *toc)
 	tasks.runs = shared->runs;
 	tasks.tasks.work = judge_run;
 	wal_session_begin(&tasks.session, &dir, shared->range);
-	if (shared->throttle.rate > 0)
+	if (shared->throttle.pace.paid > 0)
 		wal_files_throttle(tasks.session.files, &shared->throttle);
 	parallel_work(&tasks.tasks, segment, toc);
 	wal_session_end(&tasks.session);
