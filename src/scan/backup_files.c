@@ -132,9 +132,7 @@ deliver_message(ParallelTasks *parallel, const void *data)
 		tasks->finding(tasks->arg, &message->body.finding);
 		return;
 	}
-	tasks->sum->files += message->body.totals.files;
-	tasks->sum->bytes += message->body.totals.bytes;
-	tasks->sum->pages += message->body.totals.pages;
+	backup_totals_add(tasks->sum, &message->body.totals);
 }
 
 /* ---- workers ---- */

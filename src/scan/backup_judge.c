@@ -82,6 +82,29 @@ judge_rest(BackupJudge *judge, const char *rest, size_t bytes, int64 blkno)
 	tell(judge, &finding);
 }
 
+static void
+note_newest(BackupJudge *judge, XLogRecPtr lsn, int64 blkno)
+{
+	if (lsn <= judge->totals.newest)
+		return;
+	judge->totals.newest = lsn;
+	judge->totals.newest_entry = judge->entry;
+	judge->totals.newest_block = blkno;
+}
+
+void
+backup_totals_add(BackupFileTotals *sum, const BackupFileTotals *totals)
+{
+	sum->files += totals->files;
+	sum->bytes += totals->bytes;
+	sum->pages += totals->pages;
+	if (totals->newest <= sum->newest)
+		return;
+	sum->newest = totals->newest;
+	sum->newest_entry = totals->newest_entry;
+	sum->newest_block = totals->newest_block;
+}
+
 /* At most BACKUP_PIECE_PAGES pages with consecutive numbers. */
 static void
 judge_run(BackupJudge *judge, const char *pages, uint32 npages,
@@ -94,6 +117,8 @@ judge_run(BackupJudge *judge, const char *pages, uint32 npages,
 	judge->totals.pages += npages;
 	for (uint32 i = 0; i < npages; i++)
 	{
+		if (verdicts[i].status == PAGE_OK)
+			note_newest(judge, verdicts[i].lsn, (int64) blkno + i);
 		if (verdicts[i].status == PAGE_OK || verdicts[i].status == PAGE_NEW)
 			continue;
 		finding = finding_of(status_of(verdicts[i].status));

@@ -36,7 +36,14 @@ typedef struct BackupFileTotals
 	int64		files;
 	int64		bytes;			/* read */
 	int64		pages;			/* judged */
+	XLogRecPtr	newest;			/* the highest LSN of pages in order, 0: none */
+	uint32		newest_entry;	/* where that page is */
+	int64		newest_block;
 } BackupFileTotals;
+
+/* Adds those of one file. */
+extern void backup_totals_add(BackupFileTotals *sum,
+							  const BackupFileTotals *totals);
 
 typedef struct BackupJudgeRules
 {

@@ -81,7 +81,8 @@ read_label(BackupMeta *meta, const char *root, BackupSink *sink)
 	if (contents == NULL)
 		return;
 	meta->has_label = backup_label_read(contents, &meta->label);
-	if (!meta->has_label)
+	meta->bad_label = !meta->has_label;
+	if (meta->bad_label)
 		backup_sink_file(sink, LABEL_FILE, BACKUP_BAD_FORMAT,
 						 "invalid data in file");
 	pfree(contents);
@@ -136,6 +137,20 @@ check_system(const BackupMeta *meta, const BackupFrame *frame,
 	backup_sink_put(sink, &finding);
 }
 
+/* A backup of a standby ends where the pg_control of that standby says. */
+static void
+check_recovery(const BackupMeta *meta, const BackupFrame *frame,
+			   BackupSink *sink)
+{
+	if (frame->has_range && meta->control.min_recovery > frame->end)
+		put_lsns(sink, CONTROL_FILE, frame->end, meta->control.min_recovery,
+				 "minimum recovery point is after the end of the backup");
+	if (meta->has_label && meta->label.from_standby &&
+		!meta->control.in_recovery)
+		backup_sink_file(sink, LABEL_FILE, BACKUP_BAD_FORMAT,
+						 "backup from a standby, but pg_control is not that of one");
+}
+
 void
 backup_meta_check(const BackupMeta *meta, const BackupFrame *frame,
 				  BackupSink *sink)
@@ -145,6 +160,7 @@ backup_meta_check(const BackupMeta *meta, const BackupFrame *frame,
 		XLogRecPtr	checkpoint = meta->control.checkpoint;
 
 		check_system(meta, frame, sink);
+		check_recovery(meta, frame, sink);
 		if (frame->has_range && checkpoint > frame->end)
 			put_lsns(sink, CONTROL_FILE, frame->end, checkpoint,
 					 "checkpoint is after the end of the backup");

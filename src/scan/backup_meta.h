@@ -15,6 +15,7 @@ typedef struct BackupMeta
 	bool		has_control;
 	BackupControl control;
 	bool		has_label;
+	bool		bad_label;		/* there is one, but it says nothing */
 	BackupLabel label;
 	char		major[16];		/* of PG_VERSION; "": unknown */
 } BackupMeta;

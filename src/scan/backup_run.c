@@ -22,6 +22,7 @@
 #include "scan/backup_files.h"
 #include "scan/backup_json.h"
 #include "scan/backup_meta.h"
+#include "scan/backup_need.h"
 #include "scan/backup_run.h"
 #include "scan/backup_tar.h"
 #include "scan/backup_walk.h"
@@ -46,6 +47,8 @@ typedef struct BackupRun
 	bool		too_many;		/* there: it was said */
 	int			nranges;
 	ManifestRange *ranges;
+	bool		guessed;		/* the range: there is no manifest that counts */
+	BackupNewest newest;		/* page of it */
 	BackupSuspects suspects;
 	Throttle   *throttle;		/* one, of all that is read */
 	MemoryContext finding;		/* what one is made of: millions may come */
@@ -279,12 +282,30 @@ set_rules(BackupRun *run, BackupJudgeRules *judge)
 	judge->segment_blocks = run->meta.control.segment_blocks;
 }
 
+/* The LSNs of an unlogged relation may be no places in the WAL. */
+static bool
+is_unlogged(const BackupRun *run, uint32 entry)
+{
+	BackupRelationFile file;
+	const char *path = backup_list_path(run->list, entry);
+	char	   *init = psprintf("%.*s_init", (int) strcspn(path, "."), path);
+
+	return backup_relation_file(path, &file) &&
+		file.fork == BACKUP_FORK_MAIN &&
+		backup_list_find(run->list, init) >= 0;
+}
+
 static void
 summarize_files(BackupRun *run, const BackupFileTotals *totals)
 {
 	run->summary->files = totals->files;
 	run->summary->bytes = totals->bytes;
 	run->summary->pages = totals->pages;
+	if (totals->newest == InvalidXLogRecPtr || is_unlogged(run, totals->newest_entry))
+		return;
+	run->newest.path = backup_list_path(run->list, totals->newest_entry);
+	run->newest.blkno = totals->newest_block;
+	run->newest.lsn = totals->newest;
 }
 
 static void
@@ -454,8 +475,13 @@ guess_range(BackupRun *run)
 	}
 	else
 		return;
+	/* a standby goes on where the one that it follows was promoted */
+	if (run->meta.has_control && run->meta.control.min_recovery > range->start)
+		range->timeline = Max(range->timeline,
+							  run->meta.control.min_recovery_timeline);
 	range->end = WAL_LSN_MAX;
 	run->nranges = 1;
+	run->guessed = true;
 }
 
 static int
@@ -522,6 +548,13 @@ verify_wal(BackupRun *run)
 	wal.nranges = run->nranges;
 	wal.ranges = run->ranges;
 	backup_wal_open(&wal, run->sink);
+	if (run->guessed && wal.opened)
+	{
+		backup_need_settle(&wal, &run->ranges[0], &run->meta, &run->newest,
+						   run->sink);
+		if (run->ranges[0].end != WAL_LSN_MAX)
+			run->summary->end = run->ranges[0].end;
+	}
 	backup_wal_verify(&wal, run->sink);
 	backup_suspects_decide(&run->suspects, &wal, run->list, run->sink);
 	run->summary->wal_records = wal.records;

@@ -350,9 +350,7 @@ pass_listed(Reading *reading, const char *path, uint32 entry, uint64 size)
 		backup_judge_end(&judge, whole);
 	if (passing.keep)
 		backup_spool_close(tar->spool);
-	tar->totals.files += judge.totals.files;
-	tar->totals.bytes += judge.totals.bytes;
-	tar->totals.pages += judge.totals.pages;
+	backup_totals_add(&tar->totals, &judge.totals);
 }
 
 /* Any other; WAL is none of a manifest's business. */

@@ -184,5 +184,7 @@ backup_wal_decide(BackupWal *wal, BackupSuspect *suspects, size_t count)
 	for (int i = 0; i < wal->nranges && fates->open > 0; i++)
 		if (!walk_range(wal, &wal->ranges[i], fates))
 			backup_fates_gap(fates);
+	if (wal->cut)
+		backup_fates_gap(fates);
 	pfree(fates);
 }

@@ -28,6 +28,7 @@ typedef struct BackupWal
 	bool		opened;
 	WalDirectory dir;
 	int64		records;
+	bool		cut;			/* WAL is missing after the last that is there */
 } BackupWal;
 
 /* Opens the directory; what is wrong with it is a finding. */

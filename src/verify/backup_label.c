@@ -7,6 +7,7 @@
 
 #include "verify/backup_label.h"
 #include "verify/cluster_control.h"
+#include "verify/cluster_format.h"
 
 /* ---- backup_label ---- */
 
@@ -50,25 +51,54 @@ read_previous(const char *lines, BackupLabel *label)
 		sscanf(timeline, "%10u", &label->previous_timeline) == 1;
 }
 
+/*
+ * The first two lines, as strictly as the server reads them: in this order, and
+ * each ends with a newline at once.
+ */
+static bool
+read_locations(const char *lines, BackupLabel *label)
+{
+	unsigned int start[2];
+	unsigned int checkpoint[2];
+	char		segment[17];
+	char		ends[2] = "";
+
+	if (sscanf(lines, "START WAL LOCATION: %8X/%8X (file %8X%16s)%c"
+			   "CHECKPOINT LOCATION: %8X/%8X%c", &start[0], &start[1],
+			   &label->timeline, segment, &ends[0], &checkpoint[0],
+			   &checkpoint[1], &ends[1]) != 8)
+		return false;
+	label->start = (uint64_t) start[0] << 32 | start[1];
+	label->checkpoint = (uint64_t) checkpoint[0] << 32 | checkpoint[1];
+	return ends[0] == '\n' && ends[1] == '\n';
+}
+
+/* The timeline, which a newer server says once more. */
+static bool
+read_timeline(const char *lines, const BackupLabel *label)
+{
+	const char *value = line_of(lines, "START TIMELINE: ");
+	unsigned int timeline;
+
+	return value == NULL ||
+		(sscanf(value, "%10u", &timeline) == 1 && timeline == label->timeline);
+}
+
 bool
 backup_label_read(const char *lines, BackupLabel *label)
 {
 	const char *from = line_of(lines, "BACKUP FROM: ");
 	const char *name = line_of(lines, "LABEL: ");
-	const char *timeline = line_of(lines, "START TIMELINE: ");
 	size_t		len = name == NULL ? 0 : strcspn(name, "\n");
 
 	memset(label, 0, sizeof(*label));
-	if (!read_lsn(line_of(lines, "START WAL LOCATION: "), &label->start) ||
-		!read_lsn(line_of(lines, "CHECKPOINT LOCATION: "), &label->checkpoint))
+	if (!read_locations(lines, label) || !read_timeline(lines, label))
 		return false;
-	label->from_standby = from != NULL && strncmp(from, "standby", 7) == 0;
+	label->from_standby = from != NULL && strncmp(from, "standby\n", 8) == 0;
 	if (len >= sizeof(label->label))
 		len = sizeof(label->label) - 1;
 	if (len > 0)
 		memcpy(label->label, name, len);
-	if (timeline != NULL && sscanf(timeline, "%10u", &label->timeline) != 1)
-		return false;
 	return read_previous(lines, label);
 }
 
@@ -120,6 +150,10 @@ backup_control_read(const uint8_t *bytes, size_t size, BackupControl *control)
 	control->checkpoint = fields.checkpoint;
 	control->redo = fields.redo;
 	control->timeline = fields.timeline;
+	control->min_recovery = fields.min_recovery;
+	control->min_recovery_timeline = fields.min_recovery_timeline;
+	control->in_recovery = fields.state == CLUSTER_STATE_SHUTDOWNED_IN_RECOVERY ||
+		fields.state == CLUSTER_STATE_IN_ARCHIVE_RECOVERY;
 	control->block_size = fields.block_size;
 	control->segment_blocks = fields.relation_segment_blocks;
 	control->checksums = fields.checksum_version == CHECKSUMS_ON;

@@ -45,6 +45,9 @@ typedef struct BackupControl
 	uint64_t	checkpoint;
 	uint64_t	redo;
 	uint32_t	timeline;
+	uint64_t	min_recovery;	/* 0: there is none */
+	uint32_t	min_recovery_timeline;
+	bool		in_recovery;	/* that of a standby, stopped or not */
 	uint32_t	block_size;
 	uint32_t	segment_blocks; /* of a relation's file */
 	bool		checksums;

@@ -146,6 +146,8 @@ cluster_control_read(const uint8_t *data, ClusterControl *control)
 	control->redo = cluster_load64(data + CLUSTER_CONTROL_REDO);
 	control->timeline = cluster_load32(data + CLUSTER_CONTROL_TIMELINE);
 	control->min_recovery = cluster_load64(data + layout->min_recovery);
+	control->min_recovery_timeline =
+		cluster_load32(data + layout->min_recovery + 8);
 	control->block_size = cluster_load32(data + layout->block_size);
 	control->relation_segment_blocks = cluster_load32(data + layout->block_size + 4);
 	control->wal_block_size = cluster_load32(data + layout->wal_block_size);

@@ -20,6 +20,7 @@ typedef struct ClusterControl
 	uint64_t	redo;			/* LSN from which it replays */
 	uint32_t	timeline;
 	uint64_t	min_recovery;	/* LSN */
+	uint32_t	min_recovery_timeline;
 	uint32_t	block_size;
 	uint32_t	relation_segment_blocks;
 	uint32_t	wal_block_size;

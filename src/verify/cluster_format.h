@@ -33,6 +33,7 @@
 
 /* states */
 #define CLUSTER_STATE_SHUTDOWNED	1	/* DB_SHUTDOWNED */
+#define CLUSTER_STATE_SHUTDOWNED_IN_RECOVERY	2
 #define CLUSTER_STATE_IN_RECOVERY	4	/* DB_IN_CRASH_RECOVERY, the first one
 										 * of a server that recovers */
 #define CLUSTER_STATE_IN_ARCHIVE_RECOVERY	5

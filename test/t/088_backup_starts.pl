@@ -13,7 +13,7 @@ my $node = Accel::new_node(
 	'main',
 	extra => ['--wal-segsize=1'],
 	allows_streaming => 1,
-	conf => "autovacuum = off\nfull_page_writes = on\nwal_keep_size = 1GB\n");
+	conf => "autovacuum = off\nfull_page_writes = on\nshared_buffers = 1MB\nmax_wal_size = 1GB\n");
 $node->start;
 my $port = PostgreSQL::Test::Cluster::get_free_port();
 
@@ -118,6 +118,130 @@ like(findings($flat), qr{^pg_notify missing$}m, 'an archive without folders: fou
 unlike(findings($flat), qr{^(?:base|global|pg_xact) missing$}m, 'an archive without folders: those that files are in');
 like(start_of($plain), qr{^no start: }, 'an archive without folders: no start');
 is(findings($tar), '', 'an archive with folders');
+
+# --- a copy made by hand: the end of the WAL, the label ----------------------------------
+
+sub put_text
+{
+	my ($path, $text) = @_;
+	unlink $path;
+	AccelWal::put($path, $text);
+	return;
+}
+
+sub segments { return sort grep { /^[0-9A-F]{24}$/ } slurp_dir("$_[0]/pg_wal"); }
+
+# The copy is older than some changes, which are in its WAL alone.
+my $hot = "$dir/hot";
+sql('CREATE TABLE w (filler text)');
+my $session = $node->background_psql('postgres');
+$session->query_safe(q{SELECT pg_backup_start('hot', true)});
+system_or_bail('cp', '-a', $node->data_dir, $hot);
+system_or_bail('rm', '-rf', "$hot/postmaster.pid", "$hot/backup_label", glob("$hot/pg_wal/*"));
+sql($_) foreach q{UPDATE t SET filler = 'early' WHERE g = 1}, q{INSERT INTO t SELECT g, 'later' FROM generate_series(20001, 25000) g},
+  'CHECKPOINT', q{INSERT INTO w SELECT repeat('w', 100) FROM generate_series(1, 10000)}, 'SELECT pg_switch_wal()';
+my $late_block = sql(q{SELECT (ctid::text::point)[0]::int FROM t WHERE g = 10000});
+sql(q{DELETE FROM t WHERE g = 10000});
+system_or_bail('cp', '-a', $node->data_dir . '/global/pg_control', "$hot/global/pg_control");
+my $label = $session->query_safe(q{SELECT labelfile FROM pg_backup_stop(false)}) . "\n";
+$label =~ s/\n+$/\n/;
+$session->quit;
+put_text("$hot/backup_label", $label);
+AccelWal::copy_files($node->data_dir . '/pg_wal', "$hot/pg_wal");
+# pages that were being written when they were copied
+AccelWal::poke("$hot/$table", 8192 * $_ + 4000, 'torn' x 100) foreach 0, $late_block;
+
+my $none = 'backup_manifest missing';
+is(findings($hot), $none, 'a copy made by hand');
+is(findings($hot, ', verbose => true'), join("\n", sort $none, "$table 0 healed_by_wal", "$table $late_block healed_by_wal"), 'its torn pages');
+is(start_of($hot), 'starts 24999', 'a copy made by hand: it starts');
+my ($began) = $label =~ m{START WAL LOCATION: (\S+)};
+ok(sql("SELECT end_lsn > '$began' FROM verify_backup_summary('$hot')") eq 't', 'the end of its WAL is known');
+
+# [ what, change of a copy, findings, of a start ]
+my $no_start = qr{^no start: };
+my $cut = qr{^\Q$table\E $late_block undecided\npg_wal missing$}m;
+my ($first) = $label =~ /\(file (\w+)\)/;
+my @needed = grep { $_ ge $first } segments($hot);
+my @losses = (
+	[ 'the tail of the WAL', sub { unlink map { "$_[0]/pg_wal/$_" } @needed[ 2 .. $#needed ] }, $cut, $no_start ],
+	[ 'the label', sub { unlink "$_[0]/backup_label" }, qr{^backup_label undecided$}m, qr{^(?:no start: |starts (?!24999))} ],
+	[ 'the label\'s line ends', sub { put_text("$_[0]/backup_label", $label =~ s/\n/\r\n/gr) }, qr{^backup_label bad_format$}m, $no_start ],
+	[ 'the checkpoint', sub { put_text("$_[0]/backup_label", $label =~ s{(CHECKPOINT LOCATION: )\S+}{$1$began}r) },
+		qr{^backup_label bad_format$}m, $no_start ],
+	[ 'the server it is from', sub { put_text("$_[0]/backup_label", $label =~ s/FROM: primary/FROM: standby/r) },
+		qr{^backup_label bad_format$}m, $no_start ],
+);
+foreach (@losses)
+{
+	my ($what, $change, $like, $start) = @$_;
+	my $changed = copied($hot);
+	$change->($changed);
+	like(findings($changed), $like, "lost: $what: found");
+	like(start_of($changed), $start, "lost: $what: what a start does");
+	system('rm', '-rf', $changed);
+}
+
+# --- a standby ----------------------------------------------------------------------------
+
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$node->backup('first');
+$standby->init_from_backup($node, 'first', has_streaming => 1);
+$standby->start;
+$node->wait_for_catchup($standby);
+my $of_standby = "$dir/of_standby";
+system_or_bail('pg_basebackup', '-D', $of_standby, '-h', $standby->host, '-p', $standby->port, '--checkpoint=fast', '--no-sync');
+my $bare = copied($of_standby);
+unlink "$bare/backup_manifest", "$bare/standby.signal";
+is(findings($of_standby), '', 'a backup from a standby');
+is(findings($bare), $none, 'a backup from a standby without a manifest');
+unlike(sql("SELECT coalesce(end_lsn::text, 'unknown') FROM verify_backup_summary('$bare')"), qr/unknown/, 'the end of its WAL is known');
+
+# WAL that the standby has replayed since, and pages that it has written
+sql($_) foreach q{UPDATE t SET filler = 'more' WHERE g % 10 = 0}, 'SELECT pg_switch_wal()', 'CHECKPOINT';
+$node->wait_for_catchup($standby);
+$standby->safe_psql('postgres', 'CHECKPOINT');
+$standby->stop;
+my $control = AccelWal::peek($standby->data_dir . '/global/pg_control', 0, 8192);
+foreach ([ 'with a manifest', $of_standby, '' ], [ 'without a manifest', $bare, $none ])
+{
+	my ($what, $path) = @$_;
+	my $changed = copied($path);
+	unlink "$changed/standby.signal";
+	AccelWal::poke("$changed/global/pg_control", 0, $control);
+	# as one restores: the server does not ask without it
+	append_to_file("$changed/recovery.signal", '');
+	append_to_file("$changed/postgresql.auto.conf", "restore_command = 'false'\n");
+	like(findings($changed), qr{^(?:global/pg_control bad_format|pg_wal/\w+ missing|pg_wal missing)$}m, "a later pg_control, $what: found");
+	like(start_of($changed), $no_start, "a later pg_control, $what: no start");
+	system('rm', '-rf', $changed);
+}
+
+# --- data directories ---------------------------------------------------------------------
+
+# as a snapshot of a running server has it: pages are newer than the checkpoint
+sql($_) foreach 'CHECKPOINT', 'SELECT pg_switch_wal()', q{UPDATE t SET filler = 'again'}, q{INSERT INTO w SELECT repeat('w', 100) FROM generate_series(1, 10000)};
+my $at = sql('SELECT pg_current_wal_flush_lsn()');
+my $rows = sql('SELECT count(*) FROM t');
+$node->stop('immediate');
+my $crashed = copied($node->data_dir);
+unlink "$crashed/postmaster.pid";
+$node->start;
+is(findings($crashed), $none, 'a server that crashed');
+is(start_of($crashed), "starts $rows", 'a server that crashed: it starts');
+my $last_file = sql("SELECT pg_walfile_name('$at')");
+unlink map { "$crashed/pg_wal/$_" } grep { $_ ge $last_file } segments($crashed);
+like(findings($crashed), qr{ lsn_in_future$}m, 'its newest WAL is gone: a page is newer');
+system('rm', '-rf', $crashed);
+
+$node->stop;
+my $stopped = copied($node->data_dir);
+$node->start;
+is(findings($stopped), $none, 'a server that was stopped');
+is(start_of($stopped), "starts $rows", 'a server that was stopped: it starts');
+unlink map { "$stopped/pg_wal/$_" } segments($stopped);
+like(findings($stopped), qr{^pg_wal missing$}m, 'its WAL is gone: found');
+like(start_of($stopped), $no_start, 'its WAL is gone: no start');
 
 $node->stop;
 done_testing();

@@ -9,6 +9,7 @@
  * and the same cut anywhere, which end in an error and nowhere else.
  */
 #include "unit.h"
+#include "verify/backup_end.h"
 #include "verify/backup_fate.h"
 #include "verify/backup_increment.h"
 #include "verify/backup_label.h"
@@ -133,19 +134,31 @@ test_labels(void)
 {
 	static const char text[] = "START WAL LOCATION: 1/A0000028 (file 00000001000000010000000A)\n"
 		"CHECKPOINT LOCATION: 1/A0000060\nBACKUP METHOD: streamed\n"
-		"BACKUP FROM: standby\nSTART TIME: x\nLABEL: my label\nSTART TIMELINE: 7\n";
+		"BACKUP FROM: standby\nSTART TIME: x\nLABEL: my label\nSTART TIMELINE: 1\n";
+	static const char *const not_labels[] = {
+		"START WAL LOCATION: 1/2 (file 000000010000000100000000)\r\nCHECKPOINT LOCATION: 1/3\r\n",
+		"START WAL LOCATION: 1/2 (file 000000010000000100000000)\nCHECKPOINT LOCATION: 1/3\r\n",
+		"START WAL LOCATION: 1/2 (file 000000010000000100000000)\nCHECKPOINT LOCATION: 1/3",
+		"START WAL LOCATION: 1/2\nCHECKPOINT LOCATION: 1/3\n",
+		"\xef\xbb\xbfSTART WAL LOCATION: 1/2 (file 000000010000000100000000)\nCHECKPOINT LOCATION: 1/3\n",
+		"CHECKPOINT LOCATION: 1/3\nSTART WAL LOCATION: 1/2 (file 000000010000000100000000)\n",
+	};
 	BackupLabel label;
 	uint32_t	space;
 	size_t		at = 0;
 
 	check(backup_label_read(text, &label), "a label");
 	check(label.start == UINT64_C(0x1A0000028) && label.checkpoint == UINT64_C(0x1A0000060) &&
-		  label.timeline == 7 && label.from_standby && strcmp(label.label, "my label") == 0, "its fields");
-	check(backup_label_read("START WAL LOCATION: 1/2\nCHECKPOINT LOCATION: 1/3\n"
-							"INCREMENTAL FROM LSN: A/B\nINCREMENTAL FROM TLI: 7\n", &label) &&
+		  label.timeline == 1 && label.from_standby && strcmp(label.label, "my label") == 0, "its fields");
+#define LOCATIONS "START WAL LOCATION: 1/2 (file 000000010000000100000000)\nCHECKPOINT LOCATION: 1/3\n"
+	check(backup_label_read(LOCATIONS "INCREMENTAL FROM LSN: A/B\nINCREMENTAL FROM TLI: 7\n", &label) &&
+		  label.timeline == 1 &&
 		  label.previous_start == UINT64_C(0xA0000000B) && label.previous_timeline == 7, "an incremental backup");
-	check(!backup_label_read("START WAL LOCATION: 1/2\nCHECKPOINT LOCATION: 1/3\nINCREMENTAL FROM LSN: A/B\n", &label) &&
-		  !backup_label_read("START WAL LOCATION: 1/2\nCHECKPOINT LOCATION: 1/3\nINCREMENTAL FROM TLI: 7\n", &label), "half of it");
+	check(!backup_label_read(LOCATIONS "INCREMENTAL FROM LSN: A/B\n", &label) &&
+		  !backup_label_read(LOCATIONS "INCREMENTAL FROM TLI: 7\n", &label), "half of it");
+	check(!backup_label_read(LOCATIONS "START TIMELINE: 2\n", &label), "two timelines");
+	for (size_t i = 0; i < sizeof(not_labels) / sizeof(not_labels[0]); i++)
+		check(!backup_label_read(not_labels[i], &label), "what the server refuses: %zu", i);
 	for (size_t len = 0; len < strlen(text); len++)
 	{
 		char		cut[sizeof(text)];
@@ -178,6 +191,53 @@ test_control(void)
 		check(backup_control_read(bytes, sizeof(bytes), &control) &&
 			  control.checksums == (state == 1), "checksums in state %u", state);
 	}
+}
+
+/* ---- the end of a backup ---- */
+
+/* A record of the resource manager XLOG whose main data begin with a location. */
+static uint32_t
+location_record(uint8_t *record, uint8_t info, uint64_t location)
+{
+	const uint32_t length = 34;
+
+	memset(record, 0, 34);
+	memcpy(record, &length, sizeof(length));
+	record[WAL_REC_INFO] = info;
+	record[WAL_REC_HEADER] = WAL_ID_DATA_SHORT;
+	record[WAL_REC_HEADER + 1] = 8;
+	memcpy(record + WAL_REC_HEADER + 2, &location, sizeof(location));
+	return 34;
+}
+
+static bool
+take(BackupEnd *ctx, uint64_t lsn, uint8_t info, uint64_t location)
+{
+	uint8_t		record[64];
+	uint32_t	len = location_record(record, info, location);
+
+	return backup_end_record(ctx, lsn, lsn + 40, record, len);
+}
+
+static void
+test_ends(void)
+{
+	static BackupEnd ctx;
+
+	ctx.start = 1000;
+	ctx.checkpoint = 1100;
+	check(take(&ctx, 1000, 0x10, 1000) && !ctx.has_checkpoint, "another checkpoint");
+	check(take(&ctx, 1100, 0x50, 900) && ctx.end == 0 && !ctx.has_checkpoint, "the end of another backup");
+	check(take(&ctx, 1100, 0x10, 1000) && ctx.has_checkpoint, "its checkpoint");
+	check(take(&ctx, 1200, 0x40, 1000) && ctx.end == 0 && ctx.switched, "a switch");
+	check(!take(&ctx, 1300, 0x50, 1000) && ctx.end == 1340 && ctx.began == 1000 && !ctx.switched, "its end");
+	memset(&ctx, 0, sizeof(ctx));
+	check(take(&ctx, 1100, 0x50, 900) && ctx.end == 1140 && ctx.began == 900, "the end of any");
+	check(take(&ctx, 1200, 0x50, 901) && ctx.end == 1140, "the first one");
+	memset(&ctx, 0, sizeof(ctx));
+	ctx.start = 1000;
+	ctx.checkpoint = 1100;
+	check(take(&ctx, 1100, 0x00, 999) && !ctx.has_checkpoint, "a checkpoint that begins elsewhere");
 }
 
 /* ---- incremental files ---- */
@@ -708,6 +768,7 @@ main(int argc, char **argv)
 	unit_begin("test_backup", argc, argv);
 	test_names();
 	test_labels();
+	test_ends();
 	test_control();
 	test_manifests();
 	test_manifest_values();

@@ -1,0 +1,31 @@
+/*
+ * backup_need.h
+ *	  Up to where a backup without a manifest needs WAL, and whether it has it.
+ */
+#ifndef BACKUP_NEED_H
+#define BACKUP_NEED_H
+
+#include "scan/backup_meta.h"
+#include "scan/backup_wal.h"
+
+#pragma GCC visibility push(hidden)
+
+/* The page with the newest LSN among those that are in order. */
+typedef struct BackupNewest
+{
+	const char *path;			/* NULL: there is none */
+	int64		blkno;
+	XLogRecPtr	lsn;
+} BackupNewest;
+
+/*
+ * Sets the end of the one range of an opened directory of WAL, WAL_LSN_MAX if
+ * all WAL is needed that there is; wal->cut if WAL is missing after the last.
+ */
+extern void backup_need_settle(BackupWal *wal, ManifestRange *range,
+							   const BackupMeta *meta,
+							   const BackupNewest *newest, BackupSink *sink);
+
+#pragma GCC visibility pop
+
+#endif							/* BACKUP_NEED_H */
