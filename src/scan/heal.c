@@ -13,6 +13,11 @@
  * in between writes the buffer, which is dirty before the image is inserted.
  * Standbys and archives get the page with the WAL.
  *
+ * Storage that does not take the page must be known before that: a page that is
+ * dirty and in the WAL, and cannot be written, fails every checkpoint, the stop
+ * and the recovery after it.  So what was read is written back to its place and
+ * synced first.  It changes nothing, whatever becomes of it.
+ *
  * RowExclusiveLock is what any writer takes.  It also keeps ALTER SEQUENCE
  * away, which gives its relation a new file under a lock that lets readers in:
  * an image of the old file after the commit that drops it would make replay
@@ -30,11 +35,15 @@
  */
 #include "compat.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "access/relation.h"
 #include "access/xloginsert.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
+#include "storage/fd.h"
 #include "storage/lmgr.h"
 #include "storage/smgr.h"
 #include "utils/rel.h"
@@ -43,6 +52,9 @@
 #include "scan/heal.h"
 #include "scan/map_witness.h"
 #include "scan/relation_scan.h"
+
+/* Of memory that is written past the page cache, in bytes. */
+#define DIRECT_ALIGN	4096
 
 typedef struct Heal
 {
@@ -62,6 +74,7 @@ static void decide(Heal *heal);
 static bool zeros_are_damage(const Heal *heal);
 static HealStatus choose(const Heal *heal, const char **why);
 static void refuse_unless_writable(Heal *heal);
+static void write_back(const Heal *heal);
 static HealStatus write_and_read(Heal *heal);
 
 const char *
@@ -242,6 +255,75 @@ refuse_unless_writable(Heal *heal)
 				 errdetail("A segment up to it is short, missing or cannot be opened for writing.")));
 }
 
+static void
+write_back_failed(const char *path, int elevel)
+{
+	ereport(elevel,
+			(errcode_for_file_access(),
+			 errmsg("could not write to file \"%s\": %m", path),
+			 errdetail("The block was written back as it is on disk, to see whether storage takes it."),
+			 errhint("Nothing was changed. Replace the storage.")));
+}
+
+static bool
+write_image(int fd, off_t offset, const char *image)
+{
+	ssize_t		n;
+
+	errno = 0;
+	n = pg_pwrite(fd, image, BLCKSZ, offset);
+	if (n >= 0 && n < BLCKSZ && errno == 0)
+		errno = ENOSPC;
+	return n == BLCKSZ;
+}
+
+/*
+ * Past the page cache, so that storage itself answers; false: not possible.
+ * An error that a sync would report is of unknown writes, and a sync that
+ * reports it hides it from the checkpointer; this one is of our write alone.
+ */
+static bool
+write_back_directly(const char *path, off_t offset, const char *image)
+{
+	int			fd = OpenTransientFile(path, O_RDWR | PG_BINARY | PG_O_DIRECT);
+	bool		written;
+
+	if (PG_O_DIRECT == 0 || fd < 0)
+	{
+		if (fd >= 0)
+			CloseTransientFile(fd);
+		return false;
+	}
+	written = write_image(fd, offset, image);
+	if (!written && errno != EINVAL)
+		write_back_failed(path, ERROR);
+	CloseTransientFile(fd);
+	return written;
+}
+
+/* Proves that storage takes the block, by what it has. */
+static void
+write_back(const Heal *heal)
+{
+	off_t		offset = (off_t) (heal->blkno % RELSEG_SIZE) * BLCKSZ;
+	char	   *space = palloc(BLCKSZ + DIRECT_ALIGN);
+	char	   *image = (char *) TYPEALIGN(DIRECT_ALIGN, space);
+	char		path[SCAN_PATH_SIZE];
+	bool		written;
+	int			fd;
+
+	fork_segment_path(&heal->fork, heal->blkno / RELSEG_SIZE, path);
+	memcpy(image, heal->decision.image.data, BLCKSZ);
+	written = write_back_directly(path, offset, image);
+	fd = OpenTransientFile(path, O_RDWR | PG_BINARY);
+	if (fd < 0 || (!written && !write_image(fd, offset, image)))
+		write_back_failed(path, ERROR);
+	if (pg_fsync(fd) != 0)
+		write_back_failed(path, data_sync_elevel(ERROR));
+	CloseTransientFile(fd);
+	pfree(space);
+}
+
 static HealStatus
 write_and_read(Heal *heal)
 {
@@ -250,6 +332,7 @@ write_and_read(Heal *heal)
 	PageVerdict verdict;
 
 	refuse_unless_writable(heal);
+	write_back(heal);
 	START_CRIT_SECTION();
 	MarkBufferDirty(heal->buffer);
 	if (RelationNeedsWAL(heal->fork.rel) || heal->fork.fork == INIT_FORKNUM)

@@ -88,17 +88,25 @@ sub state_of
 	return 'something else';
 }
 
-# A write that fails is an error; the page is not lost.
+# A write that fails is an error; the page is not lost.  The first write is of what
+# is on disk: when it fails, nothing has happened.
 begin(7);
+my $lsn = $q->('SELECT pg_current_wal_insert_lsn()');
 my ($rc, $out, $err) = $node->psql('postgres', "\\set VERBOSITY sqlstate
 	SELECT fault_arm('write', 'eio', 1, false, '/base/'); SELECT heal_block('t', 'main', 7)");
-like($err, qr/ERROR:  58030/, 'a write that fails: an error');
+like($err, qr/ERROR:  58030/, 'storage that takes no writes: an error');
+is($q->("SELECT status, buffer_state FROM verify_relation_checksums('t')"), 'bad_on_disk_cached_ok|clean', '... the page is not dirty');
+is($q->("SELECT count(*) FROM wal_block_history('t', 'main', 7, start_lsn => '$lsn')"), '0', '... and not in the WAL');
+is(state_of(7), 'damaged', '... the disk is as it was');
+($rc, $out, $err) = $node->psql('postgres', "\\set VERBOSITY sqlstate
+	SELECT fault_arm('write', 'eio', 2, false, '/base/'); SELECT heal_block('t', 'main', 7)");
+like($err, qr/ERROR:  58030/, 'a write that fails after one that did not: an error');
 like($q->("SELECT status, copy FROM heal_block('t', 'main', 7, true)"), qr{^healed\|(sane|proven)$}, '... and once more, the page now dirty');
 
-# Half of the page is written: only the WAL has all of it.
+# Half of the page is written, by the second write: only the WAL has all of it.
 begin(9);
 my $relation = (split m{/}, $file)[-1];
-Accel::stopped_at($node, 'write', 1, $relation, "SELECT heal_block('t', 'main', 9)", sub {
+Accel::stopped_at($node, 'write', 2, $relation, "SELECT heal_block('t', 'main', 9)", sub {
 	is(state_of(9), 'something else', 'the page is half written');
 	kill_all();
 });
