@@ -51,18 +51,22 @@ lost_book_reopen(LostBook *book)
 /* ---- which proof counts ---- */
 
 /*
- * Does a block go where the table is cut off before its block first?  One of
- * the visibility map does if all that it covers goes; of the rest of the map
+ * Does a block go where the table is cut off before its block first, and the
+ * map where it has those from map_first on?  One of the visibility map does if
+ * all that it covers goes; of the rest of the map
  * (visibilitymap_prepare_truncate) bits are cleared, which leaves the LSN or
  * raises it.
  */
 static bool
-goes(const LostBook *book, const WalBlockTag *tag, uint32_t first)
+goes(const LostBook *book, const WalBlockTag *tag, uint32_t first,
+	 uint32_t map_first)
 {
 	if (tag->fork == LOST_FORK_MAIN)
-		return tag->block >= first;
-	return tag->fork != LOST_FORK_MAP ||
-		(uint64_t) tag->block * book->map_covers >= first;
+		return first != LOST_STAYS && tag->block >= first;
+	if (tag->fork == LOST_FORK_MAP)
+		return map_first != LOST_STAYS &&
+			(uint64_t) tag->block * book->map_covers >= map_first;
+	return true;
 }
 
 static bool
@@ -85,7 +89,7 @@ ended_before(const LostBook *book, const LostEntry *entry, WalLsn lsn)
 			matches(event->tablespace, tag->tablespace) &&
 			matches(event->database, tag->database) &&
 			matches(event->relation, tag->relation) &&
-			goes(book, tag, event->first))
+			goes(book, tag, event->first, event->map_first))
 			return true;
 	}
 	return false;
@@ -265,7 +269,7 @@ compare_ends(const void *a, const void *b)
 static const LostEnd *
 next_end(const LostBook *book, const LostEvent *storage, WalLsn lsn)
 {
-	LostEnd		wanted = {*storage, lsn + 1, 0};
+	LostEnd		wanted = {*storage, lsn + 1, 0, 0};
 	size_t		low = 0;
 	size_t		high = book->nends;
 
@@ -288,12 +292,12 @@ bool
 lost_book_ended(const LostBook *book, const WalBlockTag *tag, WalLsn lsn)
 {
 	const LostEvent relation = {tag->tablespace, tag->database, tag->relation,
-	0};
-	const LostEvent database = {0, tag->database, 0, 0};
-	const LostEvent tablespace = {tag->tablespace, 0, 0, 0};
+	0, 0};
+	const LostEvent database = {0, tag->database, 0, 0, 0};
+	const LostEvent tablespace = {tag->tablespace, 0, 0, 0, 0};
 	const LostEnd *end = next_end(book, &relation, lsn);
 
-	if (end != NULL && goes(book, tag, end->least))
+	if (end != NULL && goes(book, tag, end->least, end->map_least))
 		return true;
 	return next_end(book, &database, lsn) != NULL ||
 		next_end(book, &tablespace, lsn) != NULL;
@@ -309,9 +313,14 @@ sort_ends(LostBook *book)
 		LostEnd    *end = &book->ends[i];
 
 		end->least = end->event.first;
-		if (i + 1 < book->nends && end[1].least < end->least &&
-			compare_storage(&end[1].event, &end->event) == 0)
+		end->map_least = end->event.map_first;
+		if (i + 1 == book->nends ||
+			compare_storage(&end[1].event, &end->event) != 0)
+			continue;
+		if (end[1].least < end->least)
 			end->least = end[1].least;
+		if (end[1].map_least < end->map_least)
+			end->map_least = end[1].map_least;
 	}
 }
 

@@ -30,6 +30,7 @@ typedef struct LostEnd
 	WalLsn		lsn;
 	uint32_t	least;			/* closed: first of this one and of the later
 								 * ones of the same storage */
+	uint32_t	map_least;		/* the same of map_first */
 } LostEnd;
 
 /* A proof that was noted, and where its slot is looked for. */

@@ -5,10 +5,16 @@
  * Facts of PostgreSQL's storage_xlog.h, xact.h (ParseCommitRecord() and
  * ParseAbortRecord() of xactdesc.c), dbcommands_xlog.h and tablespace.h, 15 to
  * 19.  Storage of relations with WAL is made by XLOG_SMGR_CREATE always, at
- * wal_level minimal too; databases by XLOG_DBASE_CREATE_*.  Where a record tells
- * of one fork, all of the relation are taken: that only loses witnesses.
+ * wal_level minimal too; databases by XLOG_DBASE_CREATE_*.
+ *
+ * Forks end each for itself.  A move to another tablespace and CREATE DATABASE
+ * make the main fork, log its pages, and make the next fork then: a free space
+ * or visibility map that is made says nothing of them.  The main fork is always
+ * the first, so it begins the map anew, too; so does an init fork, which is the
+ * only one that WAL tells of an unlogged relation.
  */
 #include "verify/lost_event.h"
+#include "verify/lost_witness.h"
 
 #define RM_XACT		1
 #define RM_SMGR		2
@@ -17,6 +23,10 @@
 
 #define SMGR_CREATE		0x10
 #define SMGR_TRUNCATE	0x20
+
+/* xl_smgr_truncate.flags */
+#define TRUNCATE_MAIN	0x1
+#define TRUNCATE_MAP	0x2
 
 #define XACT_OPMASK				0x70
 #define XACT_COMMIT				0x00
@@ -67,19 +77,46 @@ take_locator(Data *data, LostEvent *event)
 		take32(data, &event->database) && take32(data, &event->relation);
 }
 
-/* xl_smgr_create: locator, fork; xl_smgr_truncate: block, locator, flags */
+/* xl_smgr_create: locator, fork */
+static bool
+creation(Data *data, LostEvent *event)
+{
+	uint32_t	fork;
+
+	if (!take_locator(data, event) || !take32(data, &fork))
+		return false;
+	if (fork == LOST_FORK_MAP || fork == LOST_FORK_FREE_SPACE)
+		event->first = LOST_STAYS;
+	if (fork == LOST_FORK_FREE_SPACE)
+		event->map_first = LOST_STAYS;
+	return true;
+}
+
+/* xl_smgr_truncate: block, locator, flags */
+static bool
+truncation(Data *data, LostEvent *event)
+{
+	uint32_t	block;
+	uint32_t	flags;
+
+	if (!take32(data, &block) || !take_locator(data, event) ||
+		!take32(data, &flags))
+		return false;
+	event->first = (flags & TRUNCATE_MAIN) != 0 ? block : LOST_STAYS;
+	event->map_first = (flags & TRUNCATE_MAP) != 0 ? block : LOST_STAYS;
+	return true;
+}
+
 static bool
 storage_events(uint8_t info, Data *data, LostEventFn report, void *arg)
 {
 	LostEvent	event = {0};
+	bool		known = (info == SMGR_CREATE && creation(data, &event)) ||
+		(info == SMGR_TRUNCATE && truncation(data, &event));
 
-	if (info == SMGR_TRUNCATE && !take32(data, &event.first))
-		return false;
-	if ((info != SMGR_CREATE && info != SMGR_TRUNCATE) ||
-		!take_locator(data, &event))
-		return false;
-	report(arg, &event);
-	return true;
+	if (known && (event.first != LOST_STAYS || event.map_first != LOST_STAYS))
+		report(arg, &event);
+	return known;
 }
 
 /*

@@ -11,16 +11,20 @@
 
 #pragma GCC visibility push(hidden)
 
+#define LOST_STAYS	UINT32_MAX	/* no block has this number */
+
 /*
  * The storage that a record ends: numbers that are 0 stand for all.  Of a
- * relation, blocks from first on, and what other forks have for them.
+ * relation, blocks from first on, and what its visibility map has for those
+ * from map_first on; LOST_STAYS: nothing of that fork.
  */
 typedef struct LostEvent
 {
 	uint32_t	tablespace;
 	uint32_t	database;
 	uint32_t	relation;
-	uint32_t	first;			/* block of the main fork */
+	uint32_t	first;			/* both are blocks of the main fork */
+	uint32_t	map_first;
 } LostEvent;
 
 typedef void (*LostEventFn) (void *arg, const LostEvent *event);

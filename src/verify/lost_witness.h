@@ -49,6 +49,7 @@ typedef struct LostWitnessRule
 } LostWitnessRule;
 
 #define LOST_FORK_MAIN	0
+#define LOST_FORK_FREE_SPACE	1
 #define LOST_FORK_MAP	2		/* VISIBILITYMAP_FORKNUM */
 
 /* The rules of one version of WAL, by resource manager and info. */

@@ -303,7 +303,43 @@ saw(int n, uint32_t tablespace, uint32_t database, uint32_t relation,
 
 	return n < nseen && e->tablespace == tablespace &&
 		e->database == database && e->relation == relation &&
-		e->first == first;
+		e->first == first && e->map_first == first;
+}
+
+/* What is said of another fork than the main one. */
+static bool
+saw_map(uint32_t map_first)
+{
+	return nseen == 1 && seen[0].relation == 100 &&
+		seen[0].first == LOST_STAYS && seen[0].map_first == map_first;
+}
+
+static void
+test_fork_events(void)
+{
+	uint8_t		main[20];
+	uint32_t	len;
+
+	len = words(main, (uint32_t[]) {1663, 5, 100, 1}, 4);
+	check(events_of(2, 0x10, main, len, 0) && nseen == 0,
+		  "a free space map is made");
+	put32(main + 12, 2);
+	check(events_of(2, 0x10, main, len, 0) && saw_map(0),
+		  "a visibility map is made");
+	put32(main + 12, 3);
+	check(events_of(2, 0x10, main, len, 0) && nseen == 1 && saw(0, 1663, 5, 100, 0),
+		  "an init fork is made");
+	check(!events_of(2, 0x10, main, 12, 0), "a creation that is too short");
+	len = words(main, (uint32_t[]) {9, 1663, 5, 100, 2}, 5);
+	check(events_of(2, 0x20, main, len, 0) && saw_map(9),
+		  "the visibility map is truncated");
+	put32(main + 16, 4);
+	check(events_of(2, 0x20, main, len, 0) && nseen == 0,
+		  "the free space map is truncated");
+	put32(main + 16, 1);
+	check(events_of(2, 0x20, main, len, 0) && nseen == 1 &&
+		  seen[0].first == 9 && seen[0].map_first == LOST_STAYS,
+		  "the table alone is truncated");
 }
 
 static void
@@ -363,6 +399,10 @@ prove(LostBook *book, uint32_t relation, uint32_t fork, uint32_t block,
 	check(lost_book_prove(book, &tag, LSN, lsn), "the book has room");
 }
 
+/* Table and map end at the same place. */
+#define EVENT(tablespace, database, relation, first) \
+	((LostEvent) {tablespace, database, relation, first, first})
+
 static void
 end_storage(LostBook *book, LostEvent event, WalLsn lsn)
 {
@@ -389,28 +429,28 @@ test_book_ends(void)
 	prove(&book, 10, 0, 20, 100);
 	prove(&book, 10, 1, 0, 100);
 	prove(&book, 10, 0, 30, 300);
-	end_storage(&book, (LostEvent) {1663, 5, 10, 15}, 200);
+	end_storage(&book, EVENT(1663, 5, 10, 15), 200);
 	prove(&book, 11, 0, 1, 100);
-	end_storage(&book, (LostEvent) {1663, 5, 11, 0}, 100);
+	end_storage(&book, EVENT(1663, 5, 11, 0), 100);
 	prove(&book, 12, 0, 1, 100);
-	end_storage(&book, (LostEvent) {1663, 6, 12, 0}, 200);
+	end_storage(&book, EVENT(1663, 6, 12, 0), 200);
 	prove(&book, 13, 0, 7, 150);
-	end_storage(&book, (LostEvent) {1663, 5, 13, 0}, 120);
-	end_storage(&book, (LostEvent) {1663, 5, 13, 5}, 160);
-	end_storage(&book, (LostEvent) {1663, 5, 13, 9}, 170);
+	end_storage(&book, EVENT(1663, 5, 13, 0), 120);
+	end_storage(&book, EVENT(1663, 5, 13, 5), 160);
+	end_storage(&book, EVENT(1663, 5, 13, 9), 170);
 	lost_book_close(&book);
 	check(book.count == 4 && has(&book, 0, 10, 5, 100) && has(&book, 1, 10, 30, 300) &&
 		  has(&book, 2, 11, 1, 100) && has(&book, 3, 12, 1, 100),
 		  "what ended is struck out, the rest in order");
 	lost_book_reopen(&book);
 	prove(&book, 10, 0, 5, 100);
-	end_storage(&book, (LostEvent) {0, 5, 0, 0}, 150);
+	end_storage(&book, EVENT(0, 5, 0, 0), 150);
 	prove(&book, 10, 0, 6, 160);
 	lost_book_close(&book);
 	check(book.count == 1 && has(&book, 0, 10, 6, 160), "a database ends");
 	lost_book_reopen(&book);
 	prove(&book, 10, 0, 5, 100);
-	end_storage(&book, (LostEvent) {1663, 0, 0, 0}, 150);
+	end_storage(&book, EVENT(1663, 0, 0, 0), 150);
 	lost_book_close(&book);
 	check(book.count == 0, "a tablespace ends");
 }
@@ -431,12 +471,39 @@ test_book_maps(void)
 		prove(&book, relation, 2, 0, 100);
 		prove(&book, relation, 2, 1, 100);
 		prove(&book, relation, 2, UINT32_MAX / MAP_COVERS + 2, 100);
-		end_storage(&book, (LostEvent) {1663, 5, relation, firsts[relation - 10]}, 200);
+		end_storage(&book, EVENT(1663, 5, relation, firsts[relation - 10]), 200);
 	}
 	lost_book_close(&book);
 	check(book.count == 4 && has(&book, 0, 11, 0, 100) && has(&book, 1, 12, 0, 100) &&
 		  has(&book, 2, 13, 0, 100) && has(&book, 3, 13, 1, 100),
 		  "the map is cut where the table is");
+}
+
+/* A fork that ends takes no other with it, whatever else ends later. */
+static void
+test_book_forks(void)
+{
+	static uint64_t memory[LOST_BOOK_MIN / 8];
+	LostEvent	map = {1663, 5, 10, LOST_STAYS, 0};
+	LostEvent	table = {1663, 5, 11, 3, LOST_STAYS};
+	LostBook	book;
+
+	lost_book_open(&book, memory, sizeof(memory), MAP_COVERS);
+	for (uint32_t relation = 10; relation < 12; relation++)
+	{
+		prove(&book, relation, 0, 0, 100);
+		prove(&book, relation, 0, 4, 100);
+		prove(&book, relation, 2, 0, 100);
+	}
+	check(lost_book_end(&book, &map, 200) && lost_book_end(&book, &table, 200),
+		  "the book has room for ends");
+	map.map_first = table.first = 1000000;
+	check(lost_book_end(&book, &map, 300) && lost_book_end(&book, &table, 300),
+		  "the book has room for later ends");
+	lost_book_close(&book);
+	check(book.count == 4 && has(&book, 0, 10, 0, 100) && has(&book, 1, 10, 4, 100) &&
+		  has(&book, 2, 11, 0, 100) && has(&book, 3, 11, 0, 100) &&
+		  book.entries[3].tag.fork == 2, "forks end each for itself");
 }
 
 static void
@@ -463,14 +530,14 @@ test_book_kinds(void)
 	prove_map(&book, 12, LSN, 200);
 	for (uint32_t relation = 13; relation < 18; relation++)
 		prove_map(&book, relation, LSN, 100);
-	end_storage(&book, (LostEvent) {1663, 5, 17, 0}, 90);
-	end_storage(&book, (LostEvent) {1663, 5, 13, 0}, 150);
-	end_storage(&book, (LostEvent) {1663, 5, 14, 1}, 150);
-	end_storage(&book, (LostEvent) {1663, 6, 15, 0}, 150);
-	end_storage(&book, (LostEvent) {0, 7, 0, 0}, 160);
+	end_storage(&book, EVENT(1663, 5, 17, 0), 90);
+	end_storage(&book, EVENT(1663, 5, 13, 0), 150);
+	end_storage(&book, EVENT(1663, 5, 14, 1), 150);
+	end_storage(&book, EVENT(1663, 6, 15, 0), 150);
+	end_storage(&book, EVENT(0, 7, 0, 0), 160);
 	for (uint32_t relation = 13; relation < 18; relation++)
 		prove_map(&book, relation, NOT_ZERO, 200);
-	end_storage(&book, (LostEvent) {1663, 5, 16, 0}, 250);
+	end_storage(&book, EVENT(1663, 5, 16, 0), 250);
 	lost_book_close(&book);
 	check(book.count == 7, "one of each map is left");
 	check(has(&book, 0, 10, 0, 100) && book.entries[0].proof == LSN,
@@ -515,7 +582,7 @@ test_book_random(void)
 				model[relation][block] = lsn;
 				continue;
 			}
-			end_storage(&book, (LostEvent) {1663, 5, relation + 1, block}, lsn);
+			end_storage(&book, EVENT(1663, 5, relation + 1, block), lsn);
 			for (uint32_t b = block; b < BLOCKS; b++)
 				model[relation][b] = 0;
 		}
@@ -537,7 +604,7 @@ test_book_bounds(void)
 	uint8_t    *memory = arena.end - LOST_BOOK_MIN;
 	LostBook	book;
 	uint32_t	n = 0;
-	LostEvent	event = {1663, 5, 1, 0};
+	LostEvent	event = {1663, 5, 1, 0, 0};
 	WalBlockTag tag = tag_of(1, 0, 0);
 
 	lost_book_open(&book, memory, LOST_BOOK_MIN, MAP_COVERS);
@@ -560,8 +627,10 @@ main(int argc, char **argv)
 	test_witnesses();
 	test_rows();
 	test_events();
+	test_fork_events();
 	test_book_ends();
 	test_book_maps();
+	test_book_forks();
 	test_book_kinds();
 	test_book_random();
 	test_book_bounds();
