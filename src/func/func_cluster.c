@@ -12,6 +12,7 @@
 #include "func/func.h"
 #include "func/func_cluster.h"
 #include "scan/file_scan.h"
+#include "scan/slru_files.h"
 
 #define ROW_COLUMNS		7
 
@@ -109,6 +110,7 @@ accel_cluster_files(const char *directory, ClusterRowFn row, void *arg)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("\"%s\" is not a data directory", directory),
 				 errdetail("File \"PG_VERSION\" is missing.")));
+	slru_files_scan(own ? "." : directory, own, row, arg);
 }
 
 /* ---- rows ---- */

@@ -16,6 +16,10 @@
  */
 #include "compat.h"
 
+#include "access/genam.h"
+#include "access/multixact.h"
+#include "access/table.h"
+#include "access/transam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "access/xlog_internal.h"
@@ -269,6 +273,34 @@ cluster_live_mapped(bool shared, uint32_t relation)
 }
 
 /* ---- databases ---- */
+
+/*
+ * As vac_truncate_clog() has them, by the catalog as it is now: one that DROP
+ * DATABASE left half dropped holds nothing back.
+ */
+void
+cluster_live_oldest(uint32_t *xid, uint32_t *multi)
+{
+	Relation	rel = table_open(DatabaseRelationId, AccessShareLock);
+	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	HeapTuple	row;
+	bool		first = true;
+
+	while (HeapTupleIsValid(row = systable_getnext(scan)))
+	{
+		Form_pg_database form = (Form_pg_database) GETSTRUCT(row);
+
+		if (form->datconnlimit < -1)
+			continue;
+		if (first || TransactionIdPrecedes(form->datfrozenxid, *xid))
+			*xid = form->datfrozenxid;
+		if (first || MultiXactIdPrecedes(form->datminmxid, *multi))
+			*multi = form->datminmxid;
+		first = false;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+}
 
 /* Is it there, and in which tablespace?  A half dropped one is not. */
 static bool

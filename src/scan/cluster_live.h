@@ -51,6 +51,9 @@ extern void cluster_live_check(const ClusterServer *server,
 							   const ClusterFile *file, uint64_t redo,
 							   ClusterVerdict *verdict);
 
+/* The oldest identifiers that a row of any database may have. */
+extern void cluster_live_oldest(uint32_t *xid, uint32_t *multi);
+
 /* Which file a mapped catalog has in memory; 0: this session cannot say. */
 extern bool cluster_live_knows_map(bool shared, uint32_t database);
 extern uint32_t cluster_live_mapped(bool shared, uint32_t relation);

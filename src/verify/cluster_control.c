@@ -17,15 +17,17 @@ typedef struct Layout
 	uint16_t	wal_block_size; /* xlog_blcksz, then xlog_seg_size */
 	uint16_t	checksum_version;	/* data_checksum_version */
 	uint16_t	crc;
+	uint16_t	next_xid;		/* checkPointCopy.nextXid and what follows */
+	bool		wide_offsets;	/* MultiXactOffset has 64 bits */
 } Layout;
 
 /* A new server version is one row. */
 static const Layout layouts[] = {
-	{19, 1905, 0, 144, 224, 236, 268, 308},
-	{18, 1800, 202506291, 136, 216, 224, 252, 292},
-	{17, 1700, 202406281, 136, 216, 224, 252, 288},
-	{16, 1300, 202307071, 136, 216, 224, 252, 288},
-	{15, 1300, 202209061, 136, 216, 224, 252, 288},
+	{19, 1905, 0, 144, 224, 236, 268, 308, 72, true},
+	{18, 1800, 202506291, 136, 216, 224, 252, 292, 64, false},
+	{17, 1700, 202406281, 136, 216, 224, 252, 288, 64, false},
+	{16, 1300, 202307071, 136, 216, 224, 252, 288, 64, false},
+	{15, 1300, 202209061, 136, 216, 224, 252, 288, 64, false},
 };
 
 #define NLAYOUTS	((int) (sizeof(layouts) / sizeof(layouts[0])))
@@ -130,6 +132,21 @@ cluster_control_judge(const ClusterFile *file, ClusterVerdict *verdict)
 							CLUSTER_REASON_CRC, 0, 0);
 }
 
+/* The offset has 4 bytes or, at a place that is aligned for it, 8. */
+static void
+read_ids(const uint8_t *at, bool wide, ClusterControl *control)
+{
+	const uint8_t *after = at + (wide ? 24 : 20);
+
+	control->wide_offsets = wide;
+	control->next_xid = (uint32_t) cluster_load64(at);
+	control->next_multi = cluster_load32(at + 12);
+	control->next_offset = wide ? cluster_load64(at + 16) :
+		cluster_load32(at + 16);
+	control->oldest_xid = cluster_load32(after);
+	control->oldest_multi = cluster_load32(after + 8);
+}
+
 bool
 cluster_control_read(const uint8_t *data, ClusterControl *control)
 {
@@ -153,5 +170,6 @@ cluster_control_read(const uint8_t *data, ClusterControl *control)
 	control->wal_block_size = cluster_load32(data + layout->wal_block_size);
 	control->wal_segment_size = cluster_load32(data + layout->wal_block_size + 4);
 	control->checksum_version = cluster_load32(data + layout->checksum_version);
+	read_ids(data + layout->next_xid, layout->wide_offsets, control);
 	return true;
 }

@@ -26,6 +26,14 @@ typedef struct ClusterControl
 	uint32_t	wal_block_size;
 	uint32_t	wal_segment_size;
 	uint32_t	checksum_version;	/* of data pages, 0: off */
+
+	/* identifiers of the checkpoint */
+	uint32_t	next_xid;		/* without the epoch */
+	uint32_t	oldest_xid;
+	uint32_t	next_multi;
+	uint32_t	oldest_multi;
+	uint64_t	next_offset;	/* of multixact members */
+	bool		wide_offsets;	/* these have 64 bits */
 } ClusterControl;
 
 /* Judges a whole file of CLUSTER_CONTROL_SIZE bytes. */

@@ -51,7 +51,8 @@
 	CLUSTER_KIND(CLUSTER_SLOT, "replication_slot") \
 	CLUSTER_KIND(CLUSTER_ORIGINS, "replication_origins") \
 	CLUSTER_KIND(CLUSTER_SNAPSHOT, "logical_snapshot") \
-	CLUSTER_KIND(CLUSTER_SUMMARY, "wal_summary")
+	CLUSTER_KIND(CLUSTER_SUMMARY, "wal_summary") \
+	CLUSTER_KIND(CLUSTER_SLRU, "transaction_status")
 
 #define CLUSTER_STATUS_LIST \
 	CLUSTER_STATUS(CLUSTER_OK, "ok") \

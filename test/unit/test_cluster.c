@@ -14,6 +14,7 @@
 #include "verify/cluster_format.h"
 #include "verify/cluster_judge.h"
 #include "verify/cluster_map.h"
+#include "verify/cluster_slru.h"
 #include "verify/cluster_state.h"
 
 #define ROOM	(CLUSTER_HEAD + 8)
@@ -97,6 +98,7 @@ make_control(Bytes *b, int major)
 	static const uint32_t catalogs[] = {
 		202209061, 202307071, 202406281, 202506291, 202610061
 	};
+	size_t		ids = major == 19 ? 72 : 64;
 
 	make(b, CLUSTER_CONTROL, major, CLUSTER_CONTROL_SIZE, 0);
 	put64(b, CLUSTER_CONTROL_SYSTEM, unit_random());
@@ -105,6 +107,14 @@ make_control(Bytes *b, int major)
 	put32(b, CLUSTER_CONTROL_STATE, CLUSTER_STATE_IN_PRODUCTION);
 	put64(b, CLUSTER_CONTROL_CHECKPOINT, unit_random());
 	put64(b, CLUSTER_CONTROL_REDO, unit_random());
+	put64(b, ids, (UINT64_C(7) << 32) + 1000);
+	put32(b, ids + 12, 90);
+	if (major == 19)
+		put64(b, ids + 16, UINT64_C(5000000000));
+	else
+		put32(b, ids + 16, 5000);
+	put32(b, ids + (major == 19 ? 24 : 20), 800);
+	put32(b, ids + (major == 19 ? 32 : 28), 70);
 	close_control(b, major);
 }
 
@@ -293,6 +303,10 @@ test_controls(void)
 		check(cluster_control_read(b.data, &control) &&
 			  control.system == cluster_load64(b.data) &&
 			  control.state == CLUSTER_STATE_IN_PRODUCTION, "control: its fields");
+		check(control.next_xid == 1000 && control.oldest_xid == 800 &&
+			  control.next_multi == 90 && control.oldest_multi == 70 &&
+			  control.next_offset == (major == 19 ? UINT64_C(5000000000) : 5000),
+			  "control: its identifiers");
 	}
 	make_control(&b, 17);
 	b.file.major = 15;
@@ -321,6 +335,79 @@ test_controls(void)
 	b.data[5000] = 1;
 	expect("control with a byte after it", &b, CLUSTER_BAD_FORMAT,
 		   "byte 5000 is not zero, as all bytes after the data are");
+}
+
+/* ---- segments of pg_xact and pg_multixact ---- */
+
+/* "FIRST LAST bytes of the last", by paths */
+static void
+needed(const ClusterControl *control, ClusterSlru slru, uint64_t first_member,
+	   const char *expected)
+{
+	ClusterSlruNeed need;
+	char		first[CLUSTER_SLRU_PATH_SIZE];
+	char		last[CLUSTER_SLRU_PATH_SIZE];
+	char		found[128] = "none";
+
+	if (cluster_slru_need(slru, control, first_member, &need))
+	{
+		cluster_slru_path(&need, need.first, first);
+		cluster_slru_path(&need, need.last, last);
+		snprintf(found, sizeof(found), "%s %s %u", first, last,
+				 (unsigned) cluster_slru_bytes(&need, need.last));
+		check(cluster_slru_needs(&need, need.first) &&
+			  cluster_slru_needs(&need, need.last), "the ends are needed");
+		check((cluster_slru_next(&need, need.last) == need.first) ==
+			  cluster_slru_needs(&need, cluster_slru_next(&need, need.last)),
+			  "what is after the last is not");
+	}
+	check(strcmp(found, expected) == 0, "%s, expected %s", found, expected);
+}
+
+static void
+test_slru(void)
+{
+	ClusterControl c = {0};
+	uint64_t	at;
+	int			width;
+
+	c.block_size = 8192;
+	c.oldest_xid = 700;
+	c.next_xid = 700;
+	c.oldest_multi = c.next_multi = 1;
+	needed(&c, CLUSTER_SLRU_XACT, 0, "none");
+	needed(&c, CLUSTER_SLRU_OFFSETS, 0, "none");
+	needed(&c, CLUSTER_SLRU_MEMBERS, 0, "none");
+	c.next_xid = 32768;
+	needed(&c, CLUSTER_SLRU_XACT, 0, "pg_xact/0000 pg_xact/0000 8192");
+	c.next_xid = 32769;
+	needed(&c, CLUSTER_SLRU_XACT, 0, "pg_xact/0000 pg_xact/0000 16384");
+	c.next_xid = 1048576;
+	needed(&c, CLUSTER_SLRU_XACT, 0, "pg_xact/0000 pg_xact/0000 262144");
+	c.next_xid = 1048577;
+	needed(&c, CLUSTER_SLRU_XACT, 0, "pg_xact/0000 pg_xact/0001 8192");
+	c.oldest_xid = 4293918720;
+	c.next_xid = 5;
+	needed(&c, CLUSTER_SLRU_XACT, 0, "pg_xact/0FFF pg_xact/0000 8192");
+	c.oldest_xid = 6;			/* frozen since the checkpoint */
+	needed(&c, CLUSTER_SLRU_XACT, 0, "none");
+
+	c.oldest_multi = 70000;
+	c.next_multi = 200000;
+	c.next_offset = 60000;
+	needed(&c, CLUSTER_SLRU_OFFSETS, 0, "pg_multixact/offsets/0001 pg_multixact/offsets/0003 16384");
+	needed(&c, CLUSTER_SLRU_MEMBERS, 5, "pg_multixact/members/0000 pg_multixact/members/0001 40960");
+	c.next_offset = 0;			/* they go round */
+	needed(&c, CLUSTER_SLRU_MEMBERS, 4294967290, "pg_multixact/members/14078 pg_multixact/members/14078 49152");
+	check(cluster_slru_first_member(&c, &at, &width) == 1 && width == 4 &&
+		  at == (70000 - 65536) * 4, "the place of the oldest offset");
+
+	c.wide_offsets = true;
+	c.next_offset = UINT64_C(52352) * 4294967296 + 1;
+	needed(&c, CLUSTER_SLRU_OFFSETS, 0, "pg_multixact/offsets/0002 pg_multixact/offsets/0006 32768");
+	needed(&c, CLUSTER_SLRU_MEMBERS, 1, "pg_multixact/members/000000000000000 pg_multixact/members/000000100000000 8192");
+	check(cluster_slru_first_member(&c, &at, &width) == 2 && width == 8 &&
+		  at == (70000 - 65536) * 8, "the place of the oldest wide offset");
 }
 
 static void
@@ -425,7 +512,8 @@ test_words(void)
 		cluster_verdict_words(&verdict, (ClusterKind) kind, false, other);
 		check(strncmp(live, other, strlen(other)) == 0 &&
 			  (strlen(live) > strlen(other)) ==
-			  (kind != CLUSTER_SNAPSHOT && kind != CLUSTER_SUMMARY),
+			  (kind != CLUSTER_SNAPSHOT && kind != CLUSTER_SUMMARY &&
+			   kind != CLUSTER_SLRU),
 			  "%s: \"%s\"", cluster_kind_name((ClusterKind) kind), live);
 		check(strlen(live) < CLUSTER_MESSAGE_SIZE - 1, "cut: \"%s\"", live);
 	}
@@ -438,6 +526,7 @@ main(int argc, char **argv)
 	checksum_init();
 	test_controls();
 	test_maps();
+	test_slru();
 	test_states();
 	test_words();
 	return unit_finish();

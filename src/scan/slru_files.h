@@ -1,0 +1,30 @@
+/*
+ * slru_files.h
+ *	  Are the files of pg_xact and pg_multixact there, and long enough?
+ */
+#ifndef SLRU_FILES_H
+#define SLRU_FILES_H
+
+#include "scan/cluster_files.h"
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * Calls row for each that is missing or too short, at most 100 of a folder.
+ * directory: of a cluster that is stopped, or of this server (own).  One with a
+ * backup_label is passed over: its pg_control may be younger than its files.
+ */
+extern void slru_files_scan(const char *directory, bool own, ClusterRowFn row,
+							void *arg);
+
+/*
+ * The same of a directory by the identifiers of a checkpoint that was complete
+ * before any file was copied.
+ */
+extern void slru_files_check(const char *directory,
+							 const ClusterControl *control, ClusterRowFn row,
+							 void *arg);
+
+#pragma GCC visibility pop
+
+#endif							/* SLRU_FILES_H */
