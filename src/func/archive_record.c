@@ -235,6 +235,19 @@ archive_record_write(const History *history, const char *directory,
 		SPI_freeplan(insert_plan);
 }
 
+void
+archive_record_forget_beside(const History *history, const char *directory)
+{
+	Oid			types[] = {TEXTOID};
+	Datum		values[] = {CStringGetTextDatum(directory)};
+
+	history_execute(history, TABLE, SPI_OK_DELETE, NULL,
+					"DELETE FROM " HISTORY_SCHEMA "." TABLE
+					" WHERE directory OPERATOR(pg_catalog.=) $1"
+					" AND segment OPERATOR(pg_catalog.~) '[.](history|backup)'",
+					lengthof(types), types, values, NULL);
+}
+
 int64
 archive_record_prune(const History *history, TimestampTz limit)
 {

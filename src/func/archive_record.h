@@ -33,6 +33,10 @@ extern void archive_record_load(const History *history,
 extern void archive_record_write(const History *history,
 								 const char *directory, const List *rows);
 
+/* Forgets what stands beside the segments of a directory. */
+extern void archive_record_forget_beside(const History *history,
+										 const char *directory);
+
 /* Forgets files that are gone by right since then; returns how many. */
 extern int64 archive_record_prune(const History *history, TimestampTz limit);
 

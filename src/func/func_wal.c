@@ -11,6 +11,7 @@
 
 #include "func/func.h"
 #include "scan/parallel.h"
+#include "scan/wal_beside.h"
 #include "scan/wal_parallel.h"
 
 #define RESULT_COLUMNS	18
@@ -270,6 +271,8 @@ SQL_FUNCTION(accel_verify_wal_directory)
 	}
 	wal_parallel_judge(&dir, WAL_RANGE_ALL, &list, workers, NULL, put_result,
 					   fcinfo->resultinfo);
+	if (texts[0] == NULL && texts[1] == NULL)
+		wal_beside_judge(&dir, put_result, fcinfo->resultinfo);
 	return (Datum) 0;
 }
 

@@ -24,6 +24,7 @@
 #include "func/procedure.h"
 #include "guc.h"
 #include "scan/parallel.h"
+#include "scan/wal_beside.h"
 #include "scan/wal_parallel.h"
 
 /* What each process reads between two commits. */
@@ -110,6 +111,13 @@ name_of(const WalName *name)
 	return pstrdup(words);
 }
 
+static const char *
+kind_of(const WalName *name)
+{
+	return name->kind == WAL_KIND_HISTORY ? "history file" :
+		name->kind == WAL_KIND_BACKUP ? "backup file" : "WAL segment";
+}
+
 /* One WARNING per finding, up to a bound. */
 static void
 report_finding(ArchiveRun *run, const WalName *name, WalStatus status,
@@ -117,6 +125,8 @@ report_finding(ArchiveRun *run, const WalName *name, WalStatus status,
 {
 	bool		known = status != WAL_NOT_VERIFIABLE;
 	bool		missing = status == WAL_MISSING;
+	const char *kind = kind_of(name);
+	bool		beside = name->kind == WAL_KIND_HISTORY || name->kind == WAL_KIND_BACKUP;
 
 	run->totals.findings++;
 	run->totals.unverifiable += known ? 0 : 1;
@@ -124,12 +134,12 @@ report_finding(ArchiveRun *run, const WalName *name, WalStatus status,
 		return;
 	ereport(WARNING,
 			(errcode(known ? ERRCODE_DATA_CORRUPTED : ERRCODE_WARNING),
-			 !known ? errmsg("could not verify WAL segment \"%s\"", name_of(name)) :
-			 missing ? errmsg("missing WAL segment \"%s\"", name_of(name)) :
-			 errmsg("invalid WAL segment \"%s\"", name_of(name)),
+			 !known ? errmsg("could not verify %s \"%s\"", kind, name_of(name)) :
+			 missing ? errmsg("missing %s \"%s\"", kind, name_of(name)) :
+			 errmsg("invalid %s \"%s\"", kind, name_of(name)),
 			 errdetail_internal("%s: %s. Archive \"%s\".",
 								wal_status_name(status), message, run->dir.path),
-			 !known || missing ? 0 :
+			 !known || missing || beside ? 0 :
 			 errhint("wal_findings() shows each finding in a segment.")));
 }
 
@@ -500,6 +510,44 @@ verify_files(ArchiveRun *run)
 	return !stopped;
 }
 
+static void
+judge_beside(void *arg, const WalSegmentResult *result)
+{
+	ArchiveRun *run = arg;
+	WalArchiveFile file = {0};
+	WalArchiveMemory memory = {0};
+	const char *words = result_words(result);
+
+	file.name = result->name;
+	memory.status = result->status;
+	memory.finding = result->status != WAL_OK;
+	memory.stat.mtime = WAL_MTIME_UNKNOWN;
+	memory.verified_at = GetCurrentTimestamp();
+	if (memory.finding)
+		report_finding(run, &file.name, result->status, words);
+	add_row(run, &file, false, &memory, words);
+}
+
+static void
+forget_beside(void *arg)
+{
+	ArchiveRun *run = arg;
+
+	archive_record_forget_beside(&run->history, run->dir.path);
+}
+
+/* What is small and never remembered: it is judged anew each time. */
+static void
+verify_beside(ArchiveRun *run)
+{
+	MemoryContext old = MemoryContextSwitchTo(run->batch_context);
+
+	wal_beside_judge(&run->dir, judge_beside, run);
+	record(run, forget_beside);
+	MemoryContextSwitchTo(old);
+	end_batch(run);
+}
+
 /* A directory without segments: as verify_wal_directory() says it. */
 static void
 report_none(ArchiveRun *run)
@@ -528,6 +576,7 @@ verify_archive(ArchiveRun *run)
 	if (run->archive.there == 0)
 		report_none(run);
 	alloc_batch(run);
+	verify_beside(run);
 	done = verify_files(run);
 	if (done)
 		record(run, prune_rows);

@@ -2,6 +2,7 @@
  * wal_timelines.c
  *	  The timelines of a directory, from its history files.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -29,57 +30,112 @@ wal_timelines_file(const char *name)
 
 /* ---- reading ---- */
 
-static void
-parse_history(WalLineage *lineage, char *contents)
-{
-	int			room = 0;
-	char	   *rest = NULL;
+/* as long as a line can be for the server, which reads with fgets() */
+#define LINE_SIZE	1024
 
-	for (char *line = strtok_r(contents, "\n", &rest); line != NULL;
-		 line = strtok_r(NULL, "\n", &rest))
+/* The next line, as fgets() would give it; false: there is none. */
+static bool
+next_line(const char **at, const char *end, char line[LINE_SIZE])
+{
+	size_t		len = (size_t) (end - *at);
+	const char *stop;
+
+	if (len == 0)
+		return false;
+	if (len > LINE_SIZE - 1)
+		len = LINE_SIZE - 1;
+	stop = memchr(*at, '\n', len);
+	if (stop != NULL)
+		len = (size_t) (stop + 1 - *at);
+	memcpy(line, *at, len);
+	line[len] = '\0';
+	*at += len;
+	return true;
+}
+
+static WalVerdict
+verdict_of(WalReason reason, uint64_t value, uint64_t expected)
+{
+	WalVerdict	verdict = {0};
+
+	verdict.reason = reason;
+	verdict.value = value;
+	verdict.expected = expected;
+	return verdict;
+}
+
+static void
+add_ancestor(WalLineage *lineage, int *room, uint32_t timeline, WalLsn end)
+{
+	if (lineage->nancestors == *room)
 	{
+		*room = *room == 0 ? 8 : *room * 2;
+		lineage->ancestors = wal_host_grow(lineage->ancestors,
+										   (size_t) *room * sizeof(WalHistory));
+	}
+	lineage->ancestors[lineage->nancestors].timeline = timeline;
+	lineage->ancestors[lineage->nancestors++].end = end;
+}
+
+/*
+ * What the server reads, and refuses (readTimeLineHistory()).  What it accepts
+ * and never writes is an invalid file, too: it would forget the parents.
+ */
+static WalVerdict
+parse_history(WalLineage *lineage, const char *contents, size_t len)
+{
+	const char *at = contents;
+	char		line[LINE_SIZE];
+	uint32_t	last = 0;
+	int			room = 0;
+
+	for (uint64_t number = 1; next_line(&at, contents + len, line); number++)
+	{
+		const char *text = line + strspn(line, " \t\n\v\f\r");
 		unsigned	timeline;
 		unsigned	high;
 		unsigned	low;
 
+		if (*text == '\0' || *text == '#')
+			continue;
 		if (sscanf(line, "%u\t%X/%X", &timeline, &high, &low) != 3)
-			continue;			/* a comment, or empty */
-		if (lineage->nancestors == room)
-		{
-			room = room == 0 ? 8 : room * 2;
-			lineage->ancestors = wal_host_grow(lineage->ancestors,
-											   (size_t) room * sizeof(WalHistory));
-		}
-		lineage->ancestors[lineage->nancestors].timeline = timeline;
-		lineage->ancestors[lineage->nancestors++].end = (WalLsn) high << 32 | low;
+			return verdict_of(WAL_REASON_HISTORY_LINE, number, 0);
+		if (timeline <= last)
+			return verdict_of(WAL_REASON_HISTORY_ORDER, timeline, last);
+		last = timeline;
+		add_ancestor(lineage, &room, timeline, (WalLsn) high << 32 | low);
 	}
+	if (lineage->nancestors == 0)
+		return verdict_of(WAL_REASON_HISTORY_EMPTY, len, 0);
+	if (contents[len - 1] != '\n')
+		return verdict_of(WAL_REASON_HISTORY_CUT, len, 0);
+	if (lineage->timeline <= last)
+		return verdict_of(WAL_REASON_HISTORY_ORDER, lineage->timeline, last);
+	return verdict_of(WAL_REASON_NONE, 0, 0);
 }
 
 /* Opens the history file of a timeline, under the first of its names. */
-static bool
+static FileScanResult
 open_history(WalFile *file, const char *directory, uint32_t timeline)
 {
 	size_t		room = strlen(directory) + 32;
 	char	   *path = wal_host_alloc(room);
-	bool		opened = false;
+	FileScanResult opened = FILE_SCAN_MISSING;
 
 	for (DecodeFormat format = DECODE_PLAIN;
-		 !opened && format <= DECODE_LAST_READ; format++)
+		 opened == FILE_SCAN_MISSING && format <= DECODE_LAST_READ; format++)
 	{
 		snprintf(path, room, "%s/%08X.history%s", directory, timeline,
 				 decode_format_suffix(format));
-		opened = wal_file_open(file, path, format) == FILE_SCAN_OK;
+		opened = wal_file_open(file, path, format);
 	}
 	wal_host_free(path);
 	return opened;
 }
 
-/*
- * Reads a history file of at most budget bytes; returns how many it has, -1: too
- * many, or it cannot be read.
- */
-static int64_t
-read_contents(WalFile *file, char **contents, int64_t budget)
+int64_t
+wal_timelines_text(WalFile *file, char **contents, int64_t budget,
+				   WalVerdict *failed)
 {
 	WalSource	source = wal_source_file(file, wal_host_alloc(WAL_PIECE_BYTES));
 	int64_t		done = 0;
@@ -102,28 +158,49 @@ read_contents(WalFile *file, char **contents, int64_t budget)
 		done += (int64_t) len;
 		(*contents)[done] = '\0';
 	} while (len == WAL_PIECE_BYTES);
+	*failed = done >= 0 || source.failed.reason != WAL_REASON_NONE ?
+		source.failed : verdict_of(WAL_REASON_FILE_LONG, (uint64_t) budget, 0);
 	wal_host_free(source.buffer);
 	return done;
 }
 
-/* Reads a history file of at most budget bytes; returns its bytes, -1: none. */
-static int64_t
+/* Reads a history file of at most budget bytes, which is what it takes of it. */
+static WalVerdict
 read_history(WalLineage *lineage, WalFile *file, const char *directory,
-			 uint32_t timeline, int64_t budget)
+			 uint32_t timeline, int64_t *budget)
 {
+	FileScanResult opened;
+	WalVerdict	verdict;
 	char	   *contents;
 	int64_t		len;
 
 	memset(lineage, 0, sizeof(*lineage));
 	lineage->timeline = timeline;
-	if (!open_history(file, directory, timeline))
-		return -1;
-	len = read_contents(file, &contents, budget);
+	opened = open_history(file, directory, timeline);
+	if (opened == FILE_SCAN_MISSING)
+		return verdict_of(WAL_REASON_HISTORY_MISSING, timeline, 0);
+	if (opened == FILE_SCAN_IRREGULAR)
+		return verdict_of(WAL_REASON_FILE_IRREGULAR, 0, 0);
+	if (opened != FILE_SCAN_OK)
+		return verdict_of(WAL_REASON_FILE_OPEN, (uint64_t) errno, 0);
+	len = wal_timelines_text(file, &contents, *budget, &verdict);
 	wal_file_close(file);
 	if (len >= 0)
-		parse_history(lineage, contents);
+	{
+		*budget -= len;
+		verdict = parse_history(lineage, contents, (size_t) len);
+	}
 	wal_host_free(contents);
-	return len;
+	return verdict;
+}
+
+WalVerdict
+wal_timelines_history(WalLineage *lineage, WalFile *file,
+					  const char *directory, uint32_t timeline)
+{
+	int64_t		budget = HISTORY_BYTES_MAX;
+
+	return read_history(lineage, file, directory, timeline, &budget);
 }
 
 static bool
@@ -240,17 +317,16 @@ wal_timelines_read(WalTimelines *ctx, const char *directory,
 	}
 	for (size_t i = 0; i < ntimelines; i++)
 	{
-		int64_t		len;
+		WalLineage *lineage = &ctx->lineages[ctx->nlineages];
 
 		wal_host_interrupts();
 		if (is_told_of(ctx, timelines[i]))
 			continue;
-		len = read_history(&ctx->lineages[ctx->nlineages], file, directory,
-						   timelines[i], budget);
-		if (len < 0)
-			continue;
-		budget -= len;
-		ctx->nlineages++;
+		if (read_history(lineage, file, directory, timelines[i],
+						 &budget).reason == WAL_REASON_NONE)
+			ctx->nlineages++;
+		else
+			wal_host_free(lineage->ancestors);
 	}
 	if (file != NULL)
 		wal_file_end(file);

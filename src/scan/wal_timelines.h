@@ -9,6 +9,7 @@
 #ifndef WAL_TIMELINES_H
 #define WAL_TIMELINES_H
 
+#include "scan/wal_file.h"
 #include "verify/wal_walk.h"
 
 #pragma GCC visibility push(hidden)
@@ -43,8 +44,23 @@ typedef struct WalTimelines
 extern uint32_t wal_timelines_file(const char *name);
 
 /*
+ * Reads the history file of a timeline; no reason: it is one that the server
+ * reads.  What it tells is allocated, whatever the verdict.
+ */
+extern WalVerdict wal_timelines_history(WalLineage *lineage, WalFile *file,
+										const char *directory,
+										uint32_t timeline);
+
+/*
+ * The text of an open file of at most budget bytes, allocated, with a terminator
+ * behind it; returns its length, -1: *failed says why not.
+ */
+extern int64_t wal_timelines_text(WalFile *file, char **contents,
+								  int64_t budget, WalVerdict *failed);
+
+/*
  * Reads the history files of these timelines, in any order; sorts them.  What
- * cannot be read, or is too long, is as good as none.
+ * cannot be read, is too long or is none is as good as none.
  */
 extern void wal_timelines_read(WalTimelines *ctx, const char *directory,
 							   uint32_t *timelines, size_t ntimelines);

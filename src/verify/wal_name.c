@@ -7,6 +7,8 @@
 #include "verify/wal_name.h"
 
 #define PARTIAL		".partial"
+#define HISTORY		".history"
+#define BACKUP		".backup"
 
 static uint64_t
 segments_per_4gb(uint32_t segment_size)
@@ -134,10 +136,61 @@ wal_name_parse(const char *file_name, WalName *name)
 		parse_tail(file_name + WAL_NAME_DIGITS, name);
 }
 
+/* After ".history" or ".backup": nothing, or how it is compressed. */
+static bool
+parse_suffix(const char *text, WalName *name)
+{
+	DecodeFormat format = decode_format_suffixed(text);
+
+	name->suffix = (uint8_t) format;
+	return strcmp(text, decode_format_suffix(format)) == 0;
+}
+
+static bool
+parse_backup(const char *file_name, WalName *name)
+{
+	name->kind = WAL_KIND_BACKUP;
+	return strlen(file_name) >= WAL_NAME_DIGITS + 9 &&
+		parse_hex(file_name, &name->timeline) && name->timeline != 0 &&
+		parse_hex(file_name + 8, &name->high) && parse_hex(file_name + 16, &name->low) &&
+		file_name[WAL_NAME_DIGITS] == '.' &&
+		parse_hex(file_name + WAL_NAME_DIGITS + 1, &name->offset) &&
+		strncmp(file_name + WAL_NAME_DIGITS + 9, BACKUP, strlen(BACKUP)) == 0 &&
+		parse_suffix(file_name + WAL_NAME_DIGITS + 9 + strlen(BACKUP), name);
+}
+
+bool
+wal_name_parse_beside(const char *file_name, WalName *name)
+{
+	memset(name, 0, sizeof(*name));
+	if (strlen(file_name) < 8 || !parse_hex(file_name, &name->timeline))
+		return false;
+	if (strncmp(file_name + 8, HISTORY, strlen(HISTORY)) != 0)
+		return parse_backup(file_name, name);
+	name->kind = WAL_KIND_HISTORY;
+	return name->timeline > 1 &&
+		parse_suffix(file_name + 8 + strlen(HISTORY), name);
+}
+
 DecodeFormat
 wal_name_format(const WalName *name)
 {
 	return (DecodeFormat) name->suffix;
+}
+
+static void
+print_beside(const WalName *name, const char *folder,
+			 char file_name[WAL_NAME_SIZE])
+{
+	const char *suffix = decode_format_suffix((DecodeFormat) name->suffix);
+
+	if (name->kind == WAL_KIND_HISTORY)
+		snprintf(file_name, WAL_NAME_SIZE, "%08X" HISTORY "%s", name->timeline,
+				 suffix);
+	else
+		snprintf(file_name, WAL_NAME_SIZE, "%s%08X%08X%08X.%08X" BACKUP "%s",
+				 folder, name->timeline, name->high, name->low, name->offset,
+				 suffix);
 }
 
 void
@@ -149,6 +202,11 @@ wal_name_print(const WalName *name, char file_name[WAL_NAME_SIZE])
 	if (name->in_folder)
 		snprintf(folder, sizeof(folder), "%08X%08X/", name->timeline,
 				 name->high);
+	if (name->kind == WAL_KIND_HISTORY || name->kind == WAL_KIND_BACKUP)
+	{
+		print_beside(name, folder, file_name);
+		return;
+	}
 	if (name->has_digest)
 		digest[0] = '-';
 	for (int i = 0; name->has_digest && i < WAL_NAME_DIGEST; i++)

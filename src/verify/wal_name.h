@@ -22,6 +22,8 @@
 
 #define WAL_KIND_SEGMENT	0
 #define WAL_KIND_PARTIAL	1
+#define WAL_KIND_HISTORY	2	/* of a timeline; high and low are 0 */
+#define WAL_KIND_BACKUP		3	/* what a base backup leaves */
 #define WAL_KIND_MISSING	UINT32_MAX	/* no file, a gap in a list */
 
 /* Where ".partial" stands in a name. */
@@ -47,6 +49,7 @@ typedef struct WalName
 	uint8_t		in_folder;		/* in one of timeline and high */
 	uint8_t		has_digest;
 	uint8_t		digest[WAL_NAME_DIGEST];	/* that pgBackRest appends */
+	uint32_t	offset;			/* of a backup's start, in the segment */
 } WalName;
 
 /* The name of a segment by its number. */
@@ -59,6 +62,9 @@ extern WalName wal_name_of(uint32_t timeline, uint64_t segno,
  * the first 16 of those digits may stand before it.  false: another file.
  */
 extern bool wal_name_parse(const char *file_name, WalName *name);
+
+/* The same of what stands beside the segments: histories and backup files. */
+extern bool wal_name_parse_beside(const char *file_name, WalName *name);
 extern void wal_name_print(const WalName *name, char file_name[WAL_NAME_SIZE]);
 
 /* Is it the name of a folder of segments, as pgBackRest and barman make them? */

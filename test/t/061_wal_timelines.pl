@@ -39,7 +39,7 @@ foreach (split /\n/, slurp_file($node->data_dir . sprintf('/pg_wal/%08X.history'
 	sql("INSERT INTO switched VALUES ($1, '$2')") if /^(\d+)\s+(\S+)/;
 }
 
-my $segments = q{SELECT string_agg(substr(w.segment, 7, 2) || '/' || substr(w.segment, 13, 4) || substr(w.segment, 22) || ' ' || w.status, ', ') FROM };
+my $segments = q{SELECT string_agg(CASE WHEN w.segment LIKE '%%.history' THEN substr(w.segment, 7) ELSE substr(w.segment, 7, 2) || '/' || substr(w.segment, 13, 4) || substr(w.segment, 22) END || ' ' || w.status, ', ') FROM };
 my $whole = "$segments verify_wal_directory('%s') w WHERE w.status NOT LIKE 'ok%%'";
 my $range = "$segments verify_wal_range('$start', directory => '%s') w WHERE w.status NOT LIKE 'ok%%'";
 
@@ -93,7 +93,7 @@ foreach my $case (
 			AccelWal::put($_, 'x') foreach ('something.histor', '00000001.history', 'zzzzzzzz.history',
 				'000000020000000000000FFE.00000028.backup', 'README');
 			mkdir '00000013.history';
-			}, $whole, '' ],
+			}, $whole, '13.history not_verifiable' ],
 	[ 'compressed', sub {
 			rename('000000020000000000000FFE', '000000020000000000000FFE.gpg');
 			AccelWal::poke('000000020000000000000FFE.gpg', 0, 'Salted__');
@@ -110,12 +110,12 @@ foreach my $case (
 	[ 'a history with comments', sub {
 			my $text = slurp_file('0000000B.history');
 			unlink '0000000B.history';
-			AccelWal::put('0000000B.history', "# comment\n\n$text\nend\n");
+			AccelWal::put('0000000B.history', "# comment\n\n$text\n# end\n");
 			}, $range, '' ],
 	[ 'an unreadable history', sub { chmod 0, '0000000B.history' }, $range, join(', ', map { sprintf('0B/%07X missing', $_) } 0xFFC .. 0x1005) ],
-	[ 'an empty history', sub { unlink '0000000B.history'; AccelWal::put('0000000B.history', '') }, $range, join(', ', map { sprintf('0B/%07X missing', $_) } 0xFFC .. 0x1005) . ', 0B/0001006 corrupt' ],
-	[ 'a history that is none', sub { unlink '0000000B.history'; AccelWal::put('0000000B.history', "\0" x 100000) }, $range, join(', ', map { sprintf('0B/%07X missing', $_) } 0xFFC .. 0x1005) . ', 0B/0001006 corrupt' ],
-	[ 'no histories', sub { unlink glob('*.history') }, $whole, '01/0000FFD corrupt, 02/0000FFE corrupt, 03/0000FFF corrupt, 04/0001000 corrupt, 05/0001001 corrupt, 06/0001002 corrupt, 07/0001003 corrupt, 08/0001004 corrupt, 09/0001005 corrupt, 0A/0001006 corrupt' ],
+	[ 'an empty history', sub { unlink '0000000B.history'; AccelWal::put('0000000B.history', '') }, $range, join(', ', map { sprintf('0B/%07X missing', $_) } 0xFFC .. 0x1005) ],
+	[ 'a history that is none', sub { unlink '0000000B.history'; AccelWal::put('0000000B.history', "\0" x 100000) }, $range, join(', ', map { sprintf('0B/%07X missing', $_) } 0xFFC .. 0x1005) ],
+	[ 'no histories', sub { unlink glob('*.history') }, $whole, '01/0000FFD corrupt, 02/0000FFE corrupt, 03/0000FFF corrupt, 04/0001000 corrupt, 05/0001001 corrupt, 06/0001002 corrupt, 07/0001003 corrupt, 08/0001004 corrupt, 09/0001005 corrupt, 0A/0001006 corrupt, ' . join(', ', map { sprintf('%02X.history missing', $_) } 2 .. 11) ],
 	[ 'recovered to before a switch point', \&branch_off, $whole, '' ],
 	[ 'recovered to before a switch point, a range', \&branch_off, "$segments verify_wal_range('$start', directory => '%s') w WHERE w.timeline > 8",
 		'09/0001004 ok_switched, 0C/0001005 ok_switched' ],
@@ -147,6 +147,9 @@ link "$many/00000100.history", sprintf('%s/%08X.history', $many, $_) foreach 0x1
 my $peak = q{SELECT substring(pg_read_file('/proc/self/status') FROM 'VmHWM:\s+(\d+)')::bigint};
 my ($from, $rows, $to) = split /\n/, sql("$peak; SELECT count(*) > 10 FROM verify_wal_directory('$many'); $peak");
 is($rows, 't', 'long histories: verified');
+AccelWal::put("$many/00000100.history", "1\t0/1\n" x 700000);
+is(sql("SELECT status || ' ' || message FROM verify_wal_directory('$many') WHERE segment = '00000140.history'"), 'not_verifiable the file has more than 4194304 bytes',
+	'long histories: how long they may be');
 cmp_ok($to - $from, '<', 100000, 'long histories: memory is bounded (kB)');
 
 # A file of the first timeline, one of the last, and as many segments between them

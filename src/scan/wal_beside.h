@@ -1,0 +1,23 @@
+/*
+ * wal_beside.h
+ *	  What a restore needs beside the segments of an archive: history files.
+ */
+#ifndef WAL_BESIDE_H
+#define WAL_BESIDE_H
+
+#include "scan/wal_segment.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef void (*WalBesideFn) (void *arg, const WalSegmentResult *result);
+
+/*
+ * Judges what stands beside the segments of an archive, and what does not and
+ * should.  A pg_wal is none: what it lacks, an archive may have.
+ */
+extern void wal_beside_judge(const WalDirectory *dir, WalBesideFn row,
+							 void *arg);
+
+#pragma GCC visibility pop
+
+#endif							/* WAL_BESIDE_H */
