@@ -897,9 +897,9 @@ REVOKE ALL ON FUNCTION wal_page_image(regclass, text, bigint, pg_lsn, text) FROM
 --
 -- Base backups.  A status is that of a file (missing, extra, size_mismatch,
 -- checksum_mismatch, io_error, bad_format, foreign), of the manifest
--- (manifest_corrupt, manifest_unsupported), of a page (corrupt, healed_by_wal,
--- lsn_in_future, zero_header, bad_header, partial_block, undecided) or of a WAL
--- segment, as above.
+-- (no_manifest, manifest_corrupt, manifest_unsupported), of a page (corrupt,
+-- healed_by_wal, lsn_in_future, zero_header, bad_header, partial_block,
+-- undecided) or of a WAL segment, as above.
 --
 
 CREATE FUNCTION verify_backup(

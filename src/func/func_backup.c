@@ -234,6 +234,8 @@ summary_values(const BackupSummary *summary, const BackupSink *sink,
 	values[i] = text_value(sink->findings > 0 ? sink->first :
 						   warn_checksums_off(summary) ?
 						   "data checksums are disabled: of pages, only headers were verified" :
+						   summary->no_manifest ?
+						   "there is no manifest: files were compared with nothing" :
 						   NULL, &nulls[i]);
 	Assert(i + 1 == SUMMARY_COLUMNS);
 }

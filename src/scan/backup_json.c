@@ -74,7 +74,7 @@ read_file(BackupManifest *manifest, const char *path, size_t *size)
 	char	   *bytes;
 
 	if (opened == FILE_SCAN_MISSING)
-		fail(manifest, BACKUP_MISSING, pstrdup("there is no manifest"));
+		fail(manifest, BACKUP_NO_MANIFEST, pstrdup("there is no manifest"));
 	else if (opened == FILE_SCAN_IRREGULAR)
 		fail(manifest, BACKUP_IO_ERROR, pstrdup("not a regular file"));
 	else if (opened != FILE_SCAN_OK)

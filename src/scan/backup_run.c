@@ -87,6 +87,7 @@ read_manifest(BackupRun *run)
 	run->list = &manifest->list;
 	run->ranges = manifest->ranges;
 	run->nranges = manifest->nranges;
+	run->summary->no_manifest = manifest->status == BACKUP_NO_MANIFEST;
 	if (manifest->status != BACKUP_OK)
 		backup_sink_file(run->sink, MANIFEST_FILE, manifest->status,
 						 "%s; files have nothing to be compared with, but pages and WAL are verified",
@@ -541,6 +542,7 @@ verify_wal(BackupRun *run)
 	wal.path = run->options->wal != NULL ? run->options->wal :
 		psprintf("%s/pg_wal", run->base);
 	wal.shown = run->options->wal != NULL ? run->options->wal : "pg_wal";
+	wal.own = run->options->wal == NULL;
 	wal.system = run->summary->system;
 	wal.version = run->meta.major;
 	wal.workers = run->options->workers;

@@ -31,6 +31,7 @@ typedef struct BackupSummary
 	char		label[BACKUP_LABEL_MAX];
 	bool		incremental;
 	bool		tar;
+	bool		no_manifest;
 	bool		checksums_off;	/* of the cluster, as pg_control says */
 	bool		has_system;
 	uint64		system;

@@ -26,11 +26,19 @@ count(BackupSink *sink, const BackupFinding *finding)
 		is_status(finding, BACKUP_NOT_VERIFIABLE);
 }
 
+/* What is told, and is no damage. */
+static bool
+is_harmless(const BackupFinding *finding)
+{
+	return is_status(finding, BACKUP_HEALED_BY_WAL) ||
+		is_status(finding, BACKUP_REPLACED) ||
+		is_status(finding, BACKUP_NO_MANIFEST);
+}
+
 void
 backup_sink_put(BackupSink *sink, const BackupFinding *finding)
 {
-	if (!is_status(finding, BACKUP_HEALED_BY_WAL) &&
-		!is_status(finding, BACKUP_REPLACED))
+	if (!is_harmless(finding))
 		count(sink, finding);
 	sink->finding(sink->arg, finding);
 }

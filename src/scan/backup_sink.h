@@ -34,7 +34,10 @@ typedef struct BackupSink
 	char		first[256];		/* the first of them, in words */
 } BackupSink;
 
-/* A finding counts, and goes out; one that is healed or replaced only goes out. */
+/*
+ * A finding counts, and goes out; what is healed or replaced, and that there is
+ * no manifest, only goes out.
+ */
 extern void backup_sink_put(BackupSink *sink, const BackupFinding *finding);
 
 /* The same of a file as a whole; message as for printf. */

@@ -28,12 +28,21 @@ path_of(const Judging *judging, const WalSegmentResult *result)
 	return psprintf("%s/%s", judging->wal->shown, name);
 }
 
+/* What is no WAL may be encrypted in an archive, but not in a pg_wal. */
+static const char *
+status_of(const Judging *judging, const WalSegmentResult *result)
+{
+	return wal_status_name(judging->wal->own &&
+						   result->message.reason == WAL_REASON_FILE_UNREADABLE ?
+						   WAL_CORRUPT : result->status);
+}
+
 static void
 put_segment(Judging *judging, const WalSegmentResult *result)
 {
 	char		words[WAL_MESSAGE_SIZE] = "";
 	char	   *path = path_of(judging, result);
-	BackupFinding finding = {NULL, -1, wal_status_name(result->status)};
+	BackupFinding finding = {NULL, -1, status_of(judging, result)};
 
 	if (result->message.reason != WAL_REASON_NONE)
 		wal_verdict_words(&result->message, words);
@@ -75,12 +84,30 @@ put_early_end(Judging *judging, const WalSegmentResult *result)
 	backup_sink_put(judging->sink, &finding);
 }
 
+/* The server reads its own pg_wal, and only what it has named itself. */
+static bool
+is_misplaced(const Judging *judging, const WalName *name)
+{
+	return judging->wal->own && name->kind != WAL_KIND_MISSING &&
+		(name->suffix != 0 || name->has_digest || name->in_folder);
+}
+
+static void
+put_misplaced(Judging *judging, const WalSegmentResult *result)
+{
+	backup_sink_file(judging->sink, path_of(judging, result),
+					 BACKUP_BAD_FORMAT,
+					 "only an archive may have WAL in this form: the server does not read it");
+}
+
 static void
 put_result(void *arg, const WalSegmentResult *result)
 {
 	Judging    *judging = arg;
 
 	judging->wal->records += (int64) result->counts.records;
+	if (is_misplaced(judging, &result->name))
+		put_misplaced(judging, result);
 	if (ends_early(judging, result))
 		put_early_end(judging, result);
 	else if (result->status != WAL_OK && result->status != WAL_OK_SWITCHED &&

@@ -17,6 +17,7 @@ typedef struct BackupWal
 {
 	const char *path;			/* of the directory */
 	const char *shown;			/* the same, as findings shall show it */
+	bool		own;			/* it is the backup's pg_wal, not an archive */
 	uint64		system;			/* identifier that it must have */
 	const char *version;		/* major version of the server, "15" */
 	int			workers;

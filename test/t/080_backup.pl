@@ -130,7 +130,7 @@ my @mutations = (
 	[ 'a manifest that was changed', sub { copy("$backup/backup_manifest", "$dir/kept"); poke("$backup/backup_manifest", index($manifest, '"Size": ') + 8, '9') },
 		sub { move("$dir/kept", "$backup/backup_manifest") }, 'backup_manifest manifest_corrupt' ],
 	[ 'no manifest', sub { move("$backup/backup_manifest", "$dir/kept") },
-		sub { move("$dir/kept", "$backup/backup_manifest") }, 'backup_manifest missing' ],
+		sub { move("$dir/kept", "$backup/backup_manifest") }, 'backup_manifest no_manifest' ],
 );
 foreach (@mutations)
 {

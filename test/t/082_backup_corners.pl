@@ -157,9 +157,9 @@ unlink "$backup/$name";
 
 my $table = sql("SELECT pg_relation_filepath('t')");
 my $bare = backup('bare', $node, '--no-manifest');
-is(findings($bare), 'backup_manifest missing', 'no manifest: one row');
+is(findings($bare), 'backup_manifest no_manifest', 'no manifest: one row');
 AccelWal::poke("$bare/$table", 8192 * 5 + 4000, 'damage');
-is(findings($bare), "backup_manifest missing\n$table 5 corrupt", 'no manifest: pages are judged');
+is(findings($bare), "backup_manifest no_manifest\n$table 5 corrupt", 'no manifest: pages are judged');
 my ($segment) = sort grep { /^[0-9A-F]{24}$/ } slurp_dir("$bare/pg_wal");
 unlink "$bare/pg_wal/$segment";
 like(findings($bare), qr{^$table 5 undecided}m, 'no manifest: without WAL nothing is decided');

@@ -281,9 +281,9 @@ like(messages($xz), qr{^base.tar: archive is in format xz, which is not read her
 # --- without a manifest; without checksums; limits -----------------------------------------
 
 my $bare = changed($backup, 'backup_manifest', sub { undef });
-is(findings($bare), 'backup_manifest missing', 'no manifest: one row');
+is(findings($bare), 'backup_manifest no_manifest', 'no manifest: one row');
 my $bad = changed($bare, 'base.tar', sub { poke(BackupTar::with($_[0], BackupTar::made('twice', 'x') x 2), $table[2] + 8192 * 3 + 4000, 'damage') });
-is(findings($bad), "backup_manifest missing\n$table 3 corrupt\ntwice extra", 'no manifest: pages are judged');
+is(findings($bad), "backup_manifest no_manifest\n$table 3 corrupt\ntwice extra", 'no manifest: pages are judged');
 
 my ($out, $err);
 $node->psql('postgres', "SET temp_file_limit = 1000; SELECT * FROM verify_backup('$backup')", stderr => \$err);

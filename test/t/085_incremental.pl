@@ -187,7 +187,7 @@ like(message($last, prior($full), "status = 'bad_format'"), qr/^the backup befor
 rename "$full/$file{t}", "$dir/kept";
 is(findings($last, prior($full, $first)), "full/$file{t} missing", 'a file of the full one is missing');
 rename "$full/backup_manifest", "$dir/kept_manifest";
-is(findings($last, prior($full, $first)), "$part missing\nfull/backup_manifest missing", 'and its manifest');
+is(findings($last, prior($full, $first)), "$part missing\nfull/backup_manifest no_manifest", 'and its manifest');
 ok(!combine(@chain), 'pg_combinebackup refuses that');
 rename "$dir/kept", "$full/$file{t}";
 rename "$dir/kept_manifest", "$full/backup_manifest";

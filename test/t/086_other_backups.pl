@@ -95,9 +95,9 @@ SKIP:
 	my ($wal) = glob("$tmp/repo/archive/main/*-1");
 	sql('SELECT pg_switch_wal()');
 	ok(-e "$backup/../backup.manifest" && !-e "$backup/backup_manifest", 'pgbackrest: a manifest of its own');
-	judged('pgbackrest', $backup, $wal, 'backup_manifest missing', "$table 5 corrupt");
-	is(findings($backup, ", '$wal', workers => 2"), "backup_manifest missing\n$table 5 corrupt", 'pgbackrest: workers');
-	like(sql("SELECT message FROM verify_backup('$backup', '$wal') WHERE status = 'missing'"),
+	judged('pgbackrest', $backup, $wal, 'backup_manifest no_manifest', "$table 5 corrupt");
+	is(findings($backup, ", '$wal', workers => 2"), "backup_manifest no_manifest\n$table 5 corrupt", 'pgbackrest: workers');
+	like(sql("SELECT message FROM verify_backup('$backup', '$wal') WHERE status = 'no_manifest'"),
 		qr/^there is no manifest; files have nothing to be compared with, but pages and WAL are verified$/, 'pgbackrest: it is said');
 	is(sql("SELECT label ~ 'pgBackRest', format, start_lsn IS NOT NULL, end_lsn > start_lsn, pages > 300, bad_pages, wal_records > 0, status,
 			system_identifier = (SELECT system_identifier FROM pg_control_system()) FROM verify_backup_summary('$backup', '$wal')"),
@@ -107,7 +107,7 @@ SKIP:
 	# its tablespaces lie beside pg_data, and links lead there
 	ok(-l "$backup/pg_tblspc/$tablespace" && -e "$backup/../pg_tblspc/$tablespace", 'pgbackrest: a tablespace');
 	AccelWal::poke("$backup/$placed", 8192 + 4000, 'damage');
-	is(findings($backup, ", '$wal'"), "backup_manifest missing\n$table 5 corrupt\n$placed 1 corrupt", 'pgbackrest: a page of a tablespace is damaged');
+	is(findings($backup, ", '$wal'"), "backup_manifest no_manifest\n$table 5 corrupt\n$placed 1 corrupt", 'pgbackrest: a page of a tablespace is damaged');
 	rename "$backup/../pg_tblspc/$tablespace", "$tmp/kept_tablespace";
 	like(findings($backup, ", '$wal'"), qr/^pg_tblspc\/$tablespace missing$/m, 'pgbackrest: a tablespace is missing');
 }
@@ -130,7 +130,7 @@ SKIP:
 	judged('barman', $backup, "$tmp/barman/main/wals", '', "$table 5 corrupt", "$table checksum_mismatch");
 	copy("$backup/backup_manifest", "$tmp/kept");
 	unlink "$backup/backup_manifest";
-	is(findings($backup, ", '$tmp/barman/main/wals'"), "backup_manifest missing\n$table 5 corrupt", 'barman: without the manifest');
+	is(findings($backup, ", '$tmp/barman/main/wals'"), "backup_manifest no_manifest\n$table 5 corrupt", 'barman: without the manifest');
 }
 
 # --- what is left of pg_verifybackup's cases -------------------------------------------
@@ -228,14 +228,14 @@ sub chain
 	my ($more, @backups) = @_;
 	my $newest = pop @backups;
 	my $found = findings($newest, ', prior => ARRAY[' . join(', ', map { "'$_'" } @backups) . "]::text[]$more");
-	return join("\n", sort grep { !/backup_manifest missing$/ } map { s{^$tmp/}{}r } split /\n/, $found);
+	return join("\n", sort grep { !/backup_manifest no_manifest$/ } map { s{^$tmp/}{}r } split /\n/, $found);
 }
 
 sub whole { return chain('', $full, $first, $last); }
 is(chain('', $first), '', 'an incremental backup alone');
 is(whole(), '', 'a chain of three');
 is(chain(', workers => 2', $full, $first, $last), '', 'a chain by workers');
-is(sql("SELECT format, status FROM verify_backup_summary('$first', prior => ARRAY['$full'])"), 'incremental|corrupt', 'what it is; manifests are missing');
+is(sql("SELECT format, status FROM verify_backup_summary('$first', prior => ARRAY['$full'])"), 'incremental|ok', 'what it is; that manifests are missing is no finding');
 
 # [ what, file, offset, bytes, findings ]
 my $number = 12 + 4;

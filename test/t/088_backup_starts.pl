@@ -129,6 +129,7 @@ sub put_text
 	return;
 }
 
+sub gzip { system_or_bail('gzip', $_[0]); return; }
 sub segments { return sort grep { /^[0-9A-F]{24}$/ } slurp_dir("$_[0]/pg_wal"); }
 
 # The copy is older than some changes, which are in its WAL alone.
@@ -151,10 +152,12 @@ AccelWal::copy_files($node->data_dir . '/pg_wal', "$hot/pg_wal");
 # pages that were being written when they were copied
 AccelWal::poke("$hot/$table", 8192 * $_ + 4000, 'torn' x 100) foreach 0, $late_block;
 
-my $none = 'backup_manifest missing';
+my $none = 'backup_manifest no_manifest';
 is(findings($hot), $none, 'a copy made by hand');
 is(findings($hot, ', verbose => true'), join("\n", sort $none, "$table 0 healed_by_wal", "$table $late_block healed_by_wal"), 'its torn pages');
 is(start_of($hot), 'starts 24999', 'a copy made by hand: it starts');
+is(sql("SELECT status, findings, message FROM verify_backup_summary('$hot')"), 'ok|0|there is no manifest: files were compared with nothing',
+	'that there is no manifest is no finding');
 my ($began) = $label =~ m{START WAL LOCATION: (\S+)};
 ok(sql("SELECT end_lsn > '$began' FROM verify_backup_summary('$hot')") eq 't', 'the end of its WAL is known');
 
@@ -165,6 +168,11 @@ my ($first) = $label =~ /\(file (\w+)\)/;
 my @needed = grep { $_ ge $first } segments($hot);
 my @losses = (
 	[ 'the tail of the WAL', sub { unlink map { "$_[0]/pg_wal/$_" } @needed[ 2 .. $#needed ] }, $cut, $no_start ],
+	[ 'a segment, to random bytes', sub { put_text("$_[0]/pg_wal/$needed[1]", pack('C*', map { int rand 256 } 1 .. 1024 * 1024)) },
+		qr{^pg_wal/$needed[1] corrupt$}m, $no_start ],
+	[ 'a segment, to a compressed one', sub { gzip("$_[0]/pg_wal/$needed[1]") }, qr{^pg_wal/$needed[1].gz bad_format$}m, $no_start ],
+	[ 'a segment, to a folder', sub { my $in = "$_[0]/pg_wal/" . substr($needed[1], 0, 16); mkdir $in; rename "$_[0]/pg_wal/$needed[1]", "$in/$needed[1]" },
+		qr{^pg_wal/\w+/$needed[1] bad_format$}m, $no_start ],
 	[ 'the label', sub { unlink "$_[0]/backup_label" }, qr{^backup_label undecided$}m, qr{^(?:no start: |starts (?!24999))} ],
 	[ 'the label\'s line ends', sub { put_text("$_[0]/backup_label", $label =~ s/\n/\r\n/gr) }, qr{^backup_label bad_format$}m, $no_start ],
 	[ 'the checkpoint', sub { put_text("$_[0]/backup_label", $label =~ s{(CHECKPOINT LOCATION: )\S+}{$1$began}r) },
