@@ -129,66 +129,110 @@ wal_borders_next_is_written(WalBorders *ctx)
 
 /* ---- the record over the start ---- */
 
+/* A search for the last page of a segment in which a record starts. */
+typedef struct LookBack
+{
+	WalSource  *source;
+	WalLsn		begin;			/* of the segment */
+	int64_t		page;			/* its offset; -1: none so far; -2: the
+								 * segment cannot be read */
+	bool		gaps;			/* there are pages that are no WAL */
+	bool		short_head;		/* the first page begins with the rest of what
+								 * may be an XLOG_SWITCH */
+} LookBack;
+
 /*
- * Of the pages offset .. offset + len of segment segno, the offset of the last
- * one in which a record starts; -1: of none; -2: the pages are not all valid.
+ * Does a record start in the page?  Zeros follow the last one and, behind a
+ * switch, what a recycled file held: none of that is a record.
  */
-static int64_t
-last_record_page_of(const WalBorders *ctx, WalSource *source, uint64_t segno,
-					int64_t offset, int64_t len)
+static bool
+has_record(const WalBorders *ctx, LookBack *look, const uint8_t *page,
+		   int64_t offset)
+{
+	WalLsn		address = look->begin + (uint64_t) offset;
+	uint32_t	rem_len = wal_load32(page + WAL_PAGE_REM_LEN);
+	uint64_t	start = wal_align(wal_page_header_size(address, ctx->id->segment_size) +
+								  (uint64_t) rem_len);
+
+	if (offset == 0 && wal_page_is_at(page, address))
+		look->short_head = rem_len > 0 && rem_len <= WAL_REC_HEADER;
+	if (wal_page_starts_record(page, ctx->id->page_size, address) &&
+		start < ctx->id->page_size && wal_load32(page + start) != 0)
+		return true;
+	look->gaps |= start < ctx->id->page_size || !wal_page_is_at(page, address);
+	return false;
+}
+
+/* Looks at the pages offset .. offset + len. */
+static void
+look_at(const WalBorders *ctx, LookBack *look, int64_t offset, int64_t len)
 {
 	int64_t		page_size = ctx->id->page_size;
 	size_t		got;
-	const uint8_t *piece = wal_source_piece(source, (uint64_t) offset,
+	const uint8_t *piece = wal_source_piece(look->source, (uint64_t) offset,
 											(uint64_t) len, &got);
+	int64_t		found = -1;
 
+	for (int64_t at = len - page_size; at >= 0 && found < 0; at -= page_size)
+		if ((int64_t) got == len && has_record(ctx, look, piece + at, offset + at))
+			found = offset + at;
 	if ((int64_t) got < len)
-		return -2;
-	for (int64_t at = len - page_size; at >= 0; at -= page_size)
-	{
-		WalLsn		address = segno * ctx->id->segment_size + (uint64_t) (offset + at);
+		look->page = -2;
+	else if (found >= 0)
+		look->page = found;
+}
 
-		if (!wal_page_is_at(piece + at, address))
-			return -2;
-		if (wal_page_starts_record(piece + at, (uint32_t) page_size, address))
-			return offset + at;
-	}
-	return -1;
+/* Its last page is none: was the segment written at all? */
+static bool
+is_written(const WalBorders *ctx, const LookBack *look)
+{
+	size_t		got;
+	const uint8_t *page = wal_source_piece(look->source, 0, ctx->id->page_size, &got);
+
+	return got == ctx->id->page_size && wal_page_is_at(page, look->begin);
 }
 
 /*
- * The offset of the last page of segment segno in which a record starts; -1: of
- * none; -2: the pages are not all valid.  They are looked at backwards as far as
- * they are at hand; what would have to be decompressed again, forwards.
+ * Looks at a segment's pages, backwards as far as they are at hand; what would
+ * have to be decompressed again, forwards.
  */
-static int64_t
-last_record_page(const WalBorders *ctx, WalSource *source, uint64_t segno)
+static void
+look_at_segment(const WalBorders *ctx, LookBack *look)
 {
 	int64_t		offset = ctx->id->segment_size;
 	int64_t		wanted = ctx->id->page_size;	/* mostly it is the last one */
 	int64_t		kept = 0;
-	int64_t		page = -1;
 	int64_t		end;
 
-	for (; page == -1 && offset > kept; wanted = WAL_PIECE_BYTES)
+	for (; look->page == -1 && offset > kept; wanted = WAL_PIECE_BYTES)
 	{
 		if (wanted > offset - kept)
 			wanted = offset - kept;
 		offset -= wanted;
-		page = last_record_page_of(ctx, source, segno, offset, wanted);
-		kept = (int64_t) wal_source_kept(source);
+		look_at(ctx, look, offset, wanted);
+		kept = (int64_t) wal_source_kept(look->source);
+		if (wanted == ctx->id->page_size && look->gaps && !is_written(ctx, look))
+			look->page = -2;
 	}
-	if (page != -1)
-		return page;
+	if (look->page != -1)
+		return;
 	end = offset;
-	for (offset = 0; page != -2 && offset < end; offset += WAL_PIECE_BYTES)
-	{
-		int64_t		len = end - offset < WAL_PIECE_BYTES ? end - offset : WAL_PIECE_BYTES;
-		int64_t		found = last_record_page_of(ctx, source, segno, offset, len);
+	for (offset = 0; look->page != -2 && offset < end; offset += WAL_PIECE_BYTES)
+		look_at(ctx, look, offset,
+				end - offset < WAL_PIECE_BYTES ? end - offset : WAL_PIECE_BYTES);
+}
 
-		page = found == -1 ? page : found;
-	}
-	return page;
+/*
+ * The offset of the last page of segment segno in which a record starts; -1:
+ * of none, so that the one looked for may begin before it; -2: it does not.
+ */
+static int64_t
+last_record_page(const WalBorders *ctx, WalSource *source, uint64_t segno)
+{
+	LookBack	look = {source, segno * ctx->id->segment_size, -1, false, false};
+
+	look_at_segment(ctx, &look);
+	return look.page == -1 && look.gaps && !look.short_head ? -2 : look.page;
 }
 
 /*
@@ -333,6 +377,7 @@ resume(WalBorders *ctx, WalWalker *walker, const WalWalkOptions *options)
 	WalPending	pending = carry->pending;
 
 	if (ctx->again || ctx->whole || note == NULL || !carry->has_end ||
+		walker->pending.kind == WAL_PENDING_NONE ||
 		carry->segno >= ctx->segno ||
 		pending.lsn != walker->pending.lsn ||
 		pending.len != walker->pending.len ||

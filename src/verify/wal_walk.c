@@ -84,17 +84,19 @@ wal_walk_take_over(WalWalker *ctx, const WalWalkOptions *options,
 /*
  * Of a record that starts in the segment the whole header lies in one page: it
  * was checked with its prev-link, which a walk that begins at this page may not
- * know.
+ * know.  Behind a switch that was seen, its position is all that there is.
  */
 bool
 wal_walk_hands_over(const WalWalker *ctx)
 {
 	WalLsn		lsn = ctx->pending.lsn;
-
-	return wal_walk_wants_more(ctx) && ctx->page == ctx->segment_end &&
+	bool		within = wal_walk_wants_more(ctx) &&
 		(lsn < ctx->opt.segment_start ||
 		 lsn % ctx->opt.page_size + WAL_REC_HEADER <= ctx->opt.page_size) &&
-		ctx->pending.mismatch.reason == WAL_REASON_NONE &&
+		ctx->pending.mismatch.reason == WAL_REASON_NONE;
+	bool		switched = ctx->phase == WAL_WALK_SWITCHED && ctx->prev != 0;
+
+	return (within || switched) && ctx->page == ctx->segment_end &&
 		ctx->stop.verdict.reason == WAL_REASON_NONE &&
 		ctx->counts.errors == 0 && !ctx->prev_invalid && !ctx->overwrite;
 }
@@ -702,12 +704,15 @@ leave_page(WalWalker *ctx, const uint8_t *page, uint32_t pos)
 		count_passed(ctx, rest, wal_is_zero(page + pos, rest));
 }
 
-/* No record can start at pos with its length. */
+/*
+ * No record can start at pos with its length.  Zeros behind a record that may
+ * have been a switch are its own segment's only: to another one they prove none.
+ */
 static void
 skip_invalid_length(WalWalker *ctx, const uint8_t *page, uint32_t pos,
 					const WalVerdict *why)
 {
-	if (ctx->prev == 0 && ctx->before == WAL_BEFORE_SHORT &&
+	if (ctx->prev == 0 && ctx->before == WAL_BEFORE_SHORT && is_inside(ctx) &&
 		wal_load32(page + pos) == 0)
 	{
 		ctx->phase = WAL_WALK_SWITCHED;

@@ -182,8 +182,8 @@ extern void wal_walk_take_over(WalWalker *ctx, const WalWalkOptions *options,
 
 /*
  * At the end of its segment: is ctx, which has found nothing there, within a
- * record that goes on?  Another walk that begins where that record does would
- * know the same of it.
+ * record that goes on, or behind a switch?  Another walk that begins where that
+ * record does would know the same of it.
  */
 extern bool wal_walk_hands_over(const WalWalker *ctx);
 
