@@ -95,19 +95,38 @@ query("DROP TABLE IF EXISTS t; SELECT pg_drop_replication_slot(slot_name) FROM p
 query("CALL verify_database_checksums(include => '{t}')");
 is(query("SELECT bad_files FROM ($sql) q"), '0', 'a file that is in order again');
 
-# what the unit runs, as systemd hands it to the shell
-my ($command) = slurp_file("$examples/crc32c-accel-verify.service") =~ m{^ExecStart=/bin/sh -c '(.*)'$}m;
-$command =~ s/(\$\$|%%|\\\\)/substr $1, 1/eg;
+# what the unit runs: every database whatever its name is, which is no connection
+# string, and whatever its owner makes of search_path
+my ($script) = slurp_file("$examples/crc32c-accel-verify.service") =~ m{^ExecStart=/bin/sh /usr/local/bin/crc32c_accel_(\w+\.sh)$}m;
 sub exit_status
 {
 	my ($port) = @_;
 	local @ENV{qw(PGHOST PGPORT)} = ($node->host, $port);
-	return system('sh', '-c', $command) >> 8;
+	return system('sh', "$examples/$script") >> 8;
+}
+sub query_in
+{
+	my ($name, $sql) = @_;
+	$name =~ s/([\\'])/\\$1/g;
+	my ($out, $err) = run_command([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d',
+		$node->connstr =~ s/dbname=\S*//r . " dbname='$name'", '-c', $sql ]);
+	return $err || $out;
 }
 is(exit_status($node->port), 0, 'the unit: no findings');
 isnt(exit_status(1), 0, 'the unit: no server');
-query('CREATE DATABASE "an other"');
-isnt(exit_status($node->port), 0, 'the unit: a database without the extension');
+my @names = ('an other', 'a=b', 'host=127.0.0.1 port=1', qq(it's \\ "so"), "two\nlines", '{}', '-l');
+foreach my $name (@names)
+{
+	my $quoted = $name =~ s/"/""/gr;
+	query(qq(CREATE DATABASE "$quoted"));
+	isnt(exit_status($node->port), 0, "the unit: database $name without the extension") if $name eq $names[0];
+	query_in($name, $_) foreach 'CREATE SCHEMA "Its own"', 'CREATE EXTENSION crc32c_accel SCHEMA "Its own"',
+	  q(CREATE FUNCTION public.format(text, VARIADIC text[]) RETURNS text LANGUAGE plpgsql AS 'BEGIN RAISE ''called''; END'),
+	  qq(ALTER DATABASE "$quoted" SET search_path = public, pg_catalog);
+}
+is(exit_status($node->port), 0, 'the unit: names of all kinds');
+is(query_in($_, 'SELECT count(*), min(state) FROM "Its own".checksum_runs'), '1|completed', "the unit: verified $_") foreach @names;
+
 query(q{DROP DATABASE "an other" WITH (FORCE)});
 
 # pg_cron: the job as it is shipped, with less time and at the server's start, not
