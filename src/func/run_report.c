@@ -135,7 +135,7 @@ hint_of(const RunRelation *relation, const PageFinding *finding)
 		return NULL;
 	if (finding->status == PAGE_BAD_ON_DISK_CACHED_OK)
 		return finding->copy == BLOCK_COPY_PROVEN ?
-			"Do not restart: shared buffers hold a good page, which heal_block() writes. See docs/corruption.md." :
+			"Do not restart: shared buffers hold a page, which heal_block() writes unless WAL has a newer one. See docs/corruption.md." :
 			"Do not restart: shared buffers hold the page, maybe changed since it was read. If its rows are right, heal_block() writes it with trust_memory => true. See docs/corruption.md.";
 	if (finding->fork == FSM_FORKNUM || finding->fork == VISIBILITYMAP_FORKNUM)
 		return "The server rebuilds this fork. See docs/corruption.md.";

@@ -25,7 +25,10 @@
  *
  * What is the page in memory worth?  Its checksum is of the moment when it was
  * read or written last: a match proves the page.  A mismatch says nothing, and
- * whoever wants such a page written must say so.
+ * whoever wants such a page written must say so.  No checksum tells of the age:
+ * page_age.c asks the WAL, before anything is locked.  What it says stays true:
+ * changes that come after build upon the page that was asked about, and
+ * nothing else can be read from a damaged block.
  *
  * Zeros on disk below a clean buffer with a page are damage: what the buffer
  * holds was once on disk.  Free space and visibility maps are the exception:
@@ -39,6 +42,7 @@
 #include <unistd.h>
 
 #include "access/relation.h"
+#include "access/xlog.h"
 #include "access/xloginsert.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
@@ -50,7 +54,9 @@
 
 #include "scan/disk_page.h"
 #include "scan/heal.h"
+#include "scan/lost_server.h"
 #include "scan/map_witness.h"
+#include "scan/page_age.h"
 #include "scan/relation_scan.h"
 
 /* Of memory that is written past the page cache, in bytes. */
@@ -64,15 +70,19 @@ typedef struct Heal
 	PageRules	rules;
 	ForkReader	reader;
 	bool		initialized;	/* as the visibility map knows */
+	PageAge		age;			/* of the page in memory */
+	char		why[SCAN_MESSAGE_SIZE]; /* unless it is the newest */
 	Buffer		buffer;			/* pinned and locked; Invalid: none */
 	BlockDecision decision;
 } Heal;
 
 static const char *why_not(const Fork *fork);
 static void heal_fork_block(Heal *heal, HealResult *result);
-static void decide(Heal *heal);
+static void ask_age(Heal *heal);
+static BlockCopy worth(const Heal *heal);
+static void decide(Heal *heal, bool hold);
 static bool zeros_are_damage(const Heal *heal);
-static HealStatus choose(const Heal *heal, const char **why);
+static HealStatus choose(Heal *heal, const char **why);
 static void refuse_unless_writable(Heal *heal);
 static void write_back(const Heal *heal);
 static HealStatus write_and_read(Heal *heal);
@@ -141,9 +151,10 @@ heal_fork_block(Heal *heal, HealResult *result)
 	heal->rules.kind = heal->fork.kind;
 	heal->rules.horizon = heal->fork.test_lsn ? block_horizon() :
 		InvalidXLogRecPtr;
-	decide(heal);
-	result->copy = heal->decision.copy;
+	ask_age(heal);
+	decide(heal, true);
 	result->status = choose(heal, &why);
+	result->copy = worth(heal);
 	if (result->status == HEAL_HEALED)
 	{
 		result->status = write_and_read(heal);
@@ -157,8 +168,35 @@ heal_fork_block(Heal *heal, HealResult *result)
 	fork_reader_close(&heal->reader);
 }
 
+/* Asked before the block is held: all WAL since the page's LSN is read. */
 static void
-decide(Heal *heal)
+ask_age(Heal *heal)
+{
+	BlockDecision *decision = &heal->decision;
+	XLogRecPtr	end = heal->fork.test_lsn ?
+		lost_server_end(wal_segment_size) : InvalidXLogRecPtr;
+
+	decide(heal, false);
+	if (decision->verdict.status != PAGE_OK &&
+		decision->copy != BLOCK_COPY_NONE)
+		heal->age = page_age(&heal->fork, heal->blkno,
+							 PageGetLSN((Page) decision->cached.data), end,
+							 heal->why);
+}
+
+/* What the page in memory is worth, its age included. */
+static BlockCopy
+worth(const Heal *heal)
+{
+	BlockCopy	copy = heal->decision.copy;
+
+	if (copy == BLOCK_COPY_NONE || heal->age == PAGE_AGE_OLDER)
+		return BLOCK_COPY_NONE;
+	return heal->age == PAGE_AGE_NEWEST ? copy : BLOCK_COPY_SANE;
+}
+
+static void
+decide(Heal *heal, bool hold)
 {
 	ForkReader *reader = &heal->reader;
 	MapWitness	witness;
@@ -173,8 +211,12 @@ decide(Heal *heal)
 		fate = BLOCK_GONE;
 	else
 	{
-		heal->buffer = block_decide_and_hold(reader, heal->blkno,
-											 &heal->rules, &heal->decision);
+		if (hold)
+			heal->buffer = block_decide_and_hold(reader, heal->blkno,
+												 &heal->rules,
+												 &heal->decision);
+		else
+			block_decide(reader, heal->blkno, &heal->rules, &heal->decision);
 		fate = heal->decision.fate;
 	}
 	if (fate != BLOCK_JUDGED)
@@ -192,12 +234,31 @@ zeros_are_damage(const Heal *heal)
 	return heal->initialized || decision->copy != BLOCK_COPY_NONE;
 }
 
+/* Why a damaged block is left as it is. */
+static const char *
+why_not_written(Heal *heal)
+{
+	BlockCopy	copy = heal->decision.copy;
+
+	if (copy == BLOCK_COPY_NONE)
+		return BLOCK_IS_CACHED(&heal->decision) ?
+			"shared buffers hold no better page than the disk" :
+			"shared buffers do not hold the block";
+	if (heal->age == PAGE_AGE_OLDER)
+		return psprintf("shared buffers hold an older page: %s", heal->why);
+	if (copy == BLOCK_COPY_PROVEN)
+		return psprintf("shared buffers hold a page that is proven by its checksum, but may not be the newest: %s; trust_memory => true writes it",
+						heal->why);
+	return "shared buffers hold a page that is sane by its header, but not proven by its checksum: trust_memory => true writes it";
+}
+
 /* What is to become of the block; HEAL_HEALED: the page is to be written. */
 static HealStatus
-choose(const Heal *heal, const char **why)
+choose(Heal *heal, const char **why)
 {
 	const BlockDecision *decision = &heal->decision;
 	PageStatus	status = decision->verdict.status;
+	BlockCopy	copy = worth(heal);
 
 	if (status == PAGE_OK && !heal->fork.checksums)
 	{
@@ -212,14 +273,10 @@ choose(const Heal *heal, const char **why)
 			"the page on disk is all zeros, as a new page is";
 		return HEAL_HEALTHY;
 	}
-	if (decision->copy == BLOCK_COPY_PROVEN ||
-		(decision->copy == BLOCK_COPY_SANE && heal->trust_memory))
+	if (copy == BLOCK_COPY_PROVEN ||
+		(copy == BLOCK_COPY_SANE && heal->trust_memory))
 		return HEAL_HEALED;
-	*why = decision->copy == BLOCK_COPY_SANE ?
-		"shared buffers hold a page that is sane by its header, but not proven by its checksum: trust_memory => true writes it" :
-		BLOCK_IS_CACHED(decision) ?
-		"shared buffers hold no better page than the disk" :
-		"shared buffers do not hold the block";
+	*why = why_not_written(heal);
 	return HEAL_NO_GOOD_COPY;
 }
 

@@ -27,7 +27,8 @@
  * still in memory.
  *
  * Not kept: pages whose checksum or header is wrong (their LSN says nothing, and
- * verify_relation_checksums() names them), empty pages of indexes and pages of
+ * verify_relation_checksums() names them) unless a buffer has the page as it was
+ * before, proven by its checksum, and older than the proof; empty pages of indexes and pages of
  * the visibility map without an LSN, relations that are not permanent, indexes
  * that are being built, and what bypasses shared buffers in ways that the proof
  * does not allow.
@@ -205,9 +206,8 @@ has_storage(Relation rel, const WalBlockTag *tag)
 		LOCATOR_DATABASE(rel->rd_locator) == tag->database;
 }
 
-/* Does the proof hold for relations of this access method? */
-static bool
-proof_holds(Relation rel, LostProof proof)
+bool
+lost_disk_proof_holds(Relation rel, LostProof proof)
 {
 	if (proof == LOST_PROOF_LSN || rel->rd_rel->relkind == RELKIND_SEQUENCE)
 		return true;
@@ -234,10 +234,29 @@ static bool
 is_made_anew(Relation rel, const LostSuspect *suspect, const char *page)
 {
 	if (suspect->status != LOST_STALE_PAGE ||
-		!XLogRecPtrIsInvalid(suspect->disk_lsn))
+		!XLogRecPtrIsInvalid(lsn_of(page)))
 		return false;
 	return suspect->entry.tag.fork == VISIBILITYMAP_FORKNUM ||
 		(rel->rd_rel->relkind == RELKIND_INDEX && PageIsEmpty((Page) page));
+}
+
+/*
+ * The disk's page is damaged.  What a valid buffer holds was read from it, or
+ * written to it, before; its checksum proves its LSN.
+ */
+static bool
+judge_cached(LostSuspect *suspect, const BlockDecision *decision)
+{
+	XLogRecPtr	lsn = lsn_of(decision->cached.data);
+
+	if (decision->copy != BLOCK_COPY_PROVEN ||
+		suspect->entry.proof == LOST_PROOF_NOT_ZERO ||
+		lsn >= suspect->entry.lsn)
+		return false;
+	suspect->status = LOST_STALE_PAGE;
+	suspect->damaged = true;
+	suspect->cached_lsn = lsn;
+	return true;
 }
 
 /* The block was read; is it what WAL says? */
@@ -247,7 +266,7 @@ judge_page(LostSuspect *suspect, const BlockDecision *decision)
 	const PageVerdict *verdict = &decision->verdict;
 
 	if (verdict->status != PAGE_OK && verdict->status != PAGE_NEW)
-		return false;
+		return judge_cached(suspect, decision);
 	if (verdict->status == PAGE_OK &&
 		(suspect->entry.proof == LOST_PROOF_NOT_ZERO ||
 		 verdict->lsn >= suspect->entry.lsn))
@@ -281,7 +300,8 @@ judge_block(LostSuspect *suspect, ForkReader *reader)
 	suspect->error = reader->error;
 	if (decision->fate == BLOCK_JUDGED)
 		found = judge_page(suspect, decision) &&
-			!is_made_anew(reader->fork->rel, suspect, decision->image.data);
+			!is_made_anew(reader->fork->rel, suspect, suspect->damaged ?
+						  decision->cached.data : decision->image.data);
 	else
 		suspect->status = decision->fate == BLOCK_GONE ? LOST_MISSING_BLOCK :
 			LOST_IO_ERROR;
@@ -317,7 +337,7 @@ lost_disk_decide(LostSuspect *suspect)
 	if (rel == NULL)
 		return false;
 	found = has_storage(rel, &suspect->entry.tag) &&
-		proof_holds(rel, suspect->entry.proof) &&
+		lost_disk_proof_holds(rel, suspect->entry.proof) &&
 		judge_relation(suspect, rel);
 	suspect->relid = relid;
 	relation_close(rel, found ? NoLock : AccessShareLock);

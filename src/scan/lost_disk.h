@@ -9,6 +9,7 @@
 #define ACCEL_LOST_DISK_H
 
 #include "miscadmin.h"
+#include "utils/relcache.h"
 
 #include "scan/block_decide.h"
 #include "verify/lost_book.h"
@@ -39,6 +40,8 @@ typedef struct LostSuspect
 	XLogRecPtr	cached_lsn;		/* of a valid buffer over it; 0: none */
 	bool		dirty;			/* it is to be written */
 	int			error;			/* errno of a read that failed */
+	bool		damaged;		/* the disk's page is; the buffer's, proven by
+								 * its checksum, is stale */
 } LostSuspect;
 
 typedef struct LostSuspects
@@ -72,6 +75,9 @@ extern bool lost_disk_decide(LostSuspect *suspect);
 
 /* The same; returns false if that would wait for the lock: not decided. */
 extern bool lost_disk_decide_at_once(LostSuspect *suspect, bool *found);
+
+/* Does such a proof hold for relations of this access method? */
+extern bool lost_disk_proof_holds(Relation rel, LostProof proof);
 
 /* The path of the file that holds a block. */
 extern void lost_disk_path(const WalBlockTag *tag, char dst[SCAN_PATH_SIZE]);

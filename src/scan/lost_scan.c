@@ -115,6 +115,13 @@ describe(const LostSuspect *suspect, char *dst, size_t size)
 				 "; shared buffers hold the page with LSN %X/%X, %s",
 				 LSN_FORMAT_ARGS(suspect->cached_lsn), suspect->dirty ?
 				 "which will be written" : "which will not be written unless it changes");
+	if (suspect->damaged)
+	{
+		snprintf(dst, size, "a write was lost: the page on disk is damaged, and shared buffers hold an older one with LSN %X/%X, WAL wants %X/%X or later",
+				 LSN_FORMAT_ARGS(suspect->cached_lsn),
+				 LSN_FORMAT_ARGS(suspect->entry.lsn));
+		return;
+	}
 	switch (suspect->status)
 	{
 		case LOST_STALE_PAGE:

@@ -202,7 +202,7 @@ page_finding_describe(PageFinding *finding, const PageVerdict *verdict,
 	if (copy != BLOCK_COPY_NONE)
 		finding_append(finding, "; shared buffers hold a page that is %s",
 			   copy == BLOCK_COPY_PROVEN ?
-			   "proven good by its checksum: rewriting it heals the disk" :
+			   "proven by its checksum: heal_block() writes it if WAL has no newer one" :
 			   "sane by its header, but not proven by its checksum");
 }
 

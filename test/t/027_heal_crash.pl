@@ -25,6 +25,7 @@ autovacuum = off
 jit = off
 bgwriter_lru_maxpages = 0
 checkpoint_timeout = 1h
+wal_keep_size = 1GB
 shared_buffers = 64MB
 restart_after_crash = off
 CONF
