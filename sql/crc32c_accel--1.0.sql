@@ -898,7 +898,7 @@ REVOKE ALL ON FUNCTION wal_page_image(regclass, text, bigint, pg_lsn, text) FROM
 -- Base backups.  A status is that of a file (missing, extra, size_mismatch,
 -- checksum_mismatch, io_error, bad_format, foreign), of the manifest
 -- (no_manifest, manifest_corrupt, manifest_unsupported), of a page (corrupt,
--- healed_by_wal, lsn_in_future, zero_header, bad_header, partial_block,
+-- healed_by_wal, made_anew, lsn_in_future, zero_header, bad_header, partial_block,
 -- undecided) or of a WAL segment, as above.
 --
 

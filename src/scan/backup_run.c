@@ -285,10 +285,9 @@ set_rules(BackupRun *run, BackupJudgeRules *judge)
 
 /* The LSNs of an unlogged relation may be no places in the WAL. */
 static bool
-is_unlogged(const BackupRun *run, uint32 entry)
+is_unlogged(const BackupRun *run, const char *path)
 {
 	BackupRelationFile file;
-	const char *path = backup_list_path(run->list, entry);
 	char	   *init = psprintf("%.*s_init", (int) strcspn(path, "."), path);
 
 	return backup_relation_file(path, &file) &&
@@ -302,7 +301,8 @@ summarize_files(BackupRun *run, const BackupFileTotals *totals)
 	run->summary->files = totals->files;
 	run->summary->bytes = totals->bytes;
 	run->summary->pages = totals->pages;
-	if (totals->newest == InvalidXLogRecPtr || is_unlogged(run, totals->newest_entry))
+	if (totals->newest == InvalidXLogRecPtr || is_unlogged(run, backup_list_path(run->list,
+															totals->newest_entry)))
 		return;
 	run->newest.path = backup_list_path(run->list, totals->newest_entry);
 	run->newest.blkno = totals->newest_block;
@@ -658,12 +658,23 @@ put_prior(void *arg, const BackupFinding *finding)
 	pfree(path);
 }
 
-static bool
+static BackupFate
 is_replaced(void *arg, const char *path, uint32 block)
 {
 	BackupPrior *prior = arg;
 
-	return backup_chain_replaces(&prior->last->chain, prior->n, path, block);
+	return backup_chain_replaces(&prior->last->chain, prior->n, path, block) ?
+		BACKUP_FATE_REPLACED : BACKUP_FATE_NONE;
+}
+
+/* Recovery empties unlogged relations, and backups need not have them. */
+static BackupFate
+is_reset(void *arg, const char *path, uint32 block)
+{
+	BackupRun  *run = arg;
+
+	return (run->meta.has_label || !run->meta.control.shut_down) &&
+		is_unlogged(run, path) ? BACKUP_FATE_RESET : BACKUP_FATE_NONE;
 }
 
 static void
@@ -756,6 +767,8 @@ backup_run(const BackupOptions *options, BackupSink *sink,
 	for (int i = 0; i < options->nprior; i++)
 		need_directory(options->prior[i]);
 	run.parts = options->nprior > 0 ? &parts : NULL;
+	run.suspects.replaced = is_reset;
+	run.suspects.arg = &run;
 	read_priors(&run);
 	read_backup(&run);
 	join_chain(&run);

@@ -32,6 +32,7 @@ is_harmless(const BackupFinding *finding)
 {
 	return is_status(finding, BACKUP_HEALED_BY_WAL) ||
 		is_status(finding, BACKUP_REPLACED) ||
+		is_status(finding, BACKUP_MADE_ANEW) ||
 		is_status(finding, BACKUP_NO_MANIFEST);
 }
 

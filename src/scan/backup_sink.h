@@ -35,8 +35,8 @@ typedef struct BackupSink
 } BackupSink;
 
 /*
- * A finding counts, and goes out; what is healed or replaced, and that there is
- * no manifest, only goes out.
+ * A finding counts, and goes out; what is healed, replaced or made anew, and
+ * that there is no manifest, only goes out.
  */
 extern void backup_sink_put(BackupSink *sink, const BackupFinding *finding);
 

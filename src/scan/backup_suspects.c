@@ -103,6 +103,20 @@ backup_suspects_add_map(BackupSuspects *ctx, const char *path,
 
 /* ---- telling ---- */
 
+/*
+ * The server writes a page of zeros over one of a free space or visibility map
+ * that it cannot read, and nothing is lost: these are hints, or are set again.
+ */
+static bool
+is_made_anew(const BackupSuspect *suspect, const BackupBadPage *page)
+{
+	bool		map = suspect->tag.fork == BACKUP_FORK_FSM ||
+		suspect->tag.fork == BACKUP_FORK_VM;
+
+	return map && page->status != BACKUP_LSN_IN_FUTURE &&
+		page->status != BACKUP_PARTIAL_BLOCK;
+}
+
 static BackupStatus
 status_of(const BackupSuspect *suspect, const BackupBadPage *page)
 {
@@ -111,12 +125,16 @@ status_of(const BackupSuspect *suspect, const BackupBadPage *page)
 		case BACKUP_FATE_RESTORED:
 		case BACKUP_FATE_GONE:
 			return BACKUP_HEALED_BY_WAL;
-		case BACKUP_FATE_UNKNOWN:
-			return BACKUP_UNDECIDED;
 		case BACKUP_FATE_REPLACED:
 			return BACKUP_REPLACED;
+		case BACKUP_FATE_RESET:
+			return BACKUP_MADE_ANEW;
+		case BACKUP_FATE_UNKNOWN:
+			return is_made_anew(suspect, page) ? BACKUP_MADE_ANEW :
+				BACKUP_UNDECIDED;
 		default:
-			return page->status;
+			return is_made_anew(suspect, page) ? BACKUP_MADE_ANEW :
+				page->status;
 	}
 }
 
@@ -137,6 +155,8 @@ words_of_fate(const BackupSuspect *suspect, char words[MESSAGE_SIZE])
 				 high, low);
 	else if (suspect->fate == BACKUP_FATE_REPLACED)
 		snprintf(words, MESSAGE_SIZE, "a later backup of the chain replaces it");
+	else if (suspect->fate == BACKUP_FATE_RESET)
+		snprintf(words, MESSAGE_SIZE, "recovery empties its unlogged relation");
 	else if (suspect->fate == BACKUP_FATE_UNKNOWN)
 		snprintf(words, MESSAGE_SIZE, "WAL that may restore it is missing or damaged");
 	else if (suspect->fate == BACKUP_FATE_READ)
@@ -219,6 +239,15 @@ put_map(const BackupSuspect *suspect, const BackupBadMap *map,
 	backup_sink_put(sink, &finding);
 }
 
+/* Does it not count: whatever the reason? */
+static bool
+is_harmless(const BackupSuspects *ctx, const BackupSuspect *suspect)
+{
+	return is_healed(suspect) ||
+		(!is_map(suspect) &&
+		 status_of(suspect, &ctx->pages[suspect->number]) == BACKUP_MADE_ANEW);
+}
+
 static void
 put_suspect(BackupSuspects *ctx, const BackupSuspect *suspect,
 			const BackupList *list, BackupSink *sink)
@@ -242,12 +271,15 @@ replace(BackupSuspects *ctx, const BackupList *list)
 	{
 		BackupSuspect *suspect = &ctx->suspects[i];
 		const BackupBadPage *page = &ctx->pages[suspect->number];
+		BackupFate	fate;
 
 		CHECK_FOR_INTERRUPTS();
-		if (!is_map(suspect) &&
-			ctx->replaced(ctx->arg, backup_list_path(list, page->entry),
-						  suspect->tag.block))
-			suspect->fate = BACKUP_FATE_REPLACED;
+		if (is_map(suspect))
+			continue;
+		fate = ctx->replaced(ctx->arg, backup_list_path(list, page->entry),
+							 suspect->tag.block);
+		if (fate != BACKUP_FATE_NONE)
+			suspect->fate = fate;
 	}
 }
 
@@ -266,7 +298,7 @@ backup_suspects_decide(BackupSuspects *ctx, BackupWal *wal,
 		CHECK_FOR_INTERRUPTS();
 		if (is_healed(suspect) && !is_map(suspect))
 			ctx->healed++;
-		if (ctx->verbose || !is_healed(suspect))
+		if (ctx->verbose || !is_harmless(ctx, suspect))
 			put_suspect(ctx, suspect, list, sink);
 	}
 	if (ctx->beyond > 0)

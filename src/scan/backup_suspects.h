@@ -46,8 +46,8 @@ typedef struct BackupSuspects
 	bool		verbose;		/* healed ones are told, too */
 	int64		healed;			/* pages */
 
-	/* NULL, or: is this page another one in the restored cluster? */
-	bool		(*replaced) (void *arg, const char *path, uint32 block);
+	/* NULL, or: is this page another one in the restored cluster, and why? */
+	BackupFate	(*replaced) (void *arg, const char *path, uint32 block);
 	void	   *arg;
 } BackupSuspects;
 

@@ -33,7 +33,9 @@ typedef enum BackupFate
 	BACKUP_FATE_GONE,
 	BACKUP_FATE_READ,			/* the first record that names it reads it */
 	BACKUP_FATE_UNKNOWN,		/* WAL is missing that could have named it */
-	BACKUP_FATE_REPLACED		/* a later backup of the chain decides */
+	BACKUP_FATE_REPLACED,		/* a later backup of the chain decides */
+	BACKUP_FATE_RESET			/* of an unlogged relation, which recovery
+								 * empties */
 } BackupFate;
 
 typedef struct BackupSuspect

@@ -152,6 +152,7 @@ backup_control_read(const uint8_t *bytes, size_t size, BackupControl *control)
 	control->timeline = fields.timeline;
 	control->min_recovery = fields.min_recovery;
 	control->min_recovery_timeline = fields.min_recovery_timeline;
+	control->shut_down = fields.state == CLUSTER_STATE_SHUTDOWNED;
 	control->in_recovery = fields.state == CLUSTER_STATE_SHUTDOWNED_IN_RECOVERY ||
 		fields.state == CLUSTER_STATE_IN_ARCHIVE_RECOVERY;
 	control->block_size = fields.block_size;

@@ -47,6 +47,7 @@ typedef struct BackupControl
 	uint32_t	timeline;
 	uint64_t	min_recovery;	/* 0: there is none */
 	uint32_t	min_recovery_timeline;
+	bool		shut_down;		/* no recovery is needed */
 	bool		in_recovery;	/* that of a standby, stopped or not */
 	uint32_t	block_size;
 	uint32_t	segment_blocks; /* of a relation's file */

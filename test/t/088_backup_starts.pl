@@ -41,13 +41,14 @@ sub backup
 	return $path;
 }
 
-# A copy of a folder that may be changed.
+# A copy of a folder.  Its files are those of the folder, so they are removed and
+# made anew, never changed.
 my $copies = 0;
 sub copied
 {
-	my ($from) = @_;
+	my ($from, $how) = @_;
 	my $to = "$dir/copy" . ++$copies;
-	system_or_bail('cp', '-a', '--reflink=auto', $from, $to);
+	system_or_bail('cp', $how // '-al', $from, $to);
 	return $to;
 }
 
@@ -55,7 +56,7 @@ sub copied
 sub start_of
 {
 	my ($backup) = @_;
-	my $copy = copied($backup);
+	my $copy = copied($backup, '-a');
 	append_to_file("$copy/postgresql.conf",
 		"port = $port\nlisten_addresses = ''\nunix_socket_directories = '$dir'\nlogging_collector = off\narchive_mode = off\nfsync = off\nlog_min_messages = warning\n");
 	my $said = 'starts';
@@ -190,6 +191,18 @@ foreach (@losses)
 	system('rm', '-rf', $changed);
 }
 
+# --- what the server makes anew ----------------------------------------------------------
+
+sql($_) foreach 'CREATE UNLOGGED TABLE u AS SELECT g FROM generate_series(1, 1000) g', 'VACUUM t', 'CHECKPOINT';
+my $unlogged = sql(q{SELECT pg_relation_filepath('u')});
+my $maps = backup('maps');
+system_or_bail('cp', '-a', $node->data_dir . "/$unlogged", "$maps/$unlogged");
+unlink "$maps/backup_manifest";
+AccelWal::poke("$maps/$_", 4000, 'torn' x 100) foreach "${table}_fsm", "${table}_vm", $unlogged;
+is(findings($maps), $none, 'torn pages of maps and of an unlogged relation');
+is(findings($maps, ', verbose => true'), join("\n", sort $none, map { "$_ 0 made_anew" } "${table}_fsm", "${table}_vm", $unlogged), 'they are named');
+is(start_of($maps), 'starts ' . sql('SELECT count(*) FROM t'), 'the server makes them anew');
+
 # --- a standby ----------------------------------------------------------------------------
 
 my $standby = PostgreSQL::Test::Cluster->new('standby');
@@ -216,10 +229,10 @@ foreach ([ 'with a manifest', $of_standby, '' ], [ 'without a manifest', $bare, 
 	my ($what, $path) = @$_;
 	my $changed = copied($path);
 	unlink "$changed/standby.signal";
-	AccelWal::poke("$changed/global/pg_control", 0, $control);
+	put_text("$changed/global/pg_control", $control);
 	# as one restores: the server does not ask without it
 	append_to_file("$changed/recovery.signal", '');
-	append_to_file("$changed/postgresql.auto.conf", "restore_command = 'false'\n");
+	put_text("$changed/postgresql.auto.conf", "restore_command = 'false'\n");
 	like(findings($changed), qr{^(?:global/pg_control bad_format|pg_wal/\w+ missing|pg_wal missing)$}m, "a later pg_control, $what: found");
 	like(start_of($changed), $no_start, "a later pg_control, $what: no start");
 	system('rm', '-rf', $changed);
@@ -232,7 +245,7 @@ sql($_) foreach 'CHECKPOINT', 'SELECT pg_switch_wal()', q{UPDATE t SET filler = 
 my $at = sql('SELECT pg_current_wal_flush_lsn()');
 my $rows = sql('SELECT count(*) FROM t');
 $node->stop('immediate');
-my $crashed = copied($node->data_dir);
+my $crashed = copied($node->data_dir, '-a');
 unlink "$crashed/postmaster.pid";
 $node->start;
 is(findings($crashed), $none, 'a server that crashed');
@@ -243,7 +256,7 @@ like(findings($crashed), qr{ lsn_in_future$}m, 'its newest WAL is gone: a page i
 system('rm', '-rf', $crashed);
 
 $node->stop;
-my $stopped = copied($node->data_dir);
+my $stopped = copied($node->data_dir, '-a');
 $node->start;
 is(findings($stopped), $none, 'a server that was stopped');
 is(start_of($stopped), "starts $rows", 'a server that was stopped: it starts');
