@@ -130,7 +130,7 @@ sub put_text
 	return;
 }
 
-sub gzip { system_or_bail('gzip', $_[0]); return; }
+sub gzip { system_or_bail('gzip', '-f', $_[0]); return; }
 sub segments { return sort grep { /^[0-9A-F]{24}$/ } slurp_dir("$_[0]/pg_wal"); }
 
 # The copy is older than some changes, which are in its WAL alone.
