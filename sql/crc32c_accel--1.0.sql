@@ -640,7 +640,7 @@ COMMENT ON FUNCTION crc32c_lo(oid) IS
 --
 -- WAL.  A status is ok, ok_end_of_wal, ok_switched, partial, recycled, unused,
 -- corrupt, missing, size_mismatch, foreign_system, unsupported_version,
--- removed_during_scan or not_verifiable.
+-- io_error, removed_during_scan or not_verifiable.
 --
 
 CREATE FUNCTION verify_wal_segment(

@@ -123,6 +123,7 @@ static void
 report_finding(ArchiveRun *run, const WalName *name, WalStatus status,
 			   const char *message)
 {
+	bool		unread = status == WAL_IO_ERROR;
 	bool		known = status != WAL_NOT_VERIFIABLE;
 	bool		missing = status == WAL_MISSING;
 	const char *kind = kind_of(name);
@@ -133,13 +134,14 @@ report_finding(ArchiveRun *run, const WalName *name, WalStatus status,
 	if (run->totals.lines++ >= LINES_MAX)
 		return;
 	ereport(WARNING,
-			(errcode(known ? ERRCODE_DATA_CORRUPTED : ERRCODE_WARNING),
+			(errcode(unread ? ERRCODE_IO_ERROR : known ? ERRCODE_DATA_CORRUPTED : ERRCODE_WARNING),
 			 !known ? errmsg("could not verify %s \"%s\"", kind, name_of(name)) :
+			 unread ? errmsg("could not read %s \"%s\"", kind, name_of(name)) :
 			 missing ? errmsg("missing %s \"%s\"", kind, name_of(name)) :
 			 errmsg("invalid %s \"%s\"", kind, name_of(name)),
 			 errdetail_internal("%s: %s. Archive \"%s\".",
 								wal_status_name(status), message, run->dir.path),
-			 !known || missing || beside ? 0 :
+			 !known || unread || missing || beside ? 0 :
 			 errhint("wal_findings() shows each finding in a segment.")));
 }
 

@@ -312,6 +312,14 @@ is_unreadable(const WalVerdict *failed)
 	}
 }
 
+/* Its storage failed: that is a finding.  Else it is not known what it holds. */
+static WalStatus
+status_of_failure(const WalVerdict *failed)
+{
+	return failed->reason == WAL_REASON_FILE_READ ? WAL_IO_ERROR :
+		WAL_NOT_VERIFIABLE;
+}
+
 /*
  * Does it end where its compressed data does, with a finding of its own or as a
  * file that is still being written?
@@ -515,7 +523,10 @@ walk_source(SegmentScan *seg)
 			wal_walk_page(&seg->walker, piece + at);
 		offset += len;
 		if (len < wanted)
+		{
+			seg->source.size = offset;	/* shorter than it was */
 			break;
+		}
 	}
 	wal_source_measure(&seg->source, seg->id.segment_size);
 }
@@ -604,7 +615,8 @@ walk(SegmentScan *seg, const WalWalkOptions *options)
 		compare_sha1(seg);
 	if (is_unreadable(&seg->source.failed))
 	{
-		verdict_of_file(seg, WAL_NOT_VERIFIABLE, &seg->source.failed);
+		verdict_of_file(seg, status_of_failure(&seg->source.failed),
+						&seg->source.failed);
 		return false;
 	}
 	if (seg->source.size >= seg->id.segment_size)
@@ -649,7 +661,8 @@ judge_pass(SegmentScan *seg)
 	result->start_lsn = seg->segno * seg->id.segment_size;
 	if (is_unreadable(&seg->source.failed))
 	{
-		verdict_of_file(seg, WAL_NOT_VERIFIABLE, &seg->source.failed);
+		verdict_of_file(seg, status_of_failure(&seg->source.failed),
+						&seg->source.failed);
 		return;
 	}
 	set_options(seg, &options);
@@ -824,13 +837,26 @@ row_of_name(const WalSession *session, const WalName *name,
 	result->message = verdict_of(reason, (uint64_t) error, 0, 0);
 }
 
+/* Why a file that cannot be opened is missing: the name may be a link. */
+static WalReason
+find_absence(const WalSession *session, const WalName *name)
+{
+	char	   *path = wal_directory_file(session->dir, name);
+	struct stat status;
+	bool		there = lstat(path, &status) == 0 && S_ISLNK(status.st_mode) &&
+		stat(path, &status) != 0;
+
+	wal_host_free(path);
+	return there ? WAL_REASON_FILE_LINK : WAL_REASON_FILE_MISSING;
+}
+
 void
 wal_segment_missing(const WalSession *session, const WalName *name,
 					WalSegmentResult *result, WalFindings *findings)
 {
 	WalFinding	finding = {0};
 
-	row_of_name(session, name, result, WAL_MISSING, WAL_REASON_FILE_MISSING, 0);
+	row_of_name(session, name, result, WAL_MISSING, find_absence(session, name), 0);
 	finding.lsn = result->start_lsn;
 	finding.status = result->status;
 	finding.verdict = result->message;
@@ -845,6 +871,28 @@ wal_segment_none(const WalDirectory *dir, WalSegmentResult *result)
 	result->status = WAL_NOT_VERIFIABLE;
 	result->message = verdict_of(WAL_REASON_NO_SEGMENT,
 								 wal_directory_listing(dir)->others, 0, 0);
+}
+
+/* A row for a file of the list that could not be opened. */
+static void
+row_of_unopened(WalSession *session, const WalName *name,
+				WalSegmentResult *result, FileScanResult opened, int error)
+{
+	if (opened == FILE_SCAN_MISSING)
+	{
+		wal_segment_missing(session, name, result, NULL);
+		if (result->message.reason == WAL_REASON_FILE_LINK)
+			return;
+		row_of_name(session, name, result, WAL_REMOVED_DURING_SCAN,
+					WAL_REASON_FILE_GONE, 0);
+	}
+	else if (opened == FILE_SCAN_IRREGULAR)
+		row_of_name(session, name, result, WAL_NOT_VERIFIABLE,
+					WAL_REASON_FILE_IRREGULAR, 0);
+	else
+		row_of_name(session, name, result,
+					error == EIO ? WAL_IO_ERROR : WAL_NOT_VERIFIABLE,
+					WAL_REASON_FILE_OPEN, error);
 }
 
 void
@@ -863,13 +911,6 @@ wal_segment_judge_entry(WalSession *session, const WalName *name,
 		return;
 	}
 	opened = wal_segment_judge(session, name, result, NULL);
-	if (opened == FILE_SCAN_MISSING)
-		row_of_name(session, name, result, WAL_REMOVED_DURING_SCAN,
-					WAL_REASON_FILE_GONE, 0);
-	else if (opened == FILE_SCAN_IRREGULAR)
-		row_of_name(session, name, result, WAL_NOT_VERIFIABLE,
-					WAL_REASON_FILE_IRREGULAR, 0);
-	else if (opened != FILE_SCAN_OK)
-		row_of_name(session, name, result, WAL_NOT_VERIFIABLE,
-					WAL_REASON_FILE_OPEN, errno);
+	if (opened != FILE_SCAN_OK)
+		row_of_unopened(session, name, result, opened, errno);
 }

@@ -40,6 +40,7 @@
 	WAL_STATUS(WAL_SIZE_MISMATCH, "size_mismatch") \
 	WAL_STATUS(WAL_FOREIGN_SYSTEM, "foreign_system") \
 	WAL_STATUS(WAL_UNSUPPORTED_VERSION, "unsupported_version") \
+	WAL_STATUS(WAL_IO_ERROR, "io_error") \
 	WAL_STATUS(WAL_REMOVED_DURING_SCAN, "removed_during_scan") \
 	WAL_STATUS(WAL_NOT_VERIFIABLE, "not_verifiable")
 

@@ -12,7 +12,8 @@
  * call		open | read | coldread | write | fstat | lseek | stat
  *			(coldread: as read, and nothing is in the page cache: a read that
  *			must not wait fails with EAGAIN unless another came before it)
- * fault	eio | eintr | short (read only: half of the bytes) | emfile | enoent |
+ * fault	eio | eintr | short (read only: half of the bytes) | end (read only: none,
+ *			as at the end of the file) | emfile | enoent |
  *			pause (not failing: before the call, makes a file fault_paused in
  *			the data directory and waits for one called fault_go; a write has
  *			written half of its bytes by then)
@@ -226,6 +227,8 @@ int name(const char *path, int flags) \
 	{ \
 		if (fault_is_short()) \
 			return len > 1 ? (call_short) : (call_full); \
+		if (strcmp(armed_fault, "end") == 0) \
+			return 0; \
 		errno = fault_errno(); \
 		return -1; \
 	} \

@@ -132,6 +132,9 @@ folder($name);
 mkdir "$dir/$next";
 rows_say([ $name, 'borders_open' ], [ $next, 'file_irregular' ]);
 folder($name);
+symlink("$dir/nowhere", "$dir/$next");
+rows_say([ $name, 'borders_open' ], [ $next, 'file_link' ]);
+folder($name);
 AccelWal::put("$dir/$next.xz", 'compressed');
 rows_say([ $name, 'borders_open' ], [ "$next.xz", 'file_compressed' ]);
 
