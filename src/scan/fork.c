@@ -79,7 +79,7 @@ fork_why_not_verifiable(const Fork *fork)
 BlockNumber
 fork_first_blocks(const Fork *fork)
 {
-	return fork_required(fork) && fork->kind > PAGE_KIND_MAP ? 1 : 0;
+	return fork_required(fork) && PAGE_KIND_HAS_FIRST(fork->kind) ? 1 : 0;
 }
 
 bool

@@ -136,13 +136,17 @@ explain_kind(PageFinding *finding, const char *page, PageKind kind)
 	if (special != rule->special)
 		finding_append(finding, "its special area has %d bytes instead of %d",
 					   special, rule->special);
+	else if (page_kind_fits(kind, page))
+		finding_append(finding, finding->blkno == 0 ?
+					   "block 0 is a metapage, and it is none" :
+					   "it is a metapage, and only block 0 is one");
 	else if (rule->max > 0)
 		finding_append(finding, "it ends with 0x%04X, outside the range 0x%04X to 0x%04X",
 					   page_kind_mark(page), rule->min, rule->max);
 	else
-		finding_append(finding, kind == PAGE_KIND_MAP ?
-					   "its header has bounds of other contents" :
-					   "its magic number is missing");
+		finding_append(finding, "%s", kind == PAGE_KIND_SEQUENCE ?
+					   "its magic number is missing" :
+					   "its contents are not what its header says");
 }
 
 /* What is wrong about a page image. */
@@ -156,7 +160,7 @@ explain_verdict(PageFinding *finding, const PageVerdict *verdict,
 	switch (verdict->status)
 	{
 		case PAGE_NEW:
-			if (rules->kind > PAGE_KIND_MAP)
+			if (PAGE_KIND_HAS_FIRST(rules->kind))
 				finding_append(finding, "page is all zeros, but %s has none such at its beginning",
 							   page_kind_rule(rules->kind)->words);
 			else

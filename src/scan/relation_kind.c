@@ -56,6 +56,12 @@ CHECK_SPECIAL(BrinSpecialSpace, 8);
 CHECK_MARK(BRIN_PAGETYPE_META, 0xF091);
 CHECK_MARK(BRIN_PAGETYPE_REGULAR, 0xF093);
 
+/* and of its metapages */
+CHECK_MARK(BTP_META, 0x08);
+CHECK_MARK(LH_META_PAGE, 0x08);
+CHECK_MARK(GIN_META, 0x08);
+CHECK_MARK(SPGIST_META, 0x01);
+
 PageKind
 relation_page_kind(Relation rel, ForkNumber fork)
 {
@@ -66,8 +72,7 @@ relation_page_kind(Relation rel, ForkNumber fork)
 	for (int i = 0; i < (int) lengthof(am_kinds); i++)
 		if (rel->rd_rel->relam == am_kinds[i].am)
 			kind = am_kinds[i].kind;
-	if (kind != PAGE_KIND_ANY &&
-		(fork == FSM_FORKNUM || fork == VISIBILITYMAP_FORKNUM))
-		return PAGE_KIND_MAP;
-	return kind;
+	if (kind == PAGE_KIND_ANY || fork == MAIN_FORKNUM || fork == INIT_FORKNUM)
+		return kind;
+	return fork == FSM_FORKNUM ? PAGE_KIND_FSM : PAGE_KIND_VM;
 }

@@ -413,8 +413,8 @@ tail_is_written(const SegmentMap *map, const Fork *fork)
 	ssize_t		got;
 	int			fd;
 
-	if (fork->kind == PAGE_KIND_ANY || fork->kind == PAGE_KIND_MAP ||
-		fork->kind == PAGE_KIND_HASH)
+	if (fork->kind == PAGE_KIND_ANY || fork->kind == PAGE_KIND_VM ||
+		fork->kind == PAGE_KIND_FSM || fork->kind == PAGE_KIND_HASH)
 		return false;
 	while (last > 0 && map->bytes[last] == 0)
 		last--;

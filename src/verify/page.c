@@ -20,8 +20,8 @@
 #include "kernel/checksum.h"
 #include "verify/page.h"
 
-static void judge(const char *page, uint16 computed, const PageRules *rules,
-				  PageVerdict *verdict);
+static void judge(const char *page, BlockNumber blkno, uint16 computed,
+				  const PageRules *rules, PageVerdict *verdict);
 
 void
 page_judge_batch(const char *pages, uint32 npages, BlockNumber blkno,
@@ -35,7 +35,8 @@ page_judge_batch(const char *pages, uint32 npages, BlockNumber blkno,
 	if (rules->checksums)
 		checksum_page(pages, BLCKSZ, npages, blknos, sums);
 	for (uint32 i = 0; i < npages; i++)
-		judge(pages + (size_t) i * BLCKSZ, sums[i], rules, &verdicts[i]);
+		judge(pages + (size_t) i * BLCKSZ, blknos[i], sums[i], rules,
+			  &verdicts[i]);
 }
 
 void
@@ -50,16 +51,18 @@ page_judge(const char *page, BlockNumber blkno, const PageRules *rules,
 
 /* A page of a table, as most are, is told by one comparison: without a call. */
 static inline bool
-fits_kind(const PageHeaderData *header, PageKind kind)
+fits_kind(const PageHeaderData *header, PageKind kind, BlockNumber blkno)
 {
-	if (kind == PAGE_KIND_HEAP)
-		return header->pd_special == BLCKSZ;
-	return page_kind_fits(kind, (const char *) header);
+	if (kind == PAGE_KIND_HEAP && header->pd_special == BLCKSZ &&
+		header->pd_lower != SizeOfPageHeaderData)
+		return true;
+	return page_kind_fits(kind, (const char *) header) &&
+		page_kind_fits_block(kind, (const char *) header, blkno);
 }
 
 static void
-judge(const char *page, uint16 computed, const PageRules *rules,
-	  PageVerdict *verdict)
+judge(const char *page, BlockNumber blkno, uint16 computed,
+	  const PageRules *rules, PageVerdict *verdict)
 {
 	const PageHeaderData *header = (const PageHeaderData *) page;
 
@@ -79,7 +82,7 @@ judge(const char *page, uint16 computed, const PageRules *rules,
 		verdict->status = PAGE_CHECKSUM_MISMATCH;
 	else if (!page_header_sane(page))
 		verdict->status = PAGE_BAD_HEADER;
-	else if (!fits_kind(header, rules->kind))
+	else if (!fits_kind(header, rules->kind, blkno))
 		verdict->status = PAGE_WRONG_KIND;
 	else
 		verdict->status = PAGE_OK;

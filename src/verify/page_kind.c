@@ -18,8 +18,17 @@
  *	16				0..0xFF7F		btree: vacuum cycle ID, bounded for this
  *
  * Pages of the maps are initialized without line pointers and never get any;
- * their contents lie in what the header calls free space.  A sequence has one
- * page, with a magic number.
+ * their contents lie in what the header calls free space.  A page of a table has
+ * none before its first row and, since 17, after its last one: the first two
+ * line pointers are zeros then, as unused ones are (the second may be what a
+ * server built with CLOBBER_FREED_MEMORY writes over it), and rows begin only
+ * after them.  A map with a bit of its first 32 blocks, or with free space, has
+ * something there.  A page of a free space map begins with the
+ * number of one of its leaves (fsmpage.c), so one of a visibility map with bits
+ * among its first is none.  The other way round nothing is certain.
+ *
+ * A sequence has one page, with a magic number.  Block 0 of an index is a
+ * metapage by its flags, and no other block is; GiST has none.
  *
  * These are what is certain: a mismatch is no page of that kind.  A match may be
  * a page of another relation of the same kind.
@@ -35,13 +44,18 @@
 #include "verify/page_kind.h"
 
 static const PageKindRule rules[] = {
-#define PAGE_KIND(id, words, special, min, max) {words, special, min, max},
+#define PAGE_KIND(id, ...) {__VA_ARGS__},
 	PAGE_KIND_LIST
 #undef PAGE_KIND
 };
 
 static bool has_sequence_magic(const char *page);
 static bool has_map_header(const char *page);
+static bool has_no_pointers(const char *page);
+static bool has_fsm_slot(const char *page);
+
+/* Leaves of a page of a free space map (SlotsPerFSMPage), at least. */
+#define FSM_LEAVES	(BLCKSZ / 2)
 
 const PageKindRule *
 page_kind_rule(PageKind kind)
@@ -79,9 +93,43 @@ page_kind_fits(PageKind kind, const char *page)
 	if (rule->max > 0)
 		return page_kind_mark(page) >= rule->min &&
 			page_kind_mark(page) <= rule->max;
-	if (kind == PAGE_KIND_MAP)
-		return has_map_header(page);
+	if (kind == PAGE_KIND_HEAP)
+		return !has_map_header(page) || has_no_pointers(page);
+	if (kind == PAGE_KIND_VM || kind == PAGE_KIND_FSM)
+		return has_map_header(page) &&
+			(kind == PAGE_KIND_VM || has_fsm_slot(page));
 	return kind != PAGE_KIND_SEQUENCE || has_sequence_magic(page);
+}
+
+bool
+page_kind_fits_block(PageKind kind, const char *page, BlockNumber blkno)
+{
+	const PageKindRule *rule = &rules[kind];
+
+	if (rule->meta_bits == 0)
+		return true;
+	return ((load_half(page, BLCKSZ - rule->flags) & rule->meta_bits) ==
+			rule->meta) == (blkno == 0);
+}
+
+/* What is left of a table's first line pointers when there are none. */
+static bool
+has_no_pointers(const char *page)
+{
+	uint32		items[2];
+
+	memcpy(items, page + SizeOfPageHeaderData, sizeof(items));
+	return items[0] == 0 && (items[1] == 0 || items[1] == 0x7F7F7F7F);
+}
+
+/* fp_next_slot: a leaf, or the number after the last one. */
+static bool
+has_fsm_slot(const char *page)
+{
+	uint32		slot;
+
+	memcpy(&slot, page + SizeOfPageHeaderData, sizeof(slot));
+	return slot <= FSM_LEAVES;
 }
 
 /* The first word of a special area that has the size of a sequence's. */

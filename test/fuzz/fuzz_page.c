@@ -35,36 +35,48 @@ all_zero(const char *page)
 
 /* The end of a page, by its special area and its last two bytes. */
 static bool
-fits(const char *page, const PageHeaderData *h, PageKind kind)
+fits(const char *page, const PageHeaderData *h, PageKind kind, BlockNumber blkno)
 {
 	int			special = BLCKSZ - h->pd_special;
+	bool		map = special == 0 && h->pd_lower == 24 && h->pd_upper == BLCKSZ;
+	bool		first = blkno == 0;
 	uint16		mark;
+	uint16		flags;
+	uint16		early;
 	uint32		magic;
+	uint32		slot;
+	uint32		second;
 
 	memcpy(&mark, page + BLCKSZ - 2, 2);
+	memcpy(&flags, page + BLCKSZ - 4, 2);
+	memcpy(&early, page + BLCKSZ - 8, 2);
 	memcpy(&magic, page + BLCKSZ - 8, 4);
+	memcpy(&slot, page + 24, 4);
+	memcpy(&second, page + 28, 4);
 	switch (kind)
 	{
 		case PAGE_KIND_ANY:
 			return true;
 		case PAGE_KIND_HEAP:
-			return special == 0;
-		case PAGE_KIND_MAP:
-			return special == 0 && h->pd_lower == 24 && h->pd_upper == BLCKSZ;
+			return special == 0 && (!map || (slot == 0 && (second == 0 || second == 0x7F7F7F7F)));
+		case PAGE_KIND_VM:
+			return map;
+		case PAGE_KIND_FSM:
+			return map && slot <= BLCKSZ / 2;
 		case PAGE_KIND_SEQUENCE:
 			return special == 8 && magic == 0x1717;
 		case PAGE_KIND_BTREE:
-			return special == 16 && mark < 0xFF80;
+			return special == 16 && mark < 0xFF80 && first == ((flags & 8) != 0);
 		case PAGE_KIND_HASH:
-			return special == 16 && mark == 0xFF80;
+			return special == 16 && mark == 0xFF80 && first == ((flags & 8) != 0);
 		case PAGE_KIND_GIST:
 			return special == 16 && mark == 0xFF81;
 		case PAGE_KIND_GIN:
-			return special == 8 && mark < 0x100;
+			return special == 8 && mark < 0x100 && first == ((mark & 8) != 0);
 		case PAGE_KIND_SPGIST:
-			return special == 8 && mark == 0xFF82;
+			return special == 8 && mark == 0xFF82 && first == ((early & 1) != 0);
 		case PAGE_KIND_BRIN:
-			return special == 8 && mark >= 0xF091 && mark <= 0xF093;
+			return special == 8 && mark >= 0xF091 && mark <= 0xF093 && first == (mark == 0xF091);
 	}
 	return false;
 }
@@ -90,7 +102,7 @@ expected(char *page, BlockNumber blkno, const PageRules *rules)
 		h.pd_upper > h.pd_special || h.pd_special > BLCKSZ ||
 		h.pd_special % MAXIMUM_ALIGNOF != 0)
 		return PAGE_BAD_HEADER;
-	return fits(page, &h, rules->kind) ? PAGE_OK : PAGE_WRONG_KIND;
+	return fits(page, &h, rules->kind, blkno) ? PAGE_OK : PAGE_WRONG_KIND;
 }
 
 int

@@ -5,8 +5,9 @@
  *	  method initializes it, under the rule of each.
  *
  * What a rule cannot tell apart is listed here: an empty page of a table may be
- * one of a map and the other way round, and the page of a sequence looks like
- * one of GIN.  The rest must be told apart, for every value that a page of its
+ * one of a map and the other way round, one of a free space map one of a
+ * visibility map, and the page of a sequence looks like one of GIN that is no
+ * metapage.  The rest must be told apart, for every value that a page of its
  * kind may end with.
  */
 #include "postgres_fe.h"
@@ -88,12 +89,27 @@ test_headers(void)
 	PGAlignedBlock page;
 	PageHeader	header = (PageHeader) page.data;
 	uint32		magic = 0x1717;
+	uint32		slot = BLCKSZ / 2;
 
 	make_page(&page, 0, -1);
 	header->pd_lower = SizeOfPageHeaderData;
 	header->pd_upper = BLCKSZ;
-	check(kinds_of(&page) == (ONLY(PAGE_KIND_HEAP) | ONLY(PAGE_KIND_MAP)),
+	check(kinds_of(&page) == (ONLY(PAGE_KIND_HEAP) | ONLY(PAGE_KIND_VM) | ONLY(PAGE_KIND_FSM)),
 		  "an empty page");
+	memcpy(page.data + 24, &slot, 4);
+	check(kinds_of(&page) == (ONLY(PAGE_KIND_VM) | ONLY(PAGE_KIND_FSM)), "a map's first leaf");
+	page.data[24] = page.data[25] = 0x55;
+	page.data[26] = page.data[27] = 0x55;
+	check(kinds_of(&page) == ONLY(PAGE_KIND_VM), "bits of the first blocks");
+	memset(page.data + 24, 0, 4);
+	page.data[28] = 1;
+	check(kinds_of(&page) == (ONLY(PAGE_KIND_VM) | ONLY(PAGE_KIND_FSM)), "a map with free space");
+	memset(page.data + 28, 0x7F, 4);
+	check((kinds_of(&page) & ONLY(PAGE_KIND_HEAP)) != 0, "a table whose line pointers were wiped");
+	memset(page.data + 28, 0, 4);
+	page.data[32] = 1;
+	check((kinds_of(&page) & ONLY(PAGE_KIND_HEAP)) != 0, "a table that was emptied");
+	page.data[32] = 0;
 	header->pd_upper -= 8;
 	check(kinds_of(&page) == ONLY(PAGE_KIND_HEAP), "pd_upper of a table");
 	header->pd_upper = BLCKSZ;
@@ -106,6 +122,43 @@ test_headers(void)
 		  "a sequence");
 	page.data[BLCKSZ - 8] ^= 1;
 	check(kinds_of(&page) == ONLY(PAGE_KIND_GIN), "another magic number");
+}
+
+/* Of each kind a metapage and another one, at block 0 and another one. */
+static void
+test_metapages(void)
+{
+	static const struct
+	{
+		PageKind	kind;
+		int			special;
+		int			mark;
+		int			flags;		/* from the end */
+		uint16		meta;
+	}			kinds[] =
+
+	{
+		{PAGE_KIND_BTREE, 16, 0, 4, 8},
+		{PAGE_KIND_HASH, 16, 0xFF80, 4, 8},
+		{PAGE_KIND_GIN, 8, 0, 2, 8},
+		{PAGE_KIND_SPGIST, 8, 0xFF82, 8, 1},
+		{PAGE_KIND_BRIN, 8, 0xF092, 2, 0xF091},
+	};
+	PGAlignedBlock page;
+
+	for (size_t i = 0; i < lengthof(kinds); i++)
+	{
+		make_page(&page, kinds[i].special, kinds[i].mark);
+		check(!page_kind_fits_block(kinds[i].kind, page.data, 0) &&
+			  page_kind_fits_block(kinds[i].kind, page.data, 1), "kind %d", (int) kinds[i].kind);
+		memcpy(page.data + BLCKSZ - kinds[i].flags, &kinds[i].meta, 2);
+		check(page_kind_fits(kinds[i].kind, page.data) &&
+			  page_kind_fits_block(kinds[i].kind, page.data, 0) &&
+			  !page_kind_fits_block(kinds[i].kind, page.data, 1), "metapage of kind %d", (int) kinds[i].kind);
+	}
+	make_page(&page, 16, 0xFF81);
+	check(page_kind_fits_block(PAGE_KIND_GIST, page.data, 0) &&
+		  page_kind_fits_block(PAGE_KIND_GIST, page.data, 1), "GiST has none");
 }
 
 /* Where it stands among the other rules. */
@@ -140,6 +193,7 @@ main(int argc, char **argv)
 	checksum_init();
 	test_marks();
 	test_headers();
+	test_metapages();
 	test_verdicts();
 	return unit_finish();
 }
