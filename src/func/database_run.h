@@ -156,11 +156,14 @@ typedef struct DatabaseRun
 	/* the relation at work; its batch, which is one transaction */
 	RunRelation *relation;		/* valid while it is at work */
 	RunPosition at;				/* where it stands; relid 0: none at work */
+	RunPosition ended;			/* where its scan was ended early */
 	MemoryContext batch_context;	/* of store */
 	MemoryContext row_context;	/* of one finding */
 	Tuplestorestate *store;		/* findings; NULL: none, or not recording */
 	TupleDesc	store_desc;
-	int64		batch_blocks;	/* how many at most; 0: not known yet */
+	int64		batch_time;		/* how long it may take; 0: not known yet */
+	TimestampTz batch_end;
+	TimestampTz next_look;		/* who waits for the relation */
 	int64		fork_blocks;	/* of a main fork that takes several; or -1 */
 	RunRelation batch;			/* counts of the batch alone */
 	int64		fork_bytes;		/* of the main fork at work: verified */
@@ -197,7 +200,11 @@ extern void run_relation_unverifiable(DatabaseRun *run,
 									  RunRelation *relation,
 									  const char *why);
 
-extern int64 run_first_batch_blocks(const DatabaseRun *run);
+extern bool run_batch_enough(DatabaseRun *run);
+
+/* Does anybody wait for a relation that is locked here?  Asked now and then. */
+extern TimestampTz run_next_look(void);
+extern bool run_waited_for(Oid relid, bool shared, TimestampTz *next_look);
 extern void run_describe_relation(RunRelation *relation, Relation rel);
 extern void run_begin_batch(DatabaseRun *run);
 extern void run_end_batch(DatabaseRun *run, bool complete);

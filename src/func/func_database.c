@@ -59,6 +59,7 @@ static void run_fail(DatabaseRun *run, MemoryContext context);
 static void note_fork_begin(ScanSink *sink, const ForkSummary *summary);
 static void note_finding(ScanSink *sink, const PageFinding *finding);
 static void note_progress(ScanSink *sink, int64 blocks);
+static bool note_enough(ScanSink *sink);
 static void note_fork_end(ScanSink *sink, const ForkSummary *summary);
 
 SQL_FUNCTION(accel_verify_database_checksums)
@@ -162,6 +163,7 @@ init_sink(DatabaseRun *run)
 	run->sink.fork_begin = note_fork_begin;
 	run->sink.finding = note_finding;
 	run->sink.progress = note_progress;
+	run->sink.enough = note_enough;
 	run->sink.fork_end = note_fork_end;
 	scan_run_begin(&run->scan, &run->sink, run->options.workers,
 				   run->options.max_rate);
@@ -290,8 +292,8 @@ read_options(RunOptions *options, FunctionCallInfo fcinfo)
 	options->max_rate = PG_ARGISNULL(ARG_MAX_RATE) ? 0 : PG_GETARG_INT32(ARG_MAX_RATE);
 	options->include_catalogs = boolean_argument(fcinfo, ARG_INCLUDE_CATALOGS);
 	options->resume = !PG_ARGISNULL(ARG_SKIP_VERIFIED_SINCE);
-	if (options->resume)
-		options->verified_since = PG_GETARG_TIMESTAMPTZ(ARG_SKIP_VERIFIED_SINCE);
+	options->verified_since = options->resume ?
+		PG_GETARG_TIMESTAMPTZ(ARG_SKIP_VERIFIED_SINCE) : DT_NOBEGIN;
 	options->verbose = boolean_argument(fcinfo, ARG_VERBOSE);
 	options->report_failures = boolean_argument(fcinfo, ARG_REPORT_FAILURES);
 	options->fail_on_findings = boolean_argument(fcinfo, ARG_FAIL_ON_FINDINGS);
@@ -418,7 +420,8 @@ list_anew(DatabaseRun *run)
 {
 	run->positions = NIL;
 	run->nitems = run->progress.bytes_total = 0;
-	if (run->options.resume)
+	if (run->options.resume ||
+		(run->options.order == RUN_ORDER_STALEST && run->recording))
 		record_load_positions(run);
 	run_list_relations(run);
 	procedure_commit();
@@ -638,10 +641,19 @@ note_progress(ScanSink *sink, int64 blocks)
 	report_progress(run);
 }
 
+static bool
+note_enough(ScanSink *sink)
+{
+	return run_batch_enough((DatabaseRun *) sink);
+}
+
 static void
 note_fork_end(ScanSink *sink, const ForkSummary *summary)
 {
 	DatabaseRun *run = (DatabaseRun *) sink;
+
+	run->ended.fork = summary->fork;
+	run->ended.block = summary->next;
 
 	run->batch.blocks += summary->blocks;
 	run->batch.bytes += summary->bytes;

@@ -26,8 +26,9 @@
 #include "scan/parallel.h"
 #include "scan/parallel_scan.h"
 
-/* The largest main fork that is verified whole. */
+/* The largest main fork that is verified whole; with a bound on the rate. */
 #define ITEM_BLOCKS		2048
+#define ITEM_SECONDS	10
 
 /*
  * One worker more for so much: to start and end one takes some 10 ms, as long as
@@ -58,23 +59,45 @@ typedef struct WholeSink
 {
 	ScanSink	sink;			/* first */
 	WholeRelation *whole;
+	Oid			relid;
+	TimestampTz deadline;		/* 0: none */
+	TimestampTz next_look;		/* who waits for the relation */
 	bool		finding;
+	bool		ended;			/* early */
 } WholeSink;
 
 extern PGDLLEXPORT void accel_run_worker_main(Datum segment);
 
+static void start_crew(DatabaseRun *run);
 static int	workers_that_pay(const DatabaseRun *run);
 static Oid *items_for_workers(const DatabaseRun *run);
 static void do_item(CrewMember *member, Oid relid);
-static bool scan_whole(WholeRelation *whole, Oid relid, Throttle *throttle);
+static bool scan_whole(WholeRelation *whole, Oid relid, Throttle *throttle,
+					   TimestampTz deadline);
+static bool note_enough(ScanSink *sink);
 static void note_finding(ScanSink *sink, const PageFinding *finding);
 static void note_fork_end(ScanSink *sink, const ForkSummary *summary);
 static void do_ahead(void *arg, Oid relid, uint64 number);
 static void take_whole(DatabaseRun *run, RunRelation *relation,
 					   const WholeRelation *whole);
 
+/* Where there is no room for them, in /dev/shm for instance: without. */
 void
 run_crew_start(DatabaseRun *run)
+{
+	ErrorData  *error = run_tried(run, start_crew);
+
+	if (error == NULL)
+		return;
+	ereport(WARNING,
+			(errcode(error->sqlerrcode),
+			 errmsg("could not start workers: %s", error->message),
+			 errdetail("The run goes on without them.")));
+	run->scan.policy.workers = 0;
+}
+
+static void
+start_crew(DatabaseRun *run)
 {
 	int			workers = workers_that_pay(run);
 	MemoryContext context;
@@ -131,7 +154,9 @@ begun_before(const DatabaseRun *run, Oid relid)
 static Oid *
 items_for_workers(const DatabaseRun *run)
 {
-	int64		most = Min(ITEM_BLOCKS, run_first_batch_blocks(run)) * BLCKSZ;
+	int64		rate = (int64) run->options.max_rate * 1024 / BLCKSZ;	/* blocks per second */
+	int64		most = (rate == 0 ? ITEM_BLOCKS :
+						Min(ITEM_BLOCKS, rate * ITEM_SECONDS)) * BLCKSZ;
 	Oid		   *items = MemoryContextAllocHuge(CurrentMemoryContext,
 											   Max(run->nitems, 1) * sizeof(Oid));
 
@@ -168,7 +193,7 @@ do_item(CrewMember *member, Oid relid)
 {
 	WholeRelation *whole = palloc0(sizeof(WholeRelation));
 
-	if (scan_whole(whole, relid, crew_member_throttle(member)))
+	if (scan_whole(whole, relid, crew_member_throttle(member), 0))
 		crew_send_result(member, whole, whole_bytes(whole));
 }
 
@@ -198,9 +223,10 @@ describe(WholeRelation *whole, Relation rel)
 	copy_name(whole->kind, relation.kind, sizeof(whole->kind));
 }
 
-/* False: whoever runs all has to look; true: it is clean. */
+/* False: whoever runs all has to look, or to go on; true: it is clean. */
 static bool
-scan_whole(WholeRelation *whole, Oid relid, Throttle *throttle)
+scan_whole(WholeRelation *whole, Oid relid, Throttle *throttle,
+		   TimestampTz deadline)
 {
 	static const RelationScanOptions options = SCAN_OPTIONS_ALL;
 	ScanPolicy	policy = SCAN_POLICY_ALONE;
@@ -222,9 +248,23 @@ scan_whole(WholeRelation *whole, Oid relid, Throttle *throttle)
 	}
 	sink.sink.finding = note_finding;
 	sink.sink.fork_end = note_fork_end;
+	sink.sink.enough = note_enough;
 	sink.whole = whole;
+	sink.relid = relid;
+	sink.deadline = deadline;
+	sink.next_look = run_next_look();
 	scan_relation(relid, &options, &policy, &sink.sink);
-	return !sink.finding;
+	return !sink.finding && !sink.ended;
+}
+
+static bool
+note_enough(ScanSink *sink)
+{
+	WholeSink  *whole = (WholeSink *) sink;
+
+	if (whole->deadline != 0 && GetCurrentTimestamp() >= whole->deadline)
+		return true;
+	return run_waited_for(whole->relid, whole->whole->shared, &whole->next_look);
 }
 
 static void
@@ -238,6 +278,7 @@ note_fork_end(ScanSink *sink, const ForkSummary *summary)
 {
 	WholeRelation *whole = ((WholeSink *) sink)->whole;
 
+	((WholeSink *) sink)->ended |= summary->next != InvalidBlockNumber;
 	if (whole->nforks <= MAX_FORKNUM)
 		whole->forks[whole->nforks++] = *summary;
 }
@@ -256,7 +297,8 @@ do_ahead(void *arg, Oid relid, uint64 number)
 
 	PG_TRY();
 	{
-		if (scan_whole(whole, relid, run->scan.policy.throttle))
+		if (scan_whole(whole, relid, run->scan.policy.throttle,
+					   run->deadline))
 			crew_keep(run->crew, number, whole, whole_bytes(whole));
 		procedure_commit();
 	}
@@ -277,7 +319,7 @@ run_crew_relation(DatabaseRun *run, RunRelation *relation)
 	if (run->crew == NULL || run->turn < 0 ||
 		(run->deadline != 0 && GetCurrentTimestamp() >= run->deadline))
 		return false;
-	whole = crew_turn(run->crew, (uint64) run->turn, do_ahead, run);
+	whole = crew_turn(run->crew, (uint64) run->turn, run->deadline, do_ahead, run);
 	if (whole == NULL)
 		return false;
 	take_whole(run, relation, whole);

@@ -111,6 +111,11 @@ list_statement(DatabaseRun *run)
 							   " LEFT JOIN pg_catalog.pg_class t ON t.reltoastrelid OPERATOR(pg_catalog.=) COALESCE(i.indrelid, c.oid)"
 							   " LEFT JOIN pg_catalog.pg_class o ON o.oid OPERATOR(pg_catalog.=) COALESCE(t.oid, i.indrelid)"
 							   " LEFT JOIN pg_catalog.pg_namespace m ON m.oid OPERATOR(pg_catalog.=) o.relnamespace");
+	if (run->options.order == RUN_ORDER_STALEST)
+		appendStringInfoString(&text,
+							   " LEFT JOIN (SELECT relid, pg_catalog.max(recorded_at) AS at"
+							   " FROM " HISTORY_SCHEMA ".checksum_positions GROUP BY relid) p"
+							   " ON p.relid OPERATOR(pg_catalog.=) c.oid");
 	appendStringInfo(&text,
 					 " WHERE c.relkind OPERATOR(pg_catalog.=) ANY ('{r,i,S,t,m}'::pg_catalog.\"char\"[])"
 					 " AND c.relpersistence OPERATOR(pg_catalog.<>) 't'"
@@ -130,10 +135,11 @@ list_statement(DatabaseRun *run)
 							   " THEN pg_catalog.pg_relation_filenode(c.oid)"
 							   " ELSE c.relfilenode END)");
 	appendStringInfoString(&text, " ORDER BY ");
+	/* one that was begun is less stale than those that were not: each has a turn */
 	if (run->options.order == RUN_ORDER_STALEST)
-		appendStringInfoString(&text, "(SELECT pg_catalog.max(v.verified_at)"
+		appendStringInfoString(&text, "GREATEST((SELECT pg_catalog.max(v.verified_at)"
 							   " FROM " HISTORY_SCHEMA ".checksum_relations v"
-							   " WHERE v.relid OPERATOR(pg_catalog.=) c.oid)"
+							   " WHERE v.relid OPERATOR(pg_catalog.=) c.oid), p.at)"
 							   " USING OPERATOR(pg_catalog.<) NULLS FIRST, ");
 	appendStringInfoString(&text, "c.oid USING OPERATOR(pg_catalog.<)");
 	return text.data;

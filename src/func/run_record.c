@@ -597,7 +597,10 @@ position_of_row(HeapTuple row)
 	return position;
 }
 
-/* Where earlier runs stood in a relation when they ended, the latest first. */
+/*
+ * Where earlier runs stood in a relation when they ended, the latest first;
+ * nowhere if it was verified whole since.
+ */
 void
 record_load_positions(DatabaseRun *run)
 {
@@ -610,8 +613,11 @@ record_load_positions(DatabaseRun *run)
 	{
 		execute(run, "checksum_positions", SPI_OK_SELECT,
 				"SELECT relid, fork, blkno, began_at, blocks, bytes, new,"
-				" findings, tablespace, filenode FROM " HISTORY_SCHEMA ".checksum_positions"
-				" WHERE recorded_at OPERATOR(pg_catalog.>=) $1"
+				" findings, tablespace, filenode FROM " HISTORY_SCHEMA ".checksum_positions p"
+				" WHERE NOT EXISTS (SELECT FROM " HISTORY_SCHEMA ".checksum_relations v"
+				" WHERE v.relid OPERATOR(pg_catalog.=) p.relid"
+				" AND v.verified_at OPERATOR(pg_catalog.>) p.recorded_at)"
+				" AND recorded_at OPERATOR(pg_catalog.>=) $1"
 				" AND run OPERATOR(pg_catalog.=) ANY ($2)"
 				" ORDER BY recorded_at USING OPERATOR(pg_catalog.>)",
 				lengthof(types), types, values, NULL);

@@ -4,8 +4,8 @@
  *
  * A batch is a transaction: lock the relation, scan a part of it, unlock it,
  * record, commit.
- * On a standby batches are short, so that replay never waits long for our lock;
- * elsewhere they are long, and their ends are where a later run may go on.
+ * Batches are short, and end when somebody waits for our lock: DDL, or replay.
+ * Their ends are where a later run may go on.
  * Between two batches the relation may get another file, which is begun anew.
  *
  * No snapshot is held while a batch is scanned, so vacuum may go on, however
@@ -32,15 +32,16 @@
 #include "access/htup_details.h"
 #include "func/database_run.h"
 
-/* How long a batch may take, in microseconds. */
-#define BATCH_TIME			(10 * USECS_PER_SEC)
+/* How long a batch may take, in microseconds: the least after conflicts. */
+#define BATCH_TIME			USECS_PER_SEC
 #define BATCH_TIME_STANDBY	(USECS_PER_SEC / 2)
+#define BATCH_TIME_MIN		(USECS_PER_SEC / 100)
 
-/* Blocks of a first batch if the rate is not bounded, and of the largest. */
-#define BATCH_BLOCKS			(1 << 17)
-#define BATCH_BLOCKS_STANDBY	(1 << 12)
-#define BATCH_BLOCKS_MIN		16
-#define BATCH_BLOCKS_MAX		(1 << 22)
+/* How often to look who waits for the relation, in microseconds. */
+#define LOOK_INTERVAL		(USECS_PER_SEC / 20)
+
+/* For how long a worker at work is waited for after the time limit. */
+#define OVERTIME			(2 * USECS_PER_SEC)
 
 /* Attempts at a batch that replay cancels, one after the other. */
 #define CONFLICT_TRIES	3
@@ -57,8 +58,17 @@ static Relation open_relation(const DatabaseRun *run, Oid relid);
 static void set_file(DatabaseRun *run, RunRelation *relation, Relation rel);
 static BatchResult next_batch(DatabaseRun *run, const RunRelation *relation,
 							  RelationScanOptions *options, RunPosition *after);
-static void adapt_batch(DatabaseRun *run, int64 elapsed);
+static void begin_time(DatabaseRun *run);
 static void report_failures(DatabaseRun *run);
+
+/* The run stops then, whatever else is the matter. */
+static bool
+time_is_up(DatabaseRun *run)
+{
+	if (run->deadline != 0 && GetCurrentTimestamp() >= run->deadline)
+		run->stopped = true;
+	return run->stopped;
+}
 
 bool
 run_relation(DatabaseRun *run, RunRelation *relation, ErrorData **error)
@@ -73,11 +83,8 @@ run_relation(DatabaseRun *run, RunRelation *relation, ErrorData **error)
 	{
 		volatile BatchResult result = BATCH_GONE;
 
-		if (run->deadline != 0 && GetCurrentTimestamp() >= run->deadline)
-		{
-			run->stopped = true;
+		if (time_is_up(run))
 			return false;
-		}
 		run_begin_batch(run);
 		*error = NULL;
 		PG_TRY();
@@ -96,7 +103,9 @@ run_relation(DatabaseRun *run, RunRelation *relation, ErrorData **error)
 			report_line(run);
 			relation->shown = Max(relation->shown, run->batch.findings -
 								  run->batch.unverifiable);
-			run->batch_blocks = Max(run->batch_blocks / 4, BATCH_BLOCKS_MIN);
+			run->batch_time = Max(run->batch_time / 8, BATCH_TIME_MIN);
+			if (time_is_up(run))
+				return false;
 			if (ERRCODE_TO_CATEGORY((*error)->sqlerrcode) != ERRCODE_TRANSACTION_ROLLBACK ||
 				relation->tries % CONFLICT_TRIES == 0)
 				return false;
@@ -121,7 +130,6 @@ scan_batch(DatabaseRun *run, RunRelation *relation)
 	RunPosition after;
 	BatchResult result;
 	Relation	rel;
-	TimestampTz start;
 
 	CHECK_FOR_INTERRUPTS();		/* a conflict costs this batch, not the run */
 	if (relation->name == NULL)
@@ -137,11 +145,16 @@ scan_batch(DatabaseRun *run, RunRelation *relation)
 	run->at = relation->next;
 	relation_close(rel, NoLock);	/* the lock stays up to the scan's end */
 	result = next_batch(run, relation, &options, &after);
-	start = GetCurrentTimestamp();
+	begin_time(run);
 	scan_run_relation(&run->scan, relation->item.relid, &options);
 	/* who waits for it may have the tables that record_batch() waits for */
 	UnlockRelationOid(relation->item.relid, AccessShareLock);
-	adapt_batch(run, result == BATCH_MORE ? GetCurrentTimestamp() - start : 0);
+	if (run->ended.block != InvalidBlockNumber)
+	{
+		after.fork = run->ended.fork;
+		after.block = run->ended.block;
+		result = BATCH_MORE;
+	}
 	if (run->batch.unverifiable > 0)
 		return BATCH_LAST;		/* each of its batches would say so again */
 	run->at = relation->next = after;
@@ -158,9 +171,22 @@ run_begin_batch(DatabaseRun *run)
 	run->failures = 0;
 }
 
+/* Milliseconds that a lock may be waited for; 0: no bound. */
+static int
+patience(const DatabaseRun *run)
+{
+	int64		left = run->deadline == 0 ? INT_MAX :
+		(run->deadline - GetCurrentTimestamp()) / 1000 + 1;
+	int			most = StatementTimeout > 0 ? StatementTimeout : INT_MAX;
+
+	most = (int) Min(most, Max(left, 1));
+	return most == INT_MAX ? 0 : most;
+}
+
 /*
  * Locks a relation, once; NULL when it was dropped.  The server's
- * statement_timeout bounds this alone: a scan may take hours.
+ * statement_timeout bounds this alone, a scan may take hours; so does the run's
+ * time limit.
  *
  * While workers hold locks, none is waited for: they and we are one to the
  * server, so who has what we wait for and wants what a worker has would be a
@@ -179,8 +205,8 @@ open_relation(const DatabaseRun *run, Oid relid)
 					 errmsg("could not obtain lock on relation with OID %u", relid)));
 		return try_relation_open(relid, NoLock);
 	}
-	if (StatementTimeout > 0)
-		enable_timeout_after(STATEMENT_TIMEOUT, StatementTimeout);
+	if (patience(run) > 0)
+		enable_timeout_after(STATEMENT_TIMEOUT, patience(run));
 	rel = try_relation_open(relid, AccessShareLock);
 	disable_timeout(STATEMENT_TIMEOUT, false);
 	return rel;
@@ -283,64 +309,88 @@ set_file(DatabaseRun *run, RunRelation *relation, Relation rel)
 	relation->unverifiable = 0;
 }
 
-int64
-run_first_batch_blocks(const DatabaseRun *run)
-{
-	bool		standby = RecoveryInProgress();
-	int64		usual = standby ? BATCH_BLOCKS_STANDBY : BATCH_BLOCKS;
-	int64		time = standby ? BATCH_TIME_STANDBY : BATCH_TIME;
-	int64		rate = (int64) run->options.max_rate * 1024 / BLCKSZ;	/* blocks per second */
-
-	if (run->options.max_rate > 0)
-		usual = Min(usual, rate * time / USECS_PER_SEC);
-	return Max(usual, BATCH_BLOCKS_MIN);
-}
-
 /* What to scan, and where the relation stands after it. */
 static BatchResult
 next_batch(DatabaseRun *run, const RunRelation *relation,
 		   RelationScanOptions *options, RunPosition *after)
 {
 	const RunPosition *next = &relation->next;
-	int64		blocks = run_file_bytes(relation->file.tablespace,
-										relation->shared ? InvalidOid : MyDatabaseId,
-										relation->file.number) / BLCKSZ;
 
-	if (run->batch_blocks == 0)
-		run->batch_blocks = run_first_batch_blocks(run);
 	*after = *next;
 	run->fork_blocks = -1;
-	if (next->fork == MAIN_FORKNUM && next->block == 0 &&
-		blocks <= run->batch_blocks)
-		return BATCH_LAST;		/* the whole relation at once */
+	if (next->fork == MAIN_FORKNUM && next->block == 0)
+		return BATCH_LAST;		/* the whole relation, if there is time */
 	options->fork = next->fork;
+	options->first = next->block;
 	if (next->fork == MAIN_FORKNUM)
-	{
-		run->fork_blocks = blocks;
-		options->first = next->block;
-		if (next->block + run->batch_blocks < blocks)
-		{
-			options->end = after->block = next->block + run->batch_blocks;
-			return BATCH_MORE;
-		}
-	}
+		run->fork_blocks = run_file_bytes(relation->file.tablespace,
+										  relation->shared ? InvalidOid : MyDatabaseId,
+										  relation->file.number) / BLCKSZ;
 	after->block = 0;
 	after->fork = next->fork + 1;
 	return after->fork > MAX_FORKNUM ? BATCH_LAST : BATCH_MORE;
 }
 
-/* elapsed: of a batch of the usual size, in microseconds; 0: no such batch. */
-static void
-adapt_batch(DatabaseRun *run, int64 elapsed)
+TimestampTz
+run_next_look(void)
 {
-	int64		wanted = RecoveryInProgress() ? BATCH_TIME_STANDBY : BATCH_TIME;
+	return GetCurrentTimestamp() + LOOK_INTERVAL;
+}
 
-	if (elapsed == 0 || run->fork_blocks < 0)
-		return;
-	if (elapsed > wanted)
-		run->batch_blocks = Max(run->batch_blocks / 2, BATCH_BLOCKS_MIN);
-	else if (elapsed < wanted / 2)
-		run->batch_blocks = Min(run->batch_blocks * 2, BATCH_BLOCKS_MAX);
+/* The scan of a batch begins. */
+static void
+begin_time(DatabaseRun *run)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	int64		usual = RecoveryInProgress() ? BATCH_TIME_STANDBY : BATCH_TIME;
+
+	/* less after a conflict, then more again */
+	run->batch_time = run->batch_time == 0 ? usual : Min(run->batch_time * 2, usual);
+	run->batch_end = now + run->batch_time;
+	run->next_look = run_next_look();
+	run->ended.block = InvalidBlockNumber;
+}
+
+/*
+ * Does anybody wait for a lock that is not to be had beside ours?  Where nobody
+ * has more than a weak lock, the server's table of locks has no entry.
+ */
+bool
+run_waited_for(Oid relid, bool shared, TimestampTz *next_look)
+{
+	LOCKTAG		tag;
+	LockData   *locks;
+	bool		waiting = false;
+
+	if (GetCurrentTimestamp() < *next_look)
+		return false;
+	*next_look = run_next_look();
+	SET_LOCKTAG_RELATION(tag, shared ? InvalidOid : MyDatabaseId, relid);
+	if (LockWaiterCount(&tag) == 0)
+		return false;
+	locks = GetLockStatusData();
+	for (int i = 0; i < locks->nelements && !waiting; i++)
+		waiting = memcmp(&locks->locks[i].locktag, &tag, sizeof(tag)) == 0 &&
+			locks->locks[i].waitLockMode != NoLock &&
+			DoLockModesConflict(locks->locks[i].waitLockMode, AccessShareLock);
+	pfree(locks->locks);
+	pfree(locks);
+	return waiting;
+}
+
+bool
+run_batch_enough(DatabaseRun *run)
+{
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (run->deadline != 0 && now >= run->deadline + OVERTIME)
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg("a worker of this run does not answer")));
+	if (now >= run->batch_end || (run->deadline != 0 && now >= run->deadline))
+		return true;
+	return run_waited_for(run->relation->item.relid, run->relation->shared,
+						  &run->next_look);
 }
 
 /* Recorded as well: a run without findings would be taken for clean. */

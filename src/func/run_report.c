@@ -233,6 +233,9 @@ report_progress(DatabaseRun *run)
 static const char *
 hint_to_go_on(const DatabaseRun *run)
 {
+	if (run->stopped && run->recording && !run->options.resume &&
+		run->options.order == RUN_ORDER_STALEST)
+		return "The next run in this order goes on where this one stopped.";
 	if (run->stopped && run->recording)
 		return psprintf("To go on, pass skip_verified_since => '%s'.",
 						timestamptz_to_str(run->options.resume ?

@@ -34,6 +34,7 @@
 #include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/timeout.h"
+#include "utils/timestamp.h"
 
 #include "kernel/checksum.h"
 #include "scan/crew.h"
@@ -43,6 +44,12 @@
 /* How far workers may be ahead, and after how many turns they learn of it. */
 #define CREW_WINDOW		256
 #define CREW_STRIDE		(CREW_WINDOW / 2)
+
+/* A leader that waits looks around as often: milliseconds. */
+#define DOZE			100
+
+/* For how long workers are waited for that shall end: microseconds. */
+#define LEAVE_TIME		(2 * USECS_PER_SEC)
 
 /* Items after which a worker empties its caches: the server never does. */
 #define CACHED_ITEMS	500
@@ -143,6 +150,7 @@ static CrewShared *share(Crew *crew, const Throttle *throttle,
 						 const Oid *items, uint64 nitems);
 static void launch(Crew *crew, const char *worker_main);
 static void name_library(BackgroundWorker *worker, const char *library);
+static void doze(void);
 static void dismiss(dsm_segment *segment, Datum shared);
 static void wake(CrewShared *shared);
 static bool claim_item(CrewShared *shared, uint32 taker, uint64 *number);
@@ -280,16 +288,36 @@ launch(Crew *crew, const char *worker_main)
 	crew->nworkers = started;
 }
 
+/* For a moment, or until a worker has something to tell. */
+static void
+doze(void)
+{
+	(void) WaitLatch(MyLatch,
+					 WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | WL_TIMEOUT, DOZE,
+					 PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
+}
+
 void
 crew_stop(Crew *crew, bool at_once)
 {
+	TimestampTz until = GetCurrentTimestamp() + LEAVE_TIME;
+	pid_t		pid;
+
 	if (at_once)
 		for (int i = 0; i < crew->nworkers; i++)
 			TerminateBackgroundWorker(crew->workers[i].handle);
 	dsm_detach(crew->segment);
-	if (!at_once)
-		for (int i = 0; i < crew->nworkers; i++)
-			(void) WaitForBackgroundWorkerShutdown(crew->workers[i].handle);
+	for (int i = 0; i < crew->nworkers && !at_once; i++)
+	{
+		BackgroundWorkerHandle *handle = crew->workers[i].handle;
+
+		while (GetBackgroundWorkerPid(handle, &pid) != BGWH_STOPPED &&
+			   GetCurrentTimestamp() < until)
+			doze();
+		TerminateBackgroundWorker(handle);
+	}
 }
 
 /* The leader goes, whatever the reason. */
@@ -328,7 +356,8 @@ crew_size(const Crew *crew)
  * ---------------------------------------------------------------- */
 
 const void *
-crew_turn(Crew *crew, uint64 number, CrewAhead ahead, void *arg)
+crew_turn(Crew *crew, uint64 number, TimestampTz deadline, CrewAhead ahead,
+		  void *arg)
 {
 	KeptResult *kept = &crew->kept[number % CREW_WINDOW];
 	uint64		next = number;
@@ -345,12 +374,11 @@ crew_turn(Crew *crew, uint64 number, CrewAhead ahead, void *arg)
 			break;
 		if (!may_come(crew, number))	/* who has gone has been read out */
 			return NULL;
+		if (deadline != 0 && GetCurrentTimestamp() >= deadline)
+			return NULL;
 		if (lead_ahead(crew, ahead, arg))
 			continue;
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, -1,
-						 PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
+		doze();
 	}
 	crew->present = kept->result;
 	kept->there = false;
@@ -494,11 +522,15 @@ crew_open_job(Crew *crew, uint64 ntasks, const void *description, Size bytes,
 	return crew->job;
 }
 
+/* Who cancels a worker, or ends it, means that one: the batch is tried again. */
 static void
 raise_failure(const CrewError *error)
 {
+	bool		of_worker = ERRCODE_TO_CATEGORY(error->sqlerrcode) ==
+		ERRCODE_OPERATOR_INTERVENTION;
+
 	ereport(ERROR,
-			(errcode(error->sqlerrcode),
+			(errcode(of_worker ? ERRCODE_TRANSACTION_ROLLBACK : error->sqlerrcode),
 			 errmsg_internal("%s", error->message),
 			 errcontext("worker of this run")));
 }

@@ -8,6 +8,7 @@
 #ifndef ACCEL_CREW_H
 #define ACCEL_CREW_H
 
+#include "datatype/timestamp.h"
 #include "scan/task.h"
 #include "scan/throttle.h"
 #include "storage/shm_mq.h"
@@ -31,19 +32,23 @@ extern Crew *crew_start(int workers, const char *library,
 						const char *worker_main, const Throttle *throttle,
 						const Oid *items, uint64 nitems);
 
-/* Leader: dismisses the workers.  at_once: they may be at work. */
+/*
+ * Leader: dismisses the workers.  at_once: they may be at work, and are not
+ * waited for; else they are for a moment, then told to end.
+ */
 extern void crew_stop(Crew *crew, bool at_once);
 
 extern Throttle *crew_throttle(Crew *crew);
 
 /*
  * Leader: the turn of an item has come; turns rise.  Returns the result, valid
- * up to the next turn, or NULL: the leader has to do it.  While it waits it does
+ * up to the next turn, or NULL: the leader has to do it, or the deadline (0:
+ * none) has passed.  While it waits it does
  * items to come by ahead(), which gives its result to crew_keep() or none.
  */
 typedef void (*CrewAhead) (void *arg, Oid item, uint64 number);
-extern const void *crew_turn(Crew *crew, uint64 number, CrewAhead ahead,
-							 void *arg);
+extern const void *crew_turn(Crew *crew, uint64 number, TimestampTz deadline,
+							 CrewAhead ahead, void *arg);
 extern void crew_keep(Crew *crew, uint64 number, const void *result,
 					  Size bytes);
 

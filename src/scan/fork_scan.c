@@ -39,21 +39,24 @@ typedef struct Extent
 static void scan_fork(ForkScan *scan);
 static Extent clip(const ForkScan *scan, BlockNumber first, BlockNumber end);
 static void scan_extents(ForkScan *scan);
-static void scan_extent(ForkScan *scan, Extent extent);
+static bool scan_extent(ForkScan *scan, Extent extent);
+static void count_blocks(ForkScan *scan);
 static void report_segment(ForkScan *scan, BlockNumber segment);
 
-void
+bool
 fork_scan(Fork *fork, BlockNumber first, BlockNumber end,
 		  const ScanPolicy *policy, ScanSink *sink)
 {
 	ForkScan	scan = {fork, first, end, policy, sink};
 
 	if (!fork->md && !smgrexists(RelationGetSmgr(fork->rel), fork->fork))
-		return;
+		return true;
 	segment_map_sample(&scan.map, fork);
+	scan.summary.next = InvalidBlockNumber;
 	if (segment_map_exists(&scan.map) || fork_required(fork))
 		scan_fork(&scan);
 	segment_map_free(&scan.map);
+	return scan.summary.next == InvalidBlockNumber;
 }
 
 static void
@@ -65,17 +68,16 @@ scan_fork(ForkScan *scan)
 	instr_time	elapsed;
 
 	fork_summary_init(summary, RelationGetRelid(fork->rel), fork->fork);
-	for (BlockNumber i = 0; i < scan->map.count; i++)
-	{
-		BlockNumber base = i * RELSEG_SIZE;
-
-		summary->blocks += clip(scan, base, base +
-								segment_map_blocks(&scan->map, i)).count;
-	}
+	count_blocks(scan);
 	if (scan->sink->fork_begin)
 		scan->sink->fork_begin(scan->sink, summary);
 	INSTR_TIME_SET_CURRENT(start);
 	scan_extents(scan);
+	if (summary->next != InvalidBlockNumber)
+	{
+		scan->end = summary->next;
+		count_blocks(scan);
+	}
 	INSTR_TIME_SET_CURRENT(elapsed);
 	INSTR_TIME_SUBTRACT(elapsed, start);
 	summary->elapsed = INSTR_TIME_GET_DOUBLE(elapsed);
@@ -83,6 +85,19 @@ scan_fork(ForkScan *scan)
 		fork_summary_checksums_off(summary);
 	if (scan->sink->fork_end)
 		scan->sink->fork_end(scan->sink, summary);
+}
+
+static void
+count_blocks(ForkScan *scan)
+{
+	scan->summary.blocks = 0;
+	for (BlockNumber i = 0; i < scan->map.count; i++)
+	{
+		BlockNumber base = i * RELSEG_SIZE;
+
+		scan->summary.blocks += clip(scan, base, base +
+									 segment_map_blocks(&scan->map, i)).count;
+	}
 }
 
 /* The part of [first, end) that was asked for. */
@@ -120,7 +135,8 @@ scan_extents(ForkScan *scan)
 		if (i + 1 < map->count && status == PAGE_OK &&
 			end - base == RELSEG_SIZE)
 			continue;			/* goes on in the next segment */
-		scan_extent(scan, clip(scan, first, end));
+		if (!scan_extent(scan, clip(scan, first, end)))
+			return;
 		if (status != PAGE_OK && status != PAGE_PARTIAL_TAIL &&
 			end >= scan->first &&
 			(end < scan->end || scan->end == InvalidBlockNumber))
@@ -129,17 +145,23 @@ scan_extents(ForkScan *scan)
 	}
 }
 
-static void
+/* False: it was ended early. */
+static bool
 scan_extent(ForkScan *scan, Extent extent)
 {
+	BlockNumber next;
+
 	if (extent.count == 0)
-		return;
+		return true;
 	if (scan->policy->workers > 0)
-		parallel_scan(scan->fork, extent.first, extent.end, scan->policy,
-					  scan->sink, &scan->summary);
+		next = parallel_scan(scan->fork, extent.first, extent.end, scan->policy,
+							 scan->sink, &scan->summary);
 	else
-		range_scan(scan->fork, extent.first, extent.end, scan->policy,
-				   scan->sink, &scan->summary);
+		next = range_scan(scan->fork, extent.first, extent.end, scan->policy,
+						  scan->sink, &scan->summary);
+	if (next < extent.end)
+		scan->summary.next = next;
+	return next >= extent.end;
 }
 
 static void

@@ -14,9 +14,9 @@
 /*
  * Verifies the blocks [first, end) of a fork, and the segments that hold or
  * should hold them.  end: InvalidBlockNumber for all that follow.  A fork that
- * need not exist and does not is passed over.
+ * need not exist and does not is passed over.  False: the sink ended it early.
  */
-extern void fork_scan(Fork *fork, BlockNumber first, BlockNumber end,
+extern bool fork_scan(Fork *fork, BlockNumber first, BlockNumber end,
 					  const ScanPolicy *policy, ScanSink *sink);
 
 #pragma GCC visibility pop

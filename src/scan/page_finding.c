@@ -65,6 +65,7 @@ fork_summary_init(ForkSummary *summary, Oid relid, ForkNumber fork)
 	memset(summary, 0, sizeof(*summary));
 	summary->relid = relid;
 	summary->fork = fork;
+	summary->next = InvalidBlockNumber;
 	summary->status = PAGE_OK;
 }
 

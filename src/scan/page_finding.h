@@ -75,6 +75,8 @@ typedef struct ForkSummary
 	int64		bytes;			/* read */
 	int64		findings;		/* all, those about segments included */
 	double		elapsed;		/* seconds */
+	BlockNumber next;			/* where to go on; invalid: it was not ended
+								 * early */
 	PageStatus	status;			/* of the first finding */
 	char		message[SCAN_MESSAGE_SIZE];
 } ForkSummary;

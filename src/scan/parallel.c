@@ -45,6 +45,9 @@
 /* What the leader keeps of tasks ahead before it stops to take more. */
 #define KEPT_BYTES		((Size) 1024 * 1024)
 
+/* How often a leader that waits asks whether it is enough: milliseconds. */
+#define ENOUGH_INTERVAL	100
+
 #define KEY_CONTROL		UINT64CONST(1)
 #define KEY_SHARED		UINT64CONST(2)
 #define KEY_QUEUES		UINT64CONST(3)
@@ -94,6 +97,7 @@ static void open_job(ParallelTasks *tasks);
 static void create_queues(ParallelState *state, ParallelContext *context,
 						  int workers);
 static void do_all(ParallelTasks *tasks, ParallelContext *context);
+static void begin_no_more(ParallelTasks *tasks);
 static bool deliver_streams(ParallelTasks *tasks);
 static bool deliver_kept(ParallelTasks *tasks);
 static void deliver(ParallelTasks *tasks, const TaskMessage *message);
@@ -262,7 +266,9 @@ do_all(ParallelTasks *tasks, ParallelContext *context)
 		bool		attached = tasks->crew != NULL; /* see crew_receive() */
 
 		CHECK_FOR_INTERRUPTS();
-		if (deliver_streams(tasks) || deliver_kept(tasks) || do_one(tasks))
+		if (tasks->enough && tasks->enough(tasks))
+			begin_no_more(tasks);
+		if (state->turn >= tasks->ntasks || deliver_streams(tasks) || deliver_kept(tasks) || do_one(tasks))
 			continue;
 		for (int i = 0; i < state->nstreams; i++)
 			attached |= state->streams[i].queue != NULL;
@@ -273,10 +279,26 @@ do_all(ParallelTasks *tasks, ParallelContext *context)
 					(errcode(ERRCODE_INTERNAL_ERROR),
 					 errmsg("parallel workers ended before their work was done")));
 		}
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, -1,
-						 PG_WAIT_EXTENSION);
+		(void) WaitLatch(MyLatch,
+						 WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | WL_TIMEOUT,
+						 ENOUGH_INTERVAL, PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);
 	}
+}
+
+/* Those begun are the first ones; one is, or the scan would never end. */
+static void
+begin_no_more(ParallelTasks *tasks)
+{
+	ParallelState *state = tasks->state;
+	uint64		begun;
+
+	if (state->next == NULL)
+		return;
+	begun = task_claim_rest(state->next, state->job, tasks->ntasks);
+	tasks->ntasks = Max(begun, 1);
+	if (begun == 0)
+		do_task(tasks, 0);
 }
 
 /* The head of a stream; NULL when there is none yet or no more. */

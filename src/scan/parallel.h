@@ -42,6 +42,13 @@ struct ParallelTasks
 	void		(*deliver) (ParallelTasks *tasks, const void *message);
 
 	/*
+	 * Leader only, may be NULL: shall no more tasks be begun?  ntasks is then
+	 * how many were.  Asked while workers are waited for, too: an error ends
+	 * that.
+	 */
+	bool		(*enough) (ParallelTasks *tasks);
+
+	/*
 	 * Leader only: fills shared_bytes of shared memory (zeroed), which
 	 * workers find by parallel_shared(), before any of them starts.
 	 * worker_main: an exported function of this library, of the type

@@ -99,6 +99,7 @@ extern PGDLLEXPORT void accel_verify_worker_main(dsm_segment *segment,
 static void scan_shared(const SharedRange *shared, Throttle *throttle,
 						dsm_segment *segment, shm_toc *toc,
 						CrewMember *member);
+static bool enough_read(ParallelTasks *tasks);
 static void init_digests(RangeTasks *range, const PageDigestOptions *options);
 static int	workers_that_pay(const RangeTasks *range);
 static void share_range(ParallelTasks *tasks, void *shared);
@@ -112,7 +113,7 @@ static Size message_bytes(Size body);
 static void deliver_message(ParallelTasks *tasks, const void *data);
 static void deliver_totals(RangeTasks *range, const ChunkMessage *message);
 
-void
+BlockNumber
 parallel_scan(const Fork *fork, BlockNumber first, BlockNumber end,
 			  const ScanPolicy *policy, ScanSink *sink, ForkSummary *summary)
 {
@@ -125,17 +126,14 @@ parallel_scan(const Fork *fork, BlockNumber first, BlockNumber end,
 	range.policy = *policy;
 	range.throttle = policy->throttle;
 	range.chunk_blocks = CHUNK_BLOCKS;
-	if (policy->throttle)		/* a second's worth at most */
-		range.chunk_blocks = Max(Min(CHUNK_BLOCKS,
-									 policy->throttle->pace.paid / BLCKSZ), 1);
+	if (policy->throttle)		/* all at work: a quarter of a second */
+		range.chunk_blocks = Max(Min(CHUNK_BLOCKS, policy->throttle->pace.paid / BLCKSZ /
+									 (4 * (policy->workers + 1))), 1);
 	range.sink = sink;
 	range.summary = summary;
 	workers = workers_that_pay(&range);
 	if (workers == 0)
-	{
-		range_scan(fork, first, end, policy, sink, summary);
-		return;
-	}
+		return range_scan(fork, first, end, policy, sink, summary);
 	range.tasks.ntasks = (end - first + range.chunk_blocks - 1) /
 		range.chunk_blocks;
 	range.tasks.work = scan_chunk;
@@ -144,8 +142,18 @@ parallel_scan(const Fork *fork, BlockNumber first, BlockNumber end,
 	range.tasks.shared_bytes = sizeof(SharedRange);
 	range.tasks.share = share_range;
 	range.tasks.crew = policy->crew;
+	range.tasks.enough = sink->enough ? enough_read : NULL;
 	init_digests(&range, &sink->digest);
 	parallel_run(&range.tasks, workers);
+	return (BlockNumber) Min(first + range.tasks.ntasks * range.chunk_blocks, end);
+}
+
+static bool
+enough_read(ParallelTasks *tasks)
+{
+	ScanSink   *sink = ((RangeTasks *) tasks)->sink;
+
+	return sink->enough(sink);
 }
 
 static void

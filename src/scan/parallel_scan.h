@@ -16,7 +16,7 @@
  * Does the work of range_scan() with up to policy->workers parallel workers,
  * as many as pay.  The caller holds the relation's lock.
  */
-extern void parallel_scan(const Fork *fork, BlockNumber first, BlockNumber end,
+extern BlockNumber parallel_scan(const Fork *fork, BlockNumber first, BlockNumber end,
 						  const ScanPolicy *policy, ScanSink *sink,
 						  ForkSummary *summary);
 

@@ -47,7 +47,7 @@ static void recheck_block(RangeScan *scan, BlockNumber blkno,
 static void report_block(RangeScan *scan, BlockNumber blkno,
 						 PageStatus status);
 
-void
+BlockNumber
 range_scan(const Fork *fork, BlockNumber first, BlockNumber end,
 		   const ScanPolicy *policy, ScanSink *sink, ForkSummary *summary)
 {
@@ -70,10 +70,13 @@ range_scan(const Fork *fork, BlockNumber first, BlockNumber end,
 	{
 		CHECK_FOR_INTERRUPTS();
 		blkno = scan_piece(&scan, blkno, end);
+		if (sink->enough && sink->enough(sink))
+			break;
 	}
 	map_witness_close(&scan.witness);
 	fork_reader_close(&scan.reader);
 	pfree(scan.decision);
+	return blkno;
 }
 
 /* The first block of the next segment, if it can hold one of the range. */

@@ -186,10 +186,11 @@ scan_forks(Relation rel, const RelationScanOptions *options,
 			continue;
 		fork_describe(&fork, rel, number);
 		why = fork_why_not_verifiable(&fork);
-		if (why == NULL)
-			fork_scan(&fork, options->first, options->end, policy, sink);
+		if (why == NULL &&
+			!fork_scan(&fork, options->first, options->end, policy, sink))
+			return;				/* ended early */
 		/* said once per relation, unless this very fork was asked for */
-		else if (options->fork == number || number == MAIN_FORKNUM)
+		if (why != NULL && (options->fork == number || number == MAIN_FORKNUM))
 			report_unverifiable(RelationGetRelid(rel), number, why, sink);
 	}
 }

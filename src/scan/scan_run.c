@@ -18,6 +18,7 @@ static void run_finding(ScanSink *sink, const PageFinding *finding);
 static void run_page(ScanSink *sink, BlockNumber blkno, const char *page);
 static void run_part(ScanSink *sink, const DigestRow *part);
 static void run_progress(ScanSink *sink, int64 blocks);
+static bool run_enough(ScanSink *sink);
 static void run_fork_end(ScanSink *sink, const ForkSummary *summary);
 
 void
@@ -38,6 +39,8 @@ scan_run_begin(ScanRun *run, ScanSink *output, int workers, int max_rate)
 	run->sink.digest = output->digest;
 	run->sink.part = run_part;
 	run->sink.progress = run_progress;
+	if (output->enough)
+		run->sink.enough = run_enough;
 	run->sink.fork_end = run_fork_end;
 	progress_begin();
 }
@@ -146,6 +149,14 @@ run_progress(ScanSink *sink, int64 blocks)
 	progress_blocks(blocks);
 	if (output->progress)
 		output->progress(output, blocks);
+}
+
+static bool
+run_enough(ScanSink *sink)
+{
+	ScanSink   *output = ((ScanRun *) sink)->output;
+
+	return output->enough(output);
 }
 
 static void

@@ -38,6 +38,12 @@ struct ScanSink
 	/* so many blocks more have been dealt with */
 	void		(*progress) (ScanSink *sink, int64 blocks);
 
+	/*
+	 * Shall the scan end early?  Asked between two reads; the summary then says
+	 * where to go on.  It may raise an error: workers are not waited for then.
+	 */
+	bool		(*enough) (ScanSink *sink);
+
 	/* a fork ends */
 	void		(*fork_end) (ScanSink *sink, const ForkSummary *summary);
 };

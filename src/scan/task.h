@@ -53,4 +53,17 @@ task_claim(pg_atomic_uint64 *counter, uint64 job, uint64 ntasks, uint64 *task)
 	return true;
 }
 
+/* Takes all that are left; returns how many were taken before. */
+static inline uint64
+task_claim_rest(pg_atomic_uint64 *counter, uint64 job, uint64 ntasks)
+{
+	uint64		next = pg_atomic_read_u64(counter);
+
+	while ((next & (((uint64) 1 << TASK_BITS) - 1)) < ntasks &&
+		   !pg_atomic_compare_exchange_u64(counter, &next,
+										   (job << TASK_BITS) | ntasks))
+		;
+	return Min(next & (((uint64) 1 << TASK_BITS) - 1), ntasks);
+}
+
 #endif							/* ACCEL_TASK_H */

@@ -119,6 +119,7 @@ CREATE SCHEMA former;
 CREATE FUNCTION former.trap() RETURNS timestamptz LANGUAGE plpgsql AS
 	'BEGIN INSERT INTO acc.log VALUES (current_user); RETURN now(); END';
 CREATE VIEW former.checksum_relations AS SELECT oid AS relid, former.trap() AS verified_at FROM pg_class;
+CREATE VIEW former.checksum_positions AS SELECT oid AS relid, former.trap() AS recorded_at FROM pg_class;
 COMMIT;
 SQL
 $holder->quit;

@@ -12,7 +12,6 @@ use Time::HiRes qw(usleep);
 my $cron = !Accel::missing_modules('pg_cron');
 my $node = Accel::new_node('main', allows_streaming => 1, conf => "autovacuum = off\n"
 	  . ($cron ? "shared_preload_libraries = 'pg_cron'\nmax_worker_processes = 20\n" : ''));
-$node->append_conf('postgresql.conf', "cron.host = '" . $node->host . "'\n") if $cron;
 $node->start;
 my $examples = -d 'docs/examples' ? 'docs/examples' : "$ENV{ACCEL_TOP}/docs/examples";
 my %program = map { my $name = $_; $name => scalar((grep { -x } map { "$_/$name" } split /:/, $ENV{PATH})[0]) }
