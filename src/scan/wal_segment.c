@@ -531,6 +531,17 @@ walk_source(SegmentScan *seg)
 	wal_source_measure(&seg->source, seg->id.segment_size);
 }
 
+/* A cluster keeps its page size: of our own, the file need not tell. */
+static void
+correct_page_size(SegmentScan *seg)
+{
+	const WalServer *server = &seg->session->server;
+
+	if (server->magic != 0 && seg->id.has_system &&
+		seg->id.system == server->system)
+		seg->id.page_size = server->page_size;
+}
+
 /* What the file is, from its first pages. */
 static void
 identify(SegmentScan *seg)
@@ -545,6 +556,7 @@ identify(SegmentScan *seg)
 	wal_identify(&seg->id, data, len,
 				 seg->source.size == WAL_SIZE_UNKNOWN ? segment_size :
 				 seg->source.size, session->server.page_size, segment_size);
+	correct_page_size(seg);
 	seg->result->magic = seg->id.magic;
 	seg->segno = wal_name_segno(&seg->name, seg->id.segment_size);
 	seg->borders.dir = session->dir;
