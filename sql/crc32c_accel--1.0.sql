@@ -839,6 +839,29 @@ COMMENT ON FUNCTION verify_lost_writes(text, pg_lsn, pg_lsn) IS
 REVOKE ALL ON FUNCTION verify_lost_writes(text, pg_lsn, pg_lsn) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION verify_lost_writes(text, pg_lsn, pg_lsn) TO pg_stat_scan_tables;
 
+CREATE FUNCTION verify_wal_images(
+	directory text DEFAULT NULL,
+	start_lsn pg_lsn DEFAULT NULL,
+	end_lsn pg_lsn DEFAULT NULL,
+	OUT tablespace oid,
+	OUT database oid,
+	OUT relfilenode oid,
+	OUT fork text,
+	OUT blkno bigint,
+	OUT status text,
+	OUT page_lsn pg_lsn,
+	OUT expected_lsn pg_lsn,
+	OUT lsn pg_lsn,
+	OUT segment text,
+	OUT message text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'accel_verify_wal_images'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+COMMENT ON FUNCTION verify_wal_images(text, pg_lsn, pg_lsn) IS
+'names the full-page images in WAL that are older than the WAL before them: lost writes that the server has built upon; directory NULL is pg_wal, start NULL its oldest segment, end NULL its end';
+REVOKE ALL ON FUNCTION verify_wal_images(text, pg_lsn, pg_lsn) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_wal_images(text, pg_lsn, pg_lsn) TO pg_read_server_files;
+
 CREATE FUNCTION wal_findings(
 	segment text,
 	directory text DEFAULT NULL,

@@ -1,6 +1,6 @@
 /*
  * func_lost.c
- *	  The SQL function that finds lost writes.
+ *	  The SQL functions that find lost writes.
  */
 #include "compat.h"
 
@@ -10,10 +10,12 @@
 #include "utils/tuplestore.h"
 
 #include "func/func.h"
+#include "scan/lost_image.h"
 #include "scan/lost_scan.h"
 #include "scan/lost_server.h"
 
 #define COLUMNS		9
+#define IMAGE_COLUMNS	11
 
 static void
 put_text(const char *words, Datum *value, bool *null)
@@ -88,5 +90,50 @@ SQL_FUNCTION(accel_verify_lost_writes)
 			options.dir = &dir;
 	}
 	lost_scan(&options, put_finding, fcinfo->resultinfo);
+	return (Datum) 0;
+}
+
+static void
+put_image(void *arg, const LostImage *image)
+{
+	ReturnSetInfo *rsinfo = arg;
+	const WalBlockTag *tag = &image->tag;
+	bool		stale = image->status == LOST_STALE_PAGE;
+	Datum		values[IMAGE_COLUMNS] = {0};
+	bool		nulls[IMAGE_COLUMNS] = {false};
+
+	nulls[0] = nulls[1] = nulls[2] = nulls[3] = nulls[4] = !stale;
+	if (stale)
+	{
+		values[0] = ObjectIdGetDatum(tag->tablespace);
+		values[1] = ObjectIdGetDatum(tag->database);
+		values[2] = ObjectIdGetDatum(tag->relation);
+		values[3] = CStringGetTextDatum(forkNames[tag->fork]);
+		values[4] = Int64GetDatum((int64) tag->block);
+	}
+	put_text(lost_status_name(image->status), &values[5], &nulls[5]);
+	put_lsn(image->page_lsn, &values[6], &nulls[6]);
+	put_lsn(image->expected_lsn, &values[7], &nulls[7]);
+	put_lsn(image->lsn, &values[8], &nulls[8]);
+	put_text(image->segment, &values[9], &nulls[9]);
+	put_text(image->message, &values[10], &nulls[10]);
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+/* verify_wal_images(directory text, start_lsn, end_lsn pg_lsn) */
+SQL_FUNCTION(accel_verify_wal_images)
+{
+	WalDirectory dir;
+	LostImageOptions options;
+
+	InitMaterializedSRF(fcinfo, 0);
+	options.start = PG_ARGISNULL(1) ? 0 : PG_GETARG_LSN(1);
+	options.end = PG_ARGISNULL(2) ? WAL_LSN_MAX : PG_GETARG_LSN(2);
+	options.memory = (size_t) maintenance_work_mem * 1024;
+	accel_check_lsns(options.start, options.end);
+	accel_wal_directory(&dir, PG_ARGISNULL(0) ? NULL :
+						text_to_cstring(PG_GETARG_TEXT_PP(0)), NULL);
+	options.dir = &dir;
+	lost_images(&options, put_image, fcinfo->resultinfo);
 	return (Datum) 0;
 }

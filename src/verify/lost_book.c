@@ -324,6 +324,50 @@ sort_ends(LostBook *book)
 	}
 }
 
+/* ---- asking an open book ---- */
+
+const LostEntry *
+lost_book_find(LostBook *book, const WalBlockTag *tag, WalLsn lsn)
+{
+	const LostEntry *entry;
+	uint32_t	n;
+
+	if (book->nnotes > 0)
+		enter_notes(book);
+	n = *find_slot(book, place_of(book, tag), tag);
+	if (n == 0)
+		return NULL;
+	entry = &book->entries[n - 1];
+	return ended_before(book, entry, lsn) ? NULL : entry;
+}
+
+uint32_t
+lost_book_number(const WalBlockTag *tag)
+{
+	return (uint32_t) hash_of(tag);
+}
+
+void
+lost_book_keep(LostBook *book, uint32_t share, uint32_t mask)
+{
+	size_t		n = 0;
+
+	enter_notes(book);
+	sort_ends(book);
+	for (size_t i = 0; i < book->count; i++)
+	{
+		const LostEntry *entry = &book->entries[i];
+
+		if ((lost_book_number(&entry->tag) & mask) == share &&
+			!lost_book_ended(book, &entry->tag, entry->lsn))
+			book->entries[n++] = *entry;
+	}
+	lost_book_reopen(book);
+	book->count = n;
+	book->nslots /= 2;			/* less than any: made anew */
+	grow(book);
+}
+
 /* ---- closing ---- */
 
 int

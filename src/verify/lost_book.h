@@ -79,6 +79,22 @@ extern void lost_book_close(LostBook *book);
 extern bool lost_book_ended(const LostBook *book, const WalBlockTag *tag,
 							WalLsn lsn);
 
+/*
+ * Of an open book: what is proved of a block whose storage did not end before
+ * lsn; NULL: nothing.
+ */
+extern const LostEntry *lost_book_find(LostBook *book, const WalBlockTag *tag,
+									   WalLsn lsn);
+
+/*
+ * Of an open book: strikes out what ended, and what is not of a share of all
+ * blocks: that whose number has mask's bits as share has them.
+ */
+extern void lost_book_keep(LostBook *book, uint32_t share, uint32_t mask);
+
+/* The number of a block, by which blocks fall into shares. */
+extern uint32_t lost_book_number(const WalBlockTag *tag);
+
 /* Of a closed book: empty again. */
 extern void lost_book_reopen(LostBook *book);
 

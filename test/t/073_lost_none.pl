@@ -57,8 +57,11 @@ sub nothing
 {
 	my ($node, $title, $arguments) = @_;
 	my $call = 'verify_lost_writes(' . ($arguments // '') . ')';
-	return is($node->safe_psql('postgres',
+	is($node->safe_psql('postgres',
 			"SELECT string_agg(l::text, E'\\n') FROM $call l"), '', $title);
+	$call =~ s/verify_lost_writes/verify_wal_images/;
+	return is($node->safe_psql('postgres',
+			"SELECT string_agg(l::text, E'\\n') FROM $call l WHERE status = 'stale_page'"), '', "$title: images");
 }
 
 nothing($primary, 'before the load');
