@@ -796,7 +796,7 @@ COMMENT ON COLUMN wal_archive_segments.finding IS 'it is something to look at; a
 COMMENT ON COLUMN wal_archive_segments.start_open IS 'a record over the start is not verified: the segment before was not there';
 COMMENT ON COLUMN wal_archive_segments.end_open IS 'a record over the end is not verified: the segment after was not there';
 COMMENT ON COLUMN wal_archive_segments.message IS 'the finding in words';
-COMMENT ON COLUMN wal_archive_segments.system_identifier IS 'system identifier of the cluster that verified it: another one reads it again';
+COMMENT ON COLUMN wal_archive_segments.system_identifier IS 'system identifier that was expected: with another one the file is read again';
 SELECT pg_catalog.pg_extension_config_dump('wal_archive_segments', '');
 REVOKE ALL ON TABLE wal_archive_segments FROM PUBLIC;
 GRANT SELECT ON TABLE wal_archive_segments TO pg_stat_scan_tables, pg_read_server_files;
@@ -808,13 +808,14 @@ CREATE PROCEDURE verify_wal_archive(
 	max_rate integer DEFAULT 0,
 	max_duration interval DEFAULT NULL,
 	verbose boolean DEFAULT false,
-	fail_on_findings boolean DEFAULT false)
+	fail_on_findings boolean DEFAULT false,
+	system_identifier bigint DEFAULT NULL)
 AS 'MODULE_PATHNAME', 'accel_verify_wal_archive'
 LANGUAGE C;
-COMMENT ON PROCEDURE verify_wal_archive(text, interval, integer, integer, interval, boolean, boolean) IS
+COMMENT ON PROCEDURE verify_wal_archive(text, interval, integer, integer, interval, boolean, boolean, bigint) IS
 'verifies what is new or has changed in a WAL archive: WARNINGs for findings, an INFO line at the end, and rows in wal_archive_segments (not on a standby)';
-REVOKE ALL ON PROCEDURE verify_wal_archive(text, interval, integer, integer, interval, boolean, boolean) FROM PUBLIC;
-GRANT EXECUTE ON PROCEDURE verify_wal_archive(text, interval, integer, integer, interval, boolean, boolean) TO pg_read_server_files;
+REVOKE ALL ON PROCEDURE verify_wal_archive(text, interval, integer, integer, interval, boolean, boolean, bigint) FROM PUBLIC;
+GRANT EXECUTE ON PROCEDURE verify_wal_archive(text, interval, integer, integer, interval, boolean, boolean, bigint) TO pg_read_server_files;
 
 -- lost writes
 

@@ -4,7 +4,8 @@
  */
 #include "compat.h"
 
-#include "access/xlog.h"
+#include <sys/stat.h>
+
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -106,21 +107,20 @@ read_rows(WalArchive *archive, MemoryContext context, Datum *last)
 }
 
 /*
- * What another cluster has verified, before a dump was restored here, does not
- * count.
+ * What was verified as WAL of another cluster does not count; by default that is
+ * what another one has verified, before a dump was restored here.
  */
 void
-archive_record_load(const History *history, const char *directory,
-					WalArchive *archive)
+archive_record_load(const History *history, WalArchive *archive)
 {
 	MemoryContext context = CurrentMemoryContext;
 	MemoryContext rows = AllocSetContextCreate(context, "archive rows",
 											   ALLOCSET_DEFAULT_SIZES);
 	SPIPlanPtr	plan = NULL;
 	Oid			types[] = {TEXTOID, TEXTOID, INT8OID, INT8OID};
-	Datum		values[] = {CStringGetTextDatum(directory),
+	Datum		values[] = {CStringGetTextDatum(archive->dir->path),
 		CStringGetTextDatum(""),
-		Int64GetDatum((int64) GetSystemIdentifier()),
+		Int64GetDatum((int64) archive->dir->limits.server.system),
 	Int64GetDatum(FETCH_ROWS)};
 	uint64		count;
 
@@ -170,7 +170,7 @@ delete_row(const History *history, SPIPlanPtr *plan, Datum directory,
 
 static void
 insert_row(const History *history, SPIPlanPtr *plan, Datum directory,
-		   Datum segment, const ArchiveRow *row)
+		   Datum segment, uint64 system, const ArchiveRow *row)
 {
 	const WalArchiveMemory *memory = &row->memory;
 	bool		unknown = memory->stat.mtime == WAL_MTIME_UNKNOWN;
@@ -190,7 +190,7 @@ insert_row(const History *history, SPIPlanPtr *plan, Datum directory,
 		BoolGetDatum(memory->start_open),
 		BoolGetDatum(memory->end_open),
 		text_or_null(row->message, &nulls[12]),
-	Int64GetDatum((int64) GetSystemIdentifier())};
+	Int64GetDatum((int64) system)};
 
 	StaticAssertStmt(lengthof(values) == lengthof(types) &&
 					 sizeof(nulls) == lengthof(types) + 1, "columns");
@@ -209,10 +209,10 @@ insert_row(const History *history, SPIPlanPtr *plan, Datum directory,
 }
 
 void
-archive_record_write(const History *history, const char *directory,
+archive_record_write(const History *history, const WalDirectory *dir,
 					 const List *rows)
 {
-	Datum		directory_text = CStringGetTextDatum(directory);
+	Datum		directory_text = CStringGetTextDatum(dir->path);
 	SPIPlanPtr	delete_plan = NULL;
 	SPIPlanPtr	insert_plan = NULL;
 	ListCell   *cell;
@@ -227,7 +227,8 @@ archive_record_write(const History *history, const char *directory,
 		segment = CStringGetTextDatum(name);
 		delete_row(history, &delete_plan, directory_text, segment);
 		if (!row->forget)
-			insert_row(history, &insert_plan, directory_text, segment, row);
+			insert_row(history, &insert_plan, directory_text, segment,
+					   dir->limits.server.system, row);
 	}
 	if (delete_plan != NULL)
 		SPI_freeplan(delete_plan);
@@ -248,16 +249,61 @@ archive_record_forget_beside(const History *history, const char *directory)
 					lengthof(types), types, values, NULL);
 }
 
+/* Does nobody find the directory any more? */
+static bool
+is_gone(const char *directory)
+{
+	struct stat status;
+
+	return stat(directory, &status) != 0 &&
+		(errno == ENOENT || errno == ENOTDIR);
+}
+
+/* Of directories in which nothing was verified since then; returns rows. */
+static int64
+forget_gone(const History *history, TimestampTz limit)
+{
+	Oid			types[] = {TIMESTAMPTZOID};
+	Datum		values[] = {TimestampTzGetDatum(limit)};
+	Oid			text_types[] = {TEXTOID};
+	SPITupleTable *found;
+	int64		rows = 0;
+
+	history_execute(history, TABLE, SPI_OK_SELECT, NULL,
+					"SELECT directory FROM " HISTORY_SCHEMA "." TABLE
+					" GROUP BY directory"
+					" HAVING pg_catalog.max(verified_at) OPERATOR(pg_catalog.<) $1",
+					lengthof(types), types, values, NULL);
+	found = SPI_tuptable;
+	for (uint64 i = 0; i < found->numvals; i++)
+	{
+		char	   *directory = SPI_getvalue(found->vals[i], found->tupdesc, 1);
+		Datum		text_values[] = {CStringGetTextDatum(directory)};
+
+		if (!is_gone(directory))
+			continue;
+		history_execute(history, TABLE, SPI_OK_DELETE, NULL,
+						"DELETE FROM " HISTORY_SCHEMA "." TABLE
+						" WHERE directory OPERATOR(pg_catalog.=) $1",
+						lengthof(text_types), text_types, text_values, NULL);
+		rows += (int64) SPI_processed;
+	}
+	SPI_freetuptable(found);
+	return rows;
+}
+
 int64
 archive_record_prune(const History *history, TimestampTz limit)
 {
 	Oid			types[] = {TIMESTAMPTZOID};
 	Datum		values[] = {TimestampTzGetDatum(limit)};
+	int64		rows;
 
 	history_execute(history, TABLE, SPI_OK_DELETE, NULL,
 					"DELETE FROM " HISTORY_SCHEMA "." TABLE
 					" WHERE verified_at OPERATOR(pg_catalog.<) $1"
 					" AND status OPERATOR(pg_catalog.=) 'missing' AND NOT finding",
 					lengthof(types), types, values, NULL);
-	return (int64) SPI_processed;
+	rows = (int64) SPI_processed;
+	return rows + forget_gone(history, limit);
 }

@@ -25,19 +25,21 @@ typedef struct ArchiveRow
 	const char *message;		/* NULL: none */
 } ArchiveRow;
 
-/* Remembers what the table has of a directory, in the current memory context. */
-extern void archive_record_load(const History *history,
-								const char *directory, WalArchive *archive);
+/* Remembers what the table has of its directory, in the current memory context. */
+extern void archive_record_load(const History *history, WalArchive *archive);
 
 /* Writes a list of ArchiveRow. */
 extern void archive_record_write(const History *history,
-								 const char *directory, const List *rows);
+								 const WalDirectory *dir, const List *rows);
 
 /* Forgets what stands beside the segments of a directory. */
 extern void archive_record_forget_beside(const History *history,
 										 const char *directory);
 
-/* Forgets files that are gone by right since then; returns how many. */
+/*
+ * Forgets files that are gone by right since then, and directories that are gone
+ * and were not verified since then; returns how many rows.
+ */
 extern int64 archive_record_prune(const History *history, TimestampTz limit);
 
 #pragma GCC visibility pop

@@ -14,8 +14,11 @@
 #include "access/xlog.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/pgarch.h"
 #include "storage/lock.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
@@ -38,6 +41,9 @@
  */
 #define BATCH_SECONDS	60
 #define BATCH_LEAST		8
+
+/* Segments looked for at the newest end. */
+#define NEWEST_MOST		1000
 
 /* WARNINGs of a run. */
 #define LINES_MAX		100
@@ -71,6 +77,7 @@ typedef struct ArchiveRun
 	bool		verbose;
 
 	WalDirectory dir;
+	char		last_archived[MAX_XFN_CHARS + 1];	/* by this server, there */
 	WalArchive	archive;
 	uint64		lock;			/* hash of the path */
 	bool		recording;
@@ -95,7 +102,8 @@ enum
 	ARG_MAX_RATE,
 	ARG_MAX_DURATION,
 	ARG_VERBOSE,
-	ARG_FAIL_ON_FINDINGS
+	ARG_FAIL_ON_FINDINGS,
+	ARG_SYSTEM_IDENTIFIER
 };
 
 /* ---------------------------------------------------------------- *
@@ -231,7 +239,7 @@ load(void *arg)
 	ArchiveRun *run = arg;
 	MemoryContext old = MemoryContextSwitchTo(run->context);
 
-	archive_record_load(&run->history, run->dir.path, &run->archive);
+	archive_record_load(&run->history, &run->archive);
 	MemoryContextSwitchTo(old);
 }
 
@@ -240,7 +248,7 @@ write_rows(void *arg)
 {
 	ArchiveRun *run = arg;
 
-	archive_record_write(&run->history, run->dir.path, run->rows);
+	archive_record_write(&run->history, &run->dir, run->rows);
 }
 
 /* Expired files, of an age that accel_history_keep() says. */
@@ -565,6 +573,50 @@ report_none(ArchiveRun *run)
 								result_words(&none))));
 }
 
+/* ---------------------------------------------------------------- *
+ *		The newest end
+ * ---------------------------------------------------------------- */
+
+static bool
+is_remembered(const ArchiveRun *run, const WalName *name)
+{
+	for (size_t i = 0; i < run->archive.count; i++)
+		if (wal_name_compare(&run->archive.files[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Segments after the newest of their timeline, up to the last archived one, are
+ * remembered though they were never seen: so they are missing.
+ */
+static void
+expect_newest(ArchiveRun *run)
+{
+	const WalNames *files = &wal_directory_listing(&run->dir)->files;
+	uint32		size = run->dir.limits.segment_size;
+	WalArchiveMemory none = {0};
+	WalName		last;
+	uint64		next;
+
+	if (files->count == 0 || !wal_name_parse(run->last_archived, &last) ||
+		last.kind != WAL_KIND_SEGMENT)
+		return;
+	next = wal_name_segno(&last, size);
+	for (size_t i = 0; i < files->count; i++)
+		if (files->names[i].timeline == last.timeline)
+			next = Max(wal_name_segno(&files->names[i], size) + 1,
+					   wal_name_segno(&last, size) >= NEWEST_MOST ?
+					   wal_name_segno(&last, size) - NEWEST_MOST + 1 : 0);
+	for (; next <= wal_name_segno(&last, size); next++)
+	{
+		WalName		name = wal_name_of(last.timeline, next, size, WAL_KIND_SEGMENT);
+
+		if (!is_remembered(run, &name))
+			wal_archive_remember(&run->archive, &name, &none);
+	}
+}
+
 static void
 verify_archive(ArchiveRun *run)
 {
@@ -573,6 +625,7 @@ verify_archive(ArchiveRun *run)
 	run->archive.dir = &run->dir;
 	recall(run);
 	MemoryContextSwitchTo(run->context);
+	expect_newest(run);
 	wal_archive_plan(&run->archive, run->reverify);
 	procedure_commit();
 	if (run->archive.there == 0)
@@ -613,6 +666,65 @@ unlock_archive(ArchiveRun *run)
 	(void) LockRelease(&tag, ExclusiveLock, true);
 }
 
+/* Is what is archived now put there?  A path after a colon is another host's. */
+static bool
+is_archived_to(const char *directory)
+{
+	const char *library = GetConfigOption("archive_library", true, false);
+	const char *module = GetConfigOption("basic_archive.archive_directory", true, false);
+	size_t		len = strlen(directory);
+
+	if (!XLogArchivingActive())
+		return false;
+	if (library != NULL && library[0] != '\0')
+		return module != NULL && strcmp(module, directory) == 0;
+	for (const char *at = XLogArchiveCommand; (at = strstr(at, directory)) != NULL; at += len)
+		if ((at == XLogArchiveCommand || strchr(" \t'\"=", at[-1]) != NULL) &&
+			at[len] == '/')
+			return true;
+	return false;
+}
+
+/*
+ * What the archiver has put there last, reported before the directory was
+ * listed.  Before the configuration was read it may have archived elsewhere.
+ */
+static void
+note_archived(ArchiveRun *run, const char *named,
+			  const PgStat_ArchiverStats *stats)
+{
+	if (!RecoveryInProgress() &&
+		run->dir.limits.server.system == GetSystemIdentifier() &&
+		stats->last_archived_timestamp > PgReloadTime &&
+		(is_archived_to(named) || is_archived_to(run->dir.path)))
+		strlcpy(run->last_archived, stats->last_archived_wal,
+				sizeof(run->last_archived));
+}
+
+/*
+ * By whatever way the archive is named, it is one.  WAL of another cluster than
+ * this one may be of any version.
+ */
+static void
+open_directory(ArchiveRun *run, FunctionCallInfo fcinfo)
+{
+	const char *named = file_scan_path(text_to_cstring(PG_GETARG_TEXT_PP(ARG_DIRECTORY)));
+	char		real[PATH_MAX];
+	const PgStat_ArchiverStats *stats = pgstat_fetch_stat_archiver();
+	WalServer  *server = &run->dir.limits.server;
+
+	accel_wal_directory(&run->dir, named, NULL);
+	if (!run->dir.limits.live && realpath(named, real) != NULL)
+		run->dir.path = pstrdup(real);
+	if (!PG_ARGISNULL(ARG_SYSTEM_IDENTIFIER) &&
+		(uint64) PG_GETARG_INT64(ARG_SYSTEM_IDENTIFIER) != server->system)
+	{
+		server->system = (uint64) PG_GETARG_INT64(ARG_SYSTEM_IDENTIFIER);
+		server->magic = 0;
+	}
+	note_archived(run, named, stats);
+}
+
 static void
 read_arguments(ArchiveRun *run, FunctionCallInfo fcinfo)
 {
@@ -627,7 +739,7 @@ read_arguments(ArchiveRun *run, FunctionCallInfo fcinfo)
 				  BLCKSZ, WAL_PIECE_BYTES);
 	run->deadline = max_duration == 0 ? 0 : run->started + max_duration;
 	run->verbose = !PG_ARGISNULL(ARG_VERBOSE) && PG_GETARG_BOOL(ARG_VERBOSE);
-	accel_wal_directory(&run->dir, text_to_cstring(PG_GETARG_TEXT_PP(ARG_DIRECTORY)), NULL);
+	open_directory(run, fcinfo);
 	if (run->dir.limits.live)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -664,7 +776,8 @@ raise_findings(const ArchiveRun *run)
 
 /*
  * verify_wal_archive(directory text, reverify_after interval, workers integer,
- * max_rate integer, max_duration interval, verbose, fail_on_findings boolean)
+ * max_rate integer, max_duration interval, verbose, fail_on_findings boolean,
+ * system_identifier bigint)
  */
 SQL_FUNCTION(accel_verify_wal_archive)
 {

@@ -267,10 +267,46 @@ judge_absence(WalArchiveFile *files, size_t count, bool expired)
 			files[i].state = WAL_ARCHIVE_REPLACED;
 }
 
+/* The gap at work. */
+typedef struct Between
+{
+	WalBackups	backups;
+	size_t		before;			/* a file that is there; else no gap yet */
+	size_t		after;			/* the next one; count: none */
+	bool		by_design;
+} Between;
+
+/* The files after it, of which the next one is not there. */
+static void
+begin_gap(const WalArchive *archive, Between *between, size_t before)
+{
+	size_t		after = before + 1;
+
+	while (after < archive->count &&
+		   archive->files[after].state != WAL_ARCHIVE_THERE)
+		after++;
+	between->before = before;
+	between->after = after;
+	between->by_design = after > before + 1 && after < archive->count &&
+		wal_list_by_design(archive->dir, &between->backups,
+						   &archive->files[before].name,
+						   &archive->files[after].name);
+}
+
+/* Is a file among those that an archive drops between two backups? */
+static bool
+is_between_backups(const WalArchive *archive, Between *between, size_t i)
+{
+	if (i > 0 && archive->files[i - 1].state == WAL_ARCHIVE_THERE)
+		begin_gap(archive, between, i - 1);
+	return between->by_design && i > between->before && i < between->after;
+}
+
 static void
 judge_absences(WalArchive *archive)
 {
 	uint64_t	lowest = lowest_segno(archive);
+	Between		between = {{0}};
 	size_t		end;
 
 	for (size_t i = 0; i < archive->count; i = end)
@@ -286,8 +322,10 @@ judge_absences(WalArchive *archive)
 				break;
 		}
 		judge_absence(&archive->files[i], end - i,
+					  is_between_backups(archive, &between, i) ||
 					  segno_of(archive, &archive->files[i]) < lowest);
 	}
+	wal_host_free(between.backups.items);
 }
 
 /* ---- what is to be read ---- */

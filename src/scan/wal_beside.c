@@ -1,6 +1,7 @@
 /*
  * wal_beside.c
- *	  What a restore needs beside the segments of an archive: history files.
+ *	  What a restore needs beside the segments of an archive: history files, and
+ *	  backup files that agree with themselves.
  *
  * The segments of a timeline prove that it exists; without its history a restore
  * ends before them, or does not begin.  They also prove where it began: pages
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "scan/wal_backups.h"
 #include "scan/wal_beside.h"
 #include "scan/wal_source.h"
 
@@ -292,30 +294,55 @@ judge_history(Beside *ctx, const WalName *name)
 
 /* ---- all of them ---- */
 
+static void
+put(const WalName *name, WalVerdict verdict, WalBesideFn row, void *arg)
+{
+	WalSegmentResult result;
+
+	memset(&result, 0, sizeof(result));
+	result.name = *name;
+	result.message = verdict;
+	result.status = status_of(verdict.reason);
+	row(arg, &result);
+}
+
+static void
+judge_histories(Beside *ctx, WalBesideFn row, void *arg)
+{
+	list(ctx);
+	for (size_t i = 0; i < ctx->names.count; i++)
+	{
+		wal_host_interrupts();
+		if (ctx->names.names[i].kind == WAL_KIND_HISTORY)
+			put(&ctx->names.names[i], judge_history(ctx, &ctx->names.names[i]),
+				row, arg);
+	}
+}
+
+static void
+judge_backups(const WalDirectory *dir, WalBesideFn row, void *arg)
+{
+	WalBackups	backups = wal_backups_read(dir);
+
+	for (size_t i = 0; i < backups.count; i++)
+		put(&backups.items[i].name, backups.items[i].verdict, row, arg);
+	wal_host_free(backups.items);
+}
+
 void
 wal_beside_judge(const WalDirectory *dir, WalBesideFn row, void *arg)
 {
-	Beside	   *ctx = wal_host_alloc(sizeof(Beside));
+	Beside	   *ctx;
 
+	if (dir->limits.pg_wal)
+		return;
+	ctx = wal_host_alloc(sizeof(Beside));
 	memset(ctx, 0, sizeof(*ctx));
 	ctx->dir = dir;
 	wal_file_init(&ctx->file);
-	if (!dir->limits.pg_wal)
-		list(ctx);
-	for (size_t i = 0; i < ctx->names.count; i++)
-	{
-		WalSegmentResult result;
-
-		wal_host_interrupts();
-		if (ctx->names.names[i].kind != WAL_KIND_HISTORY)
-			continue;
-		memset(&result, 0, sizeof(result));
-		result.name = ctx->names.names[i];
-		result.message = judge_history(ctx, &result.name);
-		result.status = status_of(result.message.reason);
-		row(arg, &result);
-	}
+	judge_histories(ctx, row, arg);
 	wal_file_end(&ctx->file);
 	wal_host_free(ctx->names.names);
 	wal_host_free(ctx);
+	judge_backups(dir, row, arg);
 }

@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "scan/wal_backups.h"
 #include "scan/wal_list.h"
 
 /* of a gap, at most */
@@ -152,6 +153,27 @@ add_gap(Gap *gap, const WalName *a, const WalName *b, uint64_t lowest)
 		add_missing_of(gap, b->timeline, next, before);
 }
 
+/* ---- what is gone by design ---- */
+
+bool
+wal_list_by_design(const WalDirectory *dir, WalBackups *backups,
+				   const WalName *before, const WalName *after)
+{
+	if (dir->limits.pg_wal)
+		return false;
+	if (backups->items == NULL)
+		*backups = wal_backups_read(dir);
+	return wal_backups_between(backups, dir->limits.segment_size, before,
+							   after);
+}
+
+/* Is there a gap at all? */
+static bool
+is_gap(const WalDirectory *dir, const WalName *a, const WalName *b)
+{
+	return segno_of(dir, b) > segno_of(dir, a) + 1;
+}
+
 /* ---- by name ---- */
 
 /* The files within the bounds; *lowest is their lowest number. */
@@ -201,6 +223,7 @@ wal_list_names(const WalDirectory *dir, const WalName *first,
 	Gap			between = {dir, list, {0}, WAL_LSN_MAX, 0, is_gone_by_right};
 	uint64_t	lowest;
 	WalNames	files = files_between(dir, first, last, &lowest);
+	WalBackups	backups = {0};
 
 	/* bounds that were named are expected to be there */
 	memset(list, 0, sizeof(*list));
@@ -214,14 +237,18 @@ wal_list_names(const WalDirectory *dir, const WalName *first,
 					   segno_of(dir, &files.names[0]));
 	for (size_t i = 0; i < files.count; i++)
 	{
-		if (i > 0)
-			add_gap(&between, &files.names[i - 1], &files.names[i], lowest);
-		wal_names_add(list, &files.names[i]);
+		const WalName *name = &files.names[i];
+
+		if (i > 0 && !(is_gap(dir, name - 1, name) &&
+					   wal_list_by_design(dir, &backups, name - 1, name)))
+			add_gap(&between, name - 1, name, lowest);
+		wal_names_add(list, name);
 	}
 	if (last != NULL && files.names[files.count - 1].timeline == last->timeline)
 		add_missing_of(&named, last->timeline,
 					   segno_of(dir, &files.names[files.count - 1]) + 1,
 					   segno_of(dir, last) + 1);
+	wal_host_free(backups.items);
 	wal_host_free(files.names);
 }
 

@@ -5,7 +5,7 @@
 #ifndef WAL_LIST_H
 #define WAL_LIST_H
 
-#include "scan/wal_directory.h"
+#include "scan/wal_backups.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -33,6 +33,13 @@ extern void wal_list_range(const WalDirectory *dir, WalRange range,
 
 /* The path that such a range is of. */
 extern WalPath wal_list_path(const WalDirectory *dir, uint32_t timeline);
+
+/*
+ * Is what is between two segments of an archive gone by design, as its backup
+ * files tell?  Those are read into *backups (zero) when they are asked first.
+ */
+extern bool wal_list_by_design(const WalDirectory *dir, WalBackups *backups,
+							   const WalName *before, const WalName *after);
 
 /* Has this server removed the segment since the scan began? */
 extern bool wal_list_was_removed(const WalDirectory *dir,

@@ -52,6 +52,7 @@ SELECT count(*) > 0 AS ok FROM generate_series(0, 300) n, LATERAL (SELECT status
 SELECT verify_wal_segment('no such name') :error
 CALL verify_wal_archive('accel_wal')
 CALL verify_wal_archive('accel_wal', reverify_after => '0', verbose => true, workers => 1)
+CALL verify_wal_archive('accel_wal', system_identifier => 1)
 SELECT count(*) > 0 AND bool_or(finding AND status = 'corrupt') AS ok FROM wal_archive_segments
 SELECT bool_and(status = 'ok') AND count(*) > 2 AS ok FROM verify_cluster_files()
 SELECT count(*) > 0 AS ok FROM wal_block_history('clean', 'main', 3)

@@ -105,10 +105,10 @@ my $end = sql('SELECT pg_current_wal_insert_lsn()');
 sql(q{SELECT pg_logical_emit_message(true, 'past', 'the end')});
 
 my $columns = q{substring(segment FROM '(?:.*/)?(\w{24})'), status, records, fpi_bytes, crc32c, errors};
-my $expected = sql("SELECT $columns FROM verify_wal_directory('$plain')");
+my $expected = sql("SELECT $columns FROM (SELECT * FROM verify_wal_directory('$plain') WHERE segment !~ '[.]backup') w");
 my @names = $expected =~ /^(\w{24})/mg;
 is($names[-1], $last, 'plain: up to the end');
-is(sql("SELECT count(*) FILTER (WHERE status LIKE 'ok%'), count(DISTINCT segment) > 10, sum(errors) FROM verify_wal_directory('$plain')"),
+is(sql("SELECT count(*) FILTER (WHERE status LIKE 'ok%'), count(DISTINCT segment) > 10, sum(errors) FROM (SELECT * FROM verify_wal_directory('$plain') WHERE segment !~ '[.]backup') w"),
 	scalar(@names) . '|t|0', 'plain: every segment is whole');
 my ($later) = $expected =~ /^($first\|.*)/ms;
 
@@ -119,23 +119,24 @@ my ($later) = $expected =~ /^($first\|.*)/ms;
 sub whole
 {
 	my ($what, $directory, $compression, $rows) = @_;
-	if (sql("SELECT count(*) FROM verify_wal_directory('$directory') WHERE message LIKE 'this build of crc32c_accel cannot read $compression%'"))
+	if (sql("SELECT count(*) FROM (SELECT * FROM verify_wal_directory('$directory') WHERE segment !~ '[.]backup') w WHERE message LIKE 'this build of crc32c_accel cannot read $compression%'"))
 	{
-		is(sql("SELECT string_agg(DISTINCT status || ' ' || compression, ', ') FROM verify_wal_directory('$directory')"),
+		is(sql("SELECT string_agg(DISTINCT status || ' ' || compression, ', ') FROM (SELECT * FROM verify_wal_directory('$directory') WHERE segment !~ '[.]backup') w"),
 			"not_verifiable $compression", "$what: no library, and each file says so");
 		diag "SKIP $what: this build has no library for it";
 		return 0;
 	}
-	is(sql("SELECT $columns FROM verify_wal_directory('$directory') WHERE status <> 'partial'"), $rows, "$what: the rows of the plain segments");
-	is(sql("SELECT $columns FROM verify_wal_directory('$directory', workers => 2) WHERE status <> 'partial'"), $rows, "$what: by workers");
-	is(sql("SELECT string_agg(DISTINCT compression, ' ') FROM verify_wal_directory('$directory')"), $compression, "$what: $compression");
+	is(sql("SELECT $columns FROM (SELECT * FROM verify_wal_directory('$directory') WHERE segment !~ '[.]backup') w WHERE status <> 'partial'"), $rows, "$what: the rows of the plain segments");
+	is(sql("SELECT $columns FROM (SELECT * FROM verify_wal_directory('$directory', workers => 2) WHERE segment !~ '[.]backup') w WHERE status <> 'partial'"), $rows, "$what: by workers");
+	is(sql("SELECT DISTINCT status FROM verify_wal_directory('$directory') WHERE segment ~ '[.]backup'"), $what =~ /pgbackrest|barman/ ? 'ok' : '', "$what: the backup file");
+	is(sql("SELECT string_agg(DISTINCT compression, ' ') FROM (SELECT * FROM verify_wal_directory('$directory') WHERE segment !~ '[.]backup') w"), $compression, "$what: $compression");
 
-	my $file = sql("SELECT segment FROM verify_wal_directory('$directory') WHERE status <> 'partial' ORDER BY start_lsn DESC OFFSET 3 LIMIT 1");
+	my $file = sql("SELECT segment FROM (SELECT * FROM verify_wal_directory('$directory') WHERE segment !~ '[.]backup') w WHERE status <> 'partial' ORDER BY start_lsn DESC OFFSET 3 LIMIT 1");
 	my $at = int((-s "$directory/$file") / 2);
 	my $byte = AccelWal::peek("$directory/$file", $at, 1);
 	AccelWal::poke("$directory/$file", $at, $byte ^ "\x10");
 	# a record over a border is reported with both of its segments
-	like(sql("SELECT string_agg(segment || ' ' || status, ', ') FROM verify_wal_directory('$directory') WHERE status NOT LIKE 'ok%'"),
+	like(sql("SELECT string_agg(segment || ' ' || status, ', ') FROM (SELECT * FROM verify_wal_directory('$directory') WHERE segment !~ '[.]backup') w WHERE status NOT LIKE 'ok%'"),
 		qr/\Q$file\E corrupt/, "$what: a flipped bit is found");
 	AccelWal::poke("$directory/$file", $at, $byte);
 	return 1;
@@ -167,7 +168,7 @@ SKIP:
 		is(differing(sub { from_pgbackrest($type, @_) }, @names), '', "pgbackrest, $type: archive-get gives the bytes");
 	}
 	my ($directory) = glob("$tmp/pgbackrest_encrypted/archive/main/*-1");
-	is(sql("SELECT string_agg(DISTINCT status || ' ' || compression, ', '), count(*) FROM verify_wal_directory('$directory')"),
+	is(sql("SELECT string_agg(DISTINCT status || ' ' || compression, ', '), count(*) FROM (SELECT * FROM verify_wal_directory('$directory') WHERE segment !~ '[.]backup') w"),
 		'not_verifiable encrypted|' . @names, 'pgbackrest, encrypted: said of every segment');
 
 	my $restored = PostgreSQL::Test::Cluster->new('restored');
@@ -211,7 +212,7 @@ foreach my $method ('gzip', 'lz4')
 		skip "pg_receivewal was built without $method", 1 if $err =~ /not supported by this build|build does not support/;
 		ok($ok, "pg_receivewal, $method: receives") or diag "$out$err";
 		# of the one that it still writes to only the beginning is there
-		is(sql("SELECT string_agg(status || ' ' || errors, ', ') FROM verify_wal_directory('$directory') WHERE segment LIKE '%.partial'"),
+		is(sql("SELECT string_agg(status || ' ' || errors, ', ') FROM (SELECT * FROM verify_wal_directory('$directory') WHERE segment !~ '[.]backup') w WHERE segment LIKE '%.partial'"),
 			'partial 0', "pg_receivewal, $method: the last one is partial")
 		  if whole("pg_receivewal, $method", $directory, $method, $later);
 		my @received = grep { $_ ge $first } @names;

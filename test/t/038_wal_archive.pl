@@ -349,7 +349,7 @@ SKIP:
 	skip 'this build does not read gzip', 2
 	  if $q->("SELECT status FROM verify_wal_segment('$alone[0].gz', '$dir')") eq 'not_verifiable';
 	($verdict) = call("max_duration => '1 us', max_rate => 1000");
-	like($verdict, qr/^stopped: 140 segments, 58 read/, 'a batch is what the rate allows in a minute');
+	like($verdict, qr/^stopped: 140 segments, 5[78] read/, 'a batch is what the rate allows in a minute');
 	($verdict) = call("max_duration => '1 us', max_rate => 50");
 	like($verdict, qr/^stopped: 140 segments, 8 read/, 'but not too small');
 }
