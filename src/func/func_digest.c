@@ -21,7 +21,11 @@ typedef struct DigestSink
 	ScanRun		run;
 	ReturnSetInfo *rsinfo;
 	PageDigests digests;
+	int64		broken;			/* findings, of which WARNINGS_MAX are told */
 } DigestSink;
+
+/* A dead disk must not fill the log: the rows have all. */
+#define WARNINGS_MAX	100
 
 static void digest_arguments(FunctionCallInfo fcinfo,
 							 PageDigestOptions *digest,
@@ -29,6 +33,8 @@ static void digest_arguments(FunctionCallInfo fcinfo,
 static void put_page(ScanSink *sink, BlockNumber blkno, const char *page);
 static void put_part(ScanSink *sink, const DigestRow *part);
 static void put_broken(ScanSink *sink, const PageFinding *finding);
+static void warn_of_broken(const PageFinding *finding);
+static void warn_of_rest(int64 broken);
 static void put_row(PageDigests *digests, const DigestRow *row);
 
 SQL_FUNCTION(accel_relation_page_crcs)
@@ -55,6 +61,7 @@ SQL_FUNCTION(accel_relation_page_crcs)
 	scan_forks(rel, &options, &sink.run.policy, &sink.run.sink);
 	page_digests_end(&sink.digests);
 	scan_run_end(&sink.run);
+	warn_of_rest(sink.broken);
 	relation_close(rel, AccessShareLock);
 	return (Datum) 0;
 }
@@ -90,6 +97,30 @@ put_part(ScanSink *sink, const DigestRow *part)
 static void
 put_broken(ScanSink *sink, const PageFinding *finding)
 {
+	DigestSink *digest = (DigestSink *) sink;
+
+	if (digest->broken++ < WARNINGS_MAX)
+		warn_of_broken(finding);
+	if (finding->blkno >= 0 && finding->status != PAGE_SHORT_SEGMENT &&
+		finding->status != PAGE_MISSING_SEGMENT &&
+		finding->status != PAGE_PARTIAL_BLOCK)
+		page_digests_broken(&digest->digests, (BlockNumber) finding->blkno);
+}
+
+static void
+warn_of_rest(int64 broken)
+{
+	if (broken > WARNINGS_MAX)
+		ereport(WARNING,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("no digest of " INT64_FORMAT " more blocks",
+						broken - WARNINGS_MAX),
+				 errdetail("Their rows have a digest that is null.")));
+}
+
+static void
+warn_of_broken(const PageFinding *finding)
+{
 	ereport(WARNING,
 			(errcode(finding->status == PAGE_NOT_VERIFIABLE ?
 					 ERRCODE_WARNING : ERRCODE_DATA_CORRUPTED),
@@ -99,11 +130,6 @@ put_broken(ScanSink *sink, const PageFinding *finding)
 			 errmsg("no digest of block " INT64_FORMAT ": %s", finding->blkno,
 					page_status_name(finding->status)),
 			 errdetail_internal("%s.", finding->message)));
-	if (finding->blkno >= 0 && finding->status != PAGE_SHORT_SEGMENT &&
-		finding->status != PAGE_MISSING_SEGMENT &&
-		finding->status != PAGE_PARTIAL_BLOCK)
-		page_digests_broken(&((DigestSink *) sink)->digests,
-							(BlockNumber) finding->blkno);
 }
 
 static void

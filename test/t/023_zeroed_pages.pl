@@ -101,6 +101,15 @@ is($q->(sprintf $new, 'tail'), $new{tail} + 40 . ' 0', 'blocks of zeros after th
 is($q->(findings('torn')), '0 checksum_mismatch uncached', 'a damaged map is no witness');
 is($q->("SELECT count(*) FROM relation_page_crcs('z') WHERE crc32c IS NULL"), '5', 'no digest of a lost page');
 
+# a dead disk fills no log
+my @saved = map { [ $_, AccelWal::peek("$data/$path{z}", $_ * 8192, 8192) ] } 100 .. 249;
+zero($data, $path{z}, 100 .. 249);
+my (undef, $digests, $warnings) = $node->psql('postgres', "SELECT count(*) FROM relation_page_crcs('z') WHERE crc32c IS NULL");
+is($digests, '155', 'many lost pages: all have a row');
+is(scalar(() = $warnings =~ /no digest of block/g), 100, '... a hundred of them a warning');
+like($warnings, qr/WARNING:  no digest of 55 more blocks/, '... and the rest one');
+AccelWal::poke("$data/$path{z}", $_->[0] * 8192, $_->[1]) foreach @saved;
+
 # in shared buffers
 $q->('SELECT count(b) FROM z');
 is($q->(findings('z', ", 'main', 10, 10")), '10 zeroed_page clean', 'zeros in shared buffers, too');
