@@ -505,6 +505,7 @@ CREATE VIEW checksum_last_good AS
 			ELSE (SELECT CASE WHEN n.filenode OPERATOR(pg_catalog.=) v.filenode THEN n.verified_at END
 				FROM checksum_relations n
 				WHERE n.relid OPERATOR(pg_catalog.=) v.relid AND n.findings OPERATOR(pg_catalog.<) 1
+					AND n.run OPERATOR(pg_catalog.=) ANY ((SELECT own.runs FROM own)::bigint[])
 				ORDER BY n.verified_at DESC LIMIT 1)
 		END AS last_good,
 		v.blocks

@@ -664,11 +664,17 @@ execute(DatabaseRun *run, const char *table, int expected,
  *		Pruning
  * ---------------------------------------------------------------- */
 
+/* Runs of this database: those of a template or of before an upgrade are none. */
+#define OWN_RUNS \
+	"ARRAY(SELECT r.run FROM " HISTORY_SCHEMA ".checksum_runs r WHERE " \
+	HISTORY_SCHEMA ".accel_is_own_run(r.system_identifier, r.timeline," \
+	" r.directory, r.database))"
+
 /*
- * Deletes what is older than the limit, save what nothing newer replaces: the
- * last verification of a relation, its last one without a finding, and findings
- * that no later verification has refuted.  Of WAL archives, only files that are
- * gone by right.
+ * Deletes what is older than the limit, save what nothing newer of this database
+ * replaces: the last verification of a relation, its last one without a finding,
+ * and findings that no later verification has refuted.  What another database
+ * said goes by its age.  Of WAL archives, only files that are gone by right.
  */
 static int64
 prune_before(DatabaseRun *run, TimestampTz limit)
@@ -685,8 +691,10 @@ prune_before(DatabaseRun *run, TimestampTz limit)
 			" WHERE t.found_at OPERATOR(pg_catalog.<) $1 AND (t.relation IS NULL"
 			" OR NOT EXISTS (SELECT FROM pg_catalog.pg_class c"
 			" WHERE c.oid OPERATOR(pg_catalog.=) t.relation)"
+			" OR t.run OPERATOR(pg_catalog.<>) ALL (" OWN_RUNS ")"
 			" OR EXISTS (SELECT FROM " HISTORY_SCHEMA ".checksum_relations n"
 			" WHERE n.relid OPERATOR(pg_catalog.=) t.relation"
+			" AND n.run OPERATOR(pg_catalog.=) ANY (" OWN_RUNS ")"
 			" AND n.began_at OPERATOR(pg_catalog.>) t.found_at))"
 		},
 		{
@@ -697,8 +705,10 @@ prune_before(DatabaseRun *run, TimestampTz limit)
 			" AND t.verified_at OPERATOR(pg_catalog.<) $1"
 			" AND (NOT EXISTS (SELECT FROM pg_catalog.pg_class c"
 			" WHERE c.oid OPERATOR(pg_catalog.=) t.relid)"
+			" OR t.run OPERATOR(pg_catalog.<>) ALL (" OWN_RUNS ")"
 			" OR EXISTS (SELECT FROM " HISTORY_SCHEMA ".checksum_relations n"
 			" WHERE n.relid OPERATOR(pg_catalog.=) t.relid"
+			" AND n.run OPERATOR(pg_catalog.=) ANY (" OWN_RUNS ")"
 			" AND n.verified_at OPERATOR(pg_catalog.>) t.verified_at"
 			" AND (n.findings OPERATOR(pg_catalog.=) 0::pg_catalog.int8"
 			" OR t.findings OPERATOR(pg_catalog.>) 0::pg_catalog.int8)))"

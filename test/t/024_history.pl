@@ -90,6 +90,17 @@ damage('t', 5);
 run();
 cmp_ok(query("SELECT prune_checksum_history('0')"), '>', 0, 'pruning again');
 is(query("SELECT blkno FROM checksum_bad_blocks WHERE healed_at IS NULL"), '5', 'leaves open damage');
+
+# what another database said, brought along by a dump, refutes nothing here
+query(qq{INSERT INTO checksum_runs SELECT (n).* FROM (SELECT jsonb_populate_record(r, jsonb_build_object('run', -1,
+	'system_identifier', r.system_identifier + 1)) AS n FROM checksum_runs r WHERE run = (SELECT max(run) FROM checksum_runs)) x});
+query(qq{INSERT INTO checksum_relations SELECT (n).* FROM (SELECT jsonb_populate_record(r, jsonb_build_object('run', -1, 'findings', 0,
+	'began_at', now(), 'verified_at', now())) AS n FROM checksum_relations r WHERE relid = 't'::regclass ORDER BY verified_at DESC LIMIT 1) x});
+query("SELECT prune_checksum_history('0')");
+is(query("SELECT blkno FROM checksum_bad_blocks WHERE healed_at IS NULL"), '5', 'pruning beside the history of another database');
+is(query('SELECT count(*) FROM checksum_relations WHERE run < 0'), '0', 'which goes by its age');
+query('DELETE FROM checksum_runs WHERE run < 0');
+
 run();
 my $runs = query('SELECT count(*) FROM checksum_runs');
 $node->append_conf('postgresql.conf', "crc32c_accel.history_keep = 0\n");
@@ -105,6 +116,26 @@ like($err, qr/INFO:  completed: .*; 1 finding, .*\n.*ERROR:  1 finding in this d
 is($status, 0, 'and not without findings');
 like(run(", max_rate => 2000, report_interval => '50 ms'"),
 	qr/INFO:  [\d.]+ [kM]B of [\d.]+ MB, \d+ %, [\d.]+ [kM]B\/s, about \d+ s left, \d+ findings?/, 'report_interval');
+
+# The history of a template does not tell when a file of its copy was good.
+query('DROP TABLE t');
+run();
+query('CREATE DATABASE copied TEMPLATE postgres');
+{
+	my $file = $node->data_dir . '/' . $node->safe_psql('copied', "SELECT pg_relation_filepath('rewritten')");
+	query('CHECKPOINT');
+	$node->stop;
+	open my $fh, '+<:raw', $file or die "$file: $!";
+	seek $fh, 3 * 8192 + 5000, 0;
+	print $fh 'damage';
+	close $fh or die $!;
+	$node->start;
+}
+my $of_copy = q(SELECT last_verified IS NOT NULL, last_good IS NOT NULL FROM checksum_last_good WHERE relation = 'rewritten'::regclass);
+is(query($of_copy), 't|t', 'a template was good');
+is($node->safe_psql('copied', $of_copy), 'f|f', 'its copy was not verified yet');
+$node->psql('copied', "SET crc32c_accel.history_keep = -1; CALL verify_database_checksums(include => '{rewritten}')");
+is($node->safe_psql('copied', $of_copy), 't|f', 'and never was good');
 
 $node->stop;
 done_testing();
