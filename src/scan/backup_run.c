@@ -302,7 +302,7 @@ summarize_files(BackupRun *run, const BackupFileTotals *totals)
 	run->summary->bytes = totals->bytes;
 	run->summary->pages = totals->pages;
 	if (totals->newest == InvalidXLogRecPtr || is_unlogged(run, backup_list_path(run->list,
-															totals->newest_entry)))
+																				 totals->newest_entry)))
 		return;
 	run->newest.path = backup_list_path(run->list, totals->newest_entry);
 	run->newest.blkno = totals->newest_block;

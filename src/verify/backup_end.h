@@ -20,8 +20,9 @@ typedef struct BackupEnd
 	WalLsn		checkpoint;
 
 	/* found */
-	WalLsn		end;			/* after the record that ends the backup, without
-								 * a label any backup; 0: there is none */
+	WalLsn		end;			/* after the record that ends the backup,
+								 * without a label any backup; 0: there is
+								 * none */
 	WalLsn		began;			/* where that backup began */
 	bool		has_checkpoint; /* that of the label, with its start */
 	bool		switched;		/* the last record ends its segment */
