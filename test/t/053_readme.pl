@@ -19,6 +19,14 @@ $node->safe_psql('shop', 'CREATE EXTENSION crc32c_accel; CALL verify_database_ch
 my $backup = PostgreSQL::Test::Utils::tempdir() . '/backup';
 system_or_bail('pg_basebackup', '-D', $backup, '-h', $node->host, '-p', $node->port, '--checkpoint=fast', '--no-sync');
 
+# The drill's backup has a tablespace, and its server finds the staged extension.
+my $space = PostgreSQL::Test::Utils::tempdir_short() . '/tablespaces';
+my $drill = PostgreSQL::Test::Utils::tempdir_short() . '/drill';
+mkdir $_ foreach $space, $drill;
+$node->safe_psql('postgres', "CREATE TABLESPACE drill LOCATION '$space'");
+$node->safe_psql('postgres', 'CREATE TABLE in_tablespace TABLESPACE drill AS SELECT 1 AS one');
+local $ENV{ALONE_CONF} = $ENV{ACCEL_STAGED_CONF};
+
 my $examples = 0;
 for my $file ('README.md', 'CONTRIBUTING.md', sort grep { $_ ne 'docs/corruption.md' } glob 'docs/*.md')
 {
@@ -27,7 +35,8 @@ for my $file ('README.md', 'CONTRIBUTING.md', sort grep { $_ ne 'docs/corruption
 	$node->safe_psql('postgres', 'CHECKPOINT; SELECT pg_switch_wal()');
 	system_or_bail('sh', '-c', 'cp "$(ls "$1"/pg_wal/0000* | head -1)" "$2"', 'sh', $node->data_dir, $archive);
 	$examples += run_document($node, $file,
-		paths => { '/archive' => $archive, '/backup' => $backup, 'shop1.example.org' => $node->host, '5432' => $node->port });
+		paths => { '/tablespaces' => $space, '/drill' => $drill, '5433' => PostgreSQL::Test::Cluster::get_free_port(),
+			'/archive' => $archive, '/backup' => $backup, 'shop1.example.org' => $node->host, '5432' => $node->port });
 }
 cmp_ok($examples, '>', 10, "examples compared: $examples");
 $node->stop;
