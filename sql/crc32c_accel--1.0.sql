@@ -407,6 +407,13 @@ COMMENT ON COLUMN checksum_positions.findings IS 'findings so far';
 COMMENT ON COLUMN checksum_positions.tablespace IS 'OID of the tablespace of the file';
 COMMENT ON COLUMN checksum_positions.filenode IS 'number of the file';
 
+-- The history is written without logical decoding, see src/func/history.c; its
+-- deletions are not decoded for want of an identity.
+ALTER TABLE checksum_runs REPLICA IDENTITY NOTHING;
+ALTER TABLE checksum_relations REPLICA IDENTITY NOTHING;
+ALTER TABLE checksum_findings REPLICA IDENTITY NOTHING;
+ALTER TABLE checksum_positions REPLICA IDENTITY NOTHING;
+
 -- pg_dump takes the history along; positions are of no use elsewhere.
 SELECT pg_catalog.pg_extension_config_dump('checksum_runs', '');
 SELECT pg_catalog.pg_extension_config_dump('checksum_relations', '');
@@ -798,6 +805,25 @@ COMMENT ON COLUMN wal_archive_segments.start_open IS 'a record over the start is
 COMMENT ON COLUMN wal_archive_segments.end_open IS 'a record over the end is not verified: the segment after was not there';
 COMMENT ON COLUMN wal_archive_segments.message IS 'the finding in words';
 COMMENT ON COLUMN wal_archive_segments.system_identifier IS 'system identifier that was expected: with another one the file is read again';
+ALTER TABLE wal_archive_segments REPLICA IDENTITY NOTHING;
+DO $$	-- as INFO: CREATE EXTENSION keeps NOTICEs back
+DECLARE
+	publication name;
+BEGIN
+	FOR publication IN
+		SELECT p.pubname FROM pg_catalog.pg_publication p
+		WHERE p.puballtables OR EXISTS (SELECT FROM pg_catalog.pg_publication_namespace n
+			WHERE n.pnpubid OPERATOR(pg_catalog.=) p.oid
+			AND n.pnnspid OPERATOR(pg_catalog.=) (SELECT s.oid FROM pg_catalog.pg_namespace s
+				WHERE s.nspname OPERATOR(pg_catalog.=) pg_catalog.current_schema()))
+		ORDER BY p.pubname USING OPERATOR(pg_catalog.<)
+	LOOP
+		RAISE INFO 'publication "%" has the tables of the history', publication
+			USING DETAIL = 'Their rows are never sent, so present subscriptions go on. A new subscription, or a refresh of one, wants these tables on the subscriber.',
+			HINT = 'See "Logical replication" in docs/operations.md.';
+	END LOOP;
+END
+$$;
 SELECT pg_catalog.pg_extension_config_dump('wal_archive_segments', '');
 REVOKE ALL ON TABLE wal_archive_segments FROM PUBLIC;
 GRANT SELECT ON TABLE wal_archive_segments TO pg_stat_scan_tables, pg_read_server_files;

@@ -163,6 +163,20 @@ compat_take_path(char *dst, char *path, size_t size)
 #define SLOT_PLACES		max_replication_slots
 #endif
 
+/*
+ * The entries of a new row in all indexes.  Wants executor/executor.h.
+ */
+#if PG_VERSION_NUM >= 190000
+#define INSERT_INDEX_TUPLES(result, slot, estate) \
+	ExecInsertIndexTuples(result, estate, 0, slot, NIL, NULL)
+#elif PG_VERSION_NUM >= 160000
+#define INSERT_INDEX_TUPLES(result, slot, estate) \
+	ExecInsertIndexTuples(result, slot, estate, false, false, NULL, NIL, false)
+#else
+#define INSERT_INDEX_TUPLES(result, slot, estate) \
+	ExecInsertIndexTuples(result, slot, estate, false, false, NULL, NIL)
+#endif
+
 /* 19 wants to be told when a tuple descriptor made by hand is complete. */
 #if PG_VERSION_NUM < 190000
 #define TupleDescFinalize(desc) ((void) (desc))

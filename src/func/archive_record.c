@@ -162,9 +162,9 @@ delete_row(const History *history, SPIPlanPtr *plan, Datum directory,
 	Datum		values[] = {directory, segment};
 
 	history_execute(history, TABLE, SPI_OK_DELETE, plan,
-					"DELETE FROM " HISTORY_SCHEMA "." TABLE
+					"SELECT t.ctid FROM " HISTORY_SCHEMA "." TABLE " t"
 					" WHERE directory OPERATOR(pg_catalog.=) $1"
-					" AND segment OPERATOR(pg_catalog.=) $2",
+					" AND segment OPERATOR(pg_catalog.=) $2 FOR UPDATE",
 					lengthof(types), types, values, NULL);
 }
 
@@ -203,8 +203,7 @@ insert_row(const History *history, SPIPlanPtr *plan, Datum directory,
 	if (memory->sound_at == 0)
 		nulls[6] = 'n';
 	history_execute(history, TABLE, SPI_OK_INSERT, plan,
-					"INSERT INTO " HISTORY_SCHEMA "." TABLE
-					" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+					"SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14",
 					lengthof(types), types, values, nulls);
 }
 
@@ -243,9 +242,9 @@ archive_record_forget_beside(const History *history, const char *directory)
 	Datum		values[] = {CStringGetTextDatum(directory)};
 
 	history_execute(history, TABLE, SPI_OK_DELETE, NULL,
-					"DELETE FROM " HISTORY_SCHEMA "." TABLE
+					"SELECT t.ctid FROM " HISTORY_SCHEMA "." TABLE " t"
 					" WHERE directory OPERATOR(pg_catalog.=) $1"
-					" AND segment OPERATOR(pg_catalog.~) '[.](history|backup)'",
+					" AND segment OPERATOR(pg_catalog.~) '[.](history|backup)' FOR UPDATE",
 					lengthof(types), types, values, NULL);
 }
 
@@ -300,9 +299,9 @@ archive_record_prune(const History *history, TimestampTz limit)
 	int64		rows;
 
 	history_execute(history, TABLE, SPI_OK_DELETE, NULL,
-					"DELETE FROM " HISTORY_SCHEMA "." TABLE
+					"SELECT t.ctid FROM " HISTORY_SCHEMA "." TABLE " t"
 					" WHERE verified_at OPERATOR(pg_catalog.<) $1"
-					" AND status OPERATOR(pg_catalog.=) 'missing' AND NOT finding",
+					" AND status OPERATOR(pg_catalog.=) 'missing' AND NOT finding FOR UPDATE",
 					lengthof(types), types, values, NULL);
 	rows = (int64) SPI_processed;
 	return rows + forget_gone(history, limit);

@@ -9,21 +9,39 @@
  */
 #include "compat.h"
 
+#include "access/heapam.h"
 #include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_namespace_d.h"
+#include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
 #include "storage/lmgr.h"
+#include "tcop/utility.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/plancache.h"
+#include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 #include "func/history.h"
 #include "func/procedure.h"
+
+/* Rows deleted at a time: they are kept in memory. */
+#define DELETE_ROWS	100000
+
+/* A table of the extension, to be written. */
+typedef struct Target
+{
+	Relation	table;
+	ResultRelInfo *indexes;
+	EState	   *estate;
+	TupleTableSlot *slot;
+} Target;
 
 History
 history_of(FunctionCallInfo fcinfo)
@@ -70,16 +88,16 @@ history_write(const History *history, void (*write) (void *), void *arg)
 
 /* Locks the table, too: see check_tables(). */
 static Oid
-owner_of(const History *history, const char *table)
+owner_of(const History *history, const char *table, Oid *relid)
 {
-	Oid			relid = get_relname_relid(table, history->namespace);
 	HeapTuple	tuple = NULL;
 	Oid			owner;
 
-	if (OidIsValid(relid))
+	*relid = get_relname_relid(table, history->namespace);
+	if (OidIsValid(*relid))
 	{
-		LockRelationOid(relid, RowExclusiveLock);
-		tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+		LockRelationOid(*relid, RowExclusiveLock);
+		tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(*relid));
 	}
 	if (!HeapTupleIsValid(tuple))
 		ereport(ERROR,
@@ -158,6 +176,136 @@ history_prepare(const History *history, const char *statement, int nargs,
 	return prepare(history, NULL, statement, nargs, types);
 }
 
+/* ---------------------------------------------------------------- *
+ *		Changes that are never decoded
+ *
+ * A publication FOR ALL TABLES takes these tables along.  A subscriber without
+ * them would stop, and a deletion without a replica identity is refused here.
+ * So no INSERT, UPDATE or DELETE is executed: a SELECT says which rows go and
+ * which come.  They are in WAL, but not for logical decoding.
+ * ---------------------------------------------------------------- */
+
+static void
+open_target(Target *target, Oid relid)
+{
+	PreventCommandIfReadOnly("INSERT");
+	target->table = table_open(relid, NoLock);
+	target->estate = CreateExecutorState();
+	target->indexes = makeNode(ResultRelInfo);
+	InitResultRelInfo(target->indexes, target->table, 0, NULL, 0);
+	ExecOpenIndices(target->indexes, false);
+	target->slot = MakeSingleTupleTableSlot(RelationGetDescr(target->table),
+											&TTSOpsHeapTuple);
+}
+
+static void
+close_target(Target *target)
+{
+	ExecDropSingleTupleTableSlot(target->slot);
+	ExecCloseIndices(target->indexes);
+	FreeExecutorState(target->estate);
+	table_close(target->table, NoLock);
+}
+
+/* The columns of a row from the given one on, as a row of the table. */
+static HeapTuple
+form_row(Target *target, HeapTuple row, int first)
+{
+	TupleDesc	from = SPI_tuptable->tupdesc;
+	TupleDesc	to = RelationGetDescr(target->table);
+	Datum	   *values = palloc0(to->natts * sizeof(Datum));
+	bool	   *nulls = palloc(to->natts * sizeof(bool));
+
+	memset(nulls, true, to->natts * sizeof(bool));
+	for (int i = first; i < from->natts; i++)
+	{
+		int			column = i - first;
+
+		if (column >= to->natts ||
+			TupleDescAttr(from, i)->atttypid != TupleDescAttr(to, column)->atttypid)
+			ereport(ERROR,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("relation \"%s\" has other columns than the extension gave it",
+							RelationGetRelationName(target->table))));
+		values[column] = SPI_getbinval(row, from, i + 1, &nulls[column]);
+	}
+	return heap_form_tuple(to, values, nulls);
+}
+
+static void
+insert_row(Target *target, HeapTuple row, int first)
+{
+	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(target->estate));
+	HeapTuple	tuple = form_row(target, row, first);
+
+	tuple->t_tableOid = RelationGetRelid(target->table);
+	ExecStoreHeapTuple(tuple, target->slot, false);
+	if (RelationGetDescr(target->table)->constr != NULL)
+		ExecConstraints(target->indexes, target->slot, target->estate);
+	heap_insert(target->table, tuple, GetCurrentCommandId(true),
+				HEAP_INSERT_NO_LOGICAL, NULL);
+	target->slot->tts_tid = tuple->t_self;
+	if (target->indexes->ri_NumIndices > 0)
+		list_free(INSERT_INDEX_TUPLES(target->indexes, target->slot,
+									  target->estate));
+	ExecClearTuple(target->slot);
+	MemoryContextSwitchTo(old);
+	ResetPerTupleExprContext(target->estate);
+}
+
+/* Of a table without a replica identity, thus no old row is in WAL. */
+static void
+delete_row(Target *target, HeapTuple row)
+{
+	bool		isnull;
+	Datum		tid = SPI_getbinval(row, SPI_tuptable->tupdesc, 1, &isnull);
+
+	simple_heap_delete(target->table, (ItemPointer) DatumGetPointer(tid));
+}
+
+/* The rows that were selected: what "change" says is done with them. */
+static void
+change_rows(Oid relid, int change)
+{
+	Target		target;
+
+	open_target(&target, relid);
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		HeapTuple	row = SPI_tuptable->vals[i];
+
+		CHECK_FOR_INTERRUPTS();
+		if (change != SPI_OK_INSERT)
+			delete_row(&target, row);
+		if (change != SPI_OK_DELETE)
+			insert_row(&target, row, change == SPI_OK_INSERT ? 0 : 1);
+	}
+	close_target(&target);
+}
+
+static void
+execute_plan(Oid relid, int change, SPIPlanPtr plan, Datum *values,
+			 const char *nulls)
+{
+	uint64		changed = 0;
+
+	do
+	{
+		int			result = SPI_execute_plan(plan, values, nulls, false,
+											  change == SPI_OK_DELETE ? DELETE_ROWS : 0);
+
+		if (result != SPI_OK_SELECT)
+			elog(ERROR, "unexpected result of a statement: %s",
+				 SPI_result_code_string(result));
+		if (change == SPI_OK_SELECT)
+			return;
+		change_rows(relid, change);
+		changed += SPI_processed;
+		SPI_freetuptable(SPI_tuptable);
+	} while (change == SPI_OK_DELETE && SPI_processed == DELETE_ROWS);
+	SPI_processed = changed;
+}
+
 /*
  * With the rights of the owner of the table, as the server's own triggers for
  * foreign keys do it.  An owner who is less than the caller can put nothing off
@@ -165,26 +313,23 @@ history_prepare(const History *history, const char *statement, int nargs,
  * to the rollback.
  */
 void
-history_execute(const History *history, const char *table, int expected,
+history_execute(const History *history, const char *table, int change,
 				SPIPlanPtr *kept, const char *statement, int nargs,
 				Oid *types, Datum *values, const char *nulls)
 {
-	Oid			owner = owner_of(history, table);
+	Oid			relid;
+	Oid			owner = owner_of(history, table, &relid);
 	Oid			user;
 	int			security;
 	SPIPlanPtr	plan;
-	int			result;
 
 	GetUserIdAndSecContext(&user, &security);
 	SetUserIdAndSecContext(owner, security | SECURITY_LOCAL_USERID_CHANGE |
 						   SECURITY_NOFORCE_RLS |
 						   SECURITY_RESTRICTED_OPERATION);
 	plan = prepare(history, kept, statement, nargs, types);
-	result = SPI_execute_plan(plan, values, nulls, false, 0);
+	execute_plan(relid, change, plan, values, nulls);
 	if (kept == NULL)
 		SPI_freeplan(plan);
 	SetUserIdAndSecContext(user, security);
-	if (result != expected)
-		elog(ERROR, "unexpected result of a statement: %s",
-			 SPI_result_code_string(result));
 }

@@ -33,12 +33,15 @@ extern SPIPlanPtr history_prepare(const History *history,
 								  Oid *types);
 
 /*
- * Executes a statement on a table of the extension with the rights of its
- * owner; ERROR if the result is not the expected one.  kept, if not NULL, is
- * where the plan is kept, for the caller to free.  Wants an active snapshot.
+ * Executes a SELECT with the rights of the owner of a table of the extension,
+ * and changes that table by its rows: SPI_OK_SELECT: not at all; SPI_OK_INSERT:
+ * they are inserted; SPI_OK_DELETE: each is the ctid of a row to delete;
+ * SPI_OK_UPDATE: a ctid, then the row that replaces it.  Logical decoding sees
+ * nothing of it.  kept, if not NULL, is where the plan is kept, for the caller
+ * to free.  Wants an active snapshot.
  */
 extern void history_execute(const History *history, const char *table,
-							int expected, SPIPlanPtr *kept,
+							int change, SPIPlanPtr *kept,
 							const char *statement, int nargs, Oid *types,
 							Datum *values, const char *nulls);
 

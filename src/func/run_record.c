@@ -260,24 +260,28 @@ write_start(void *arg)
 {
 	DatabaseRun *run = arg;
 	LOCKTAG		tag;
-	Oid			types[] = {TIMESTAMPTZOID, ORIGIN_TYPES};
-	Datum		values[lengthof(types)] = {TimestampTzGetDatum(run->started)};
+	Oid			types[] = {INT8OID, TIMESTAMPTZOID, ORIGIN_TYPES};
+	Datum		values[lengthof(types)];
 	bool		isnull;
 
-	fill_origin(&values[1]);
 	LOCKTAG_OF_RUN(tag, (int64) 0);
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
-	execute(run, "checksum_runs", SPI_OK_INSERT_RETURNING,
-			"INSERT INTO " HISTORY_SCHEMA ".checksum_runs"
-			" (run, started, relations, blocks, bytes, findings, state,"
-			" unverifiable, new, system_identifier, timeline, directory, database)"
-			" SELECT COALESCE(pg_catalog.max(run) OPERATOR(pg_catalog.+) 1, 1),"
-			" $1, 0, 0, 0, 0, 'running', 0, 0, $2, $3, $4, $5"
-			" FROM " HISTORY_SCHEMA ".checksum_runs RETURNING run",
-			lengthof(types), types, values, NULL);
+	execute(run, "checksum_runs", SPI_OK_SELECT,
+			"SELECT COALESCE(pg_catalog.max(run) OPERATOR(pg_catalog.+) 1, 1)"
+			" FROM " HISTORY_SCHEMA ".checksum_runs", 0, NULL, NULL, NULL);
 	run->number = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
 											  SPI_tuptable->tupdesc, 1,
 											  &isnull));
+	SPI_freetuptable(SPI_tuptable);
+	values[0] = Int64GetDatum(run->number);
+	values[1] = TimestampTzGetDatum(run->started);
+	fill_origin(&values[2]);
+	execute(run, "checksum_runs", SPI_OK_INSERT,
+			"SELECT $1, $2, NULL::pg_catalog.timestamptz, 0::pg_catalog.int8,"
+			" 0::pg_catalog.int8, 0::pg_catalog.int8, 0::pg_catalog.int8,"
+			" 'running'::pg_catalog.text, 0::pg_catalog.int8,"
+			" 0::pg_catalog.int8, $3, $4, $5, $6",
+			lengthof(types), types, values, NULL);
 	(void) lock_run(run->number, true);
 	tidy_runs(run);
 }
@@ -311,9 +315,12 @@ tidy_runs(DatabaseRun *run)
 			!lock_run(DatumGetInt64(number), false))
 			continue;
 		execute(run, "checksum_runs", SPI_OK_UPDATE,
-				"UPDATE " HISTORY_SCHEMA ".checksum_runs SET state = 'interrupted'"
+				"SELECT r.ctid, run, started, finished, relations, blocks, bytes,"
+				" findings, 'interrupted'::pg_catalog.text, unverifiable, new,"
+				" system_identifier, timeline, directory, database"
+				" FROM " HISTORY_SCHEMA ".checksum_runs r"
 				" WHERE run OPERATOR(pg_catalog.=) $1"
-				" AND state OPERATOR(pg_catalog.=) 'running'",
+				" AND state OPERATOR(pg_catalog.=) 'running' FOR UPDATE",
 				1, types, &number, NULL);
 	}
 	SPI_freetuptable(rows);
@@ -415,8 +422,7 @@ write_findings(DatabaseRun *run)
 		elog(ERROR, "could not register the findings");
 	MemoryContextSwitchTo(old);
 	execute(run, "checksum_findings", SPI_OK_INSERT,
-			"INSERT INTO " HISTORY_SCHEMA ".checksum_findings"
-			" SELECT $1, f.*, $2,"
+			"SELECT $1, f.*, $2,"
 			" CASE WHEN f.relation IS NOT NULL THEN $3 END,"
 			" CASE WHEN f.relation IS NOT NULL THEN $4 END,"
 			" CASE WHEN f.relation IS NOT NULL THEN $5 END,"
@@ -439,8 +445,8 @@ delete_position(DatabaseRun *run)
 
 	if (run->relation->position)
 		execute(run, "checksum_positions", SPI_OK_DELETE,
-				"DELETE FROM " HISTORY_SCHEMA ".checksum_positions"
-				" WHERE run OPERATOR(pg_catalog.=) $1", 1, types, &number, NULL);
+				"SELECT t.ctid FROM " HISTORY_SCHEMA ".checksum_positions t"
+				" WHERE run OPERATOR(pg_catalog.=) $1 FOR UPDATE", 1, types, &number, NULL);
 }
 
 /* The statement of every relation: prepared once. */
@@ -463,8 +469,7 @@ write_relation(DatabaseRun *run)
 	fill_names(relation, &values[7], &nulls[7]);
 	history_execute(&run->history, "checksum_relations", SPI_OK_INSERT,
 					&run->insert_relation,
-					"INSERT INTO " HISTORY_SCHEMA ".checksum_relations"
-					" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+					"SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13",
 					lengthof(types), types, values, nulls);
 	delete_position(run);
 }
@@ -491,8 +496,7 @@ write_position(DatabaseRun *run)
 
 	delete_position(run);
 	execute(run, "checksum_positions", SPI_OK_INSERT,
-			"INSERT INTO " HISTORY_SCHEMA ".checksum_positions"
-			" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+			"SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12",
 			lengthof(types), types, values, NULL);
 	relation->position = true;
 }
@@ -525,11 +529,12 @@ write_run(DatabaseRun *run, const char *state)
 	Int64GetDatum(totals->new_pages)};
 
 	execute(run, "checksum_runs", SPI_OK_UPDATE,
-			"UPDATE " HISTORY_SCHEMA ".checksum_runs SET relations = $2, blocks = $3,"
-			" bytes = $4, findings = $5, state = $6, finished ="
+			"SELECT r.ctid, run, started,"
 			" CASE WHEN $7 THEN pg_catalog.clock_timestamp() END,"
-			" unverifiable = $8, new = $9"
-			" WHERE run OPERATOR(pg_catalog.=) $1",
+			" $2, $3, $4, $5, $6, $8, $9,"
+			" system_identifier, timeline, directory, database"
+			" FROM " HISTORY_SCHEMA ".checksum_runs r"
+			" WHERE run OPERATOR(pg_catalog.=) $1 FOR UPDATE",
 			lengthof(types), types, values, NULL);
 	run->recorded = GetCurrentTimestamp();
 }
@@ -687,7 +692,7 @@ prune_before(DatabaseRun *run, TimestampTz limit)
 	{
 		{
 			"checksum_findings",
-			"DELETE FROM " HISTORY_SCHEMA ".checksum_findings t"
+			"SELECT t.ctid FROM " HISTORY_SCHEMA ".checksum_findings t"
 			" WHERE t.found_at OPERATOR(pg_catalog.<) $1 AND (t.relation IS NULL"
 			" OR NOT EXISTS (SELECT FROM pg_catalog.pg_class c"
 			" WHERE c.oid OPERATOR(pg_catalog.=) t.relation)"
@@ -695,11 +700,11 @@ prune_before(DatabaseRun *run, TimestampTz limit)
 			" OR EXISTS (SELECT FROM " HISTORY_SCHEMA ".checksum_relations n"
 			" WHERE n.relid OPERATOR(pg_catalog.=) t.relation"
 			" AND n.run OPERATOR(pg_catalog.=) ANY (" OWN_RUNS ")"
-			" AND n.began_at OPERATOR(pg_catalog.>) t.found_at))"
+			" AND n.began_at OPERATOR(pg_catalog.>) t.found_at)) FOR UPDATE OF t"
 		},
 		{
 			"checksum_relations",
-			"DELETE FROM " HISTORY_SCHEMA ".checksum_relations t"
+			"SELECT t.ctid FROM " HISTORY_SCHEMA ".checksum_relations t"
 			" WHERE t.run OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT r.run"
 			" FROM " HISTORY_SCHEMA ".checksum_runs r WHERE r.started OPERATOR(pg_catalog.<) $1))"
 			" AND t.verified_at OPERATOR(pg_catalog.<) $1"
@@ -711,22 +716,22 @@ prune_before(DatabaseRun *run, TimestampTz limit)
 			" AND n.run OPERATOR(pg_catalog.=) ANY (" OWN_RUNS ")"
 			" AND n.verified_at OPERATOR(pg_catalog.>) t.verified_at"
 			" AND (n.findings OPERATOR(pg_catalog.=) 0::pg_catalog.int8"
-			" OR t.findings OPERATOR(pg_catalog.>) 0::pg_catalog.int8)))"
+			" OR t.findings OPERATOR(pg_catalog.>) 0::pg_catalog.int8))) FOR UPDATE OF t"
 		},
 		{
 			"checksum_positions",
-			"DELETE FROM " HISTORY_SCHEMA ".checksum_positions t"
-			" WHERE t.recorded_at OPERATOR(pg_catalog.<) $1"
+			"SELECT t.ctid FROM " HISTORY_SCHEMA ".checksum_positions t"
+			" WHERE t.recorded_at OPERATOR(pg_catalog.<) $1 FOR UPDATE"
 		},
 		{
 			"checksum_runs",
-			"DELETE FROM " HISTORY_SCHEMA ".checksum_runs t"
+			"SELECT t.ctid FROM " HISTORY_SCHEMA ".checksum_runs t"
 			" WHERE t.started OPERATOR(pg_catalog.<) $1"
 			" AND t.state OPERATOR(pg_catalog.<>) 'running'"
 			" AND NOT EXISTS (SELECT FROM " HISTORY_SCHEMA ".checksum_relations n"
 			" WHERE n.run OPERATOR(pg_catalog.=) t.run)"
 			" AND NOT EXISTS (SELECT FROM " HISTORY_SCHEMA ".checksum_findings n"
-			" WHERE n.run OPERATOR(pg_catalog.=) t.run)"
+			" WHERE n.run OPERATOR(pg_catalog.=) t.run) FOR UPDATE OF t"
 		}
 	};
 	Oid			types[] = {TIMESTAMPTZOID};
