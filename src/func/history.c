@@ -13,6 +13,7 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xact.h"
+#include "catalog/pg_am_d.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_namespace_d.h"
 #include "executor/executor.h"
@@ -182,7 +183,8 @@ history_prepare(const History *history, const char *statement, int nargs,
  * A publication FOR ALL TABLES takes these tables along.  A subscriber without
  * them would stop, and a deletion without a replica identity is refused here.
  * So no INSERT, UPDATE or DELETE is executed: a SELECT says which rows go and
- * which come.  They are in WAL, but not for logical decoding.
+ * which come.  They are in WAL, but not for logical decoding.  Constraints and
+ * indexes are heeded; no trigger is fired.
  * ---------------------------------------------------------------- */
 
 static void
@@ -190,6 +192,12 @@ open_target(Target *target, Oid relid)
 {
 	PreventCommandIfReadOnly("INSERT");
 	target->table = table_open(relid, NoLock);
+	if (target->table->rd_rel->relkind != RELKIND_RELATION ||
+		target->table->rd_rel->relam != HEAP_TABLE_AM_OID)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("relation \"%s\" is not the table that the extension made",
+						RelationGetRelationName(target->table))));
 	target->estate = CreateExecutorState();
 	target->indexes = makeNode(ResultRelInfo);
 	InitResultRelInfo(target->indexes, target->table, 0, NULL, 0);

@@ -226,18 +226,18 @@ is(query("SELECT count(*), count(DISTINCT relid) FROM ext.checksum_relations WHE
 is(query("SELECT count(*) > 0 FROM ext.checksum_relations WHERE run = $run"), 't',
 	'having skipped some');
 
-# an error inside a trigger of the tables: the run goes on
-query(q{CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE 'refused'; END$$;
-	CREATE TRIGGER refuse BEFORE INSERT ON ext.checksum_relations FOR EACH ROW EXECUTE FUNCTION refuse()});
+# an error inside a constraint of the tables: the run goes on
+query(q{CREATE FUNCTION refuse() RETURNS boolean LANGUAGE plpgsql AS $$BEGIN RAISE 'refused'; END$$;
+	ALTER TABLE ext.checksum_relations ADD CHECK (refuse()) NOT VALID});
 $warnings = call('CALL ext.verify_database_checksums(include_catalogs => false)');
-is(scalar(() = $warnings =~ /could not record this run any further: refused/g), 1, 'an error inside a trigger is said once');
+is(scalar(() = $warnings =~ /could not record this run any further: refused/g), 1, 'an error inside a constraint is said once');
 like($warnings, qr/INFO:  completed: .*; 3 findings/, 'the run goes on');
 is(query('SELECT state FROM ext.checksum_runs ORDER BY run DESC LIMIT 1'), 'not_recorded', 'and that is recorded');
 query('DROP FUNCTION refuse() CASCADE');
 
 # ... also when what ends it cannot be recorded; no lock is left
-query(q{CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE 'refused'; END$$;
-	CREATE TRIGGER refuse BEFORE UPDATE ON ext.checksum_runs FOR EACH ROW EXECUTE FUNCTION refuse()});
+query(q{CREATE FUNCTION refuse() RETURNS boolean LANGUAGE plpgsql AS $$BEGIN RAISE 'refused'; END$$;
+	ALTER TABLE ext.checksum_runs ADD CHECK (CASE WHEN state <> 'running' OR blocks > 0 THEN refuse() END) NOT VALID});
 $node->psql('postgres', q{CALL ext.verify_database_checksums(include_catalogs => false);
 	SELECT 'locks: ' || count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()},
 	stdout => \$out, stderr => \$err, on_error_stop => 0);
