@@ -282,8 +282,8 @@ forget_gone(const History *history, TimestampTz limit)
 		if (!is_gone(directory))
 			continue;
 		history_execute(history, TABLE, SPI_OK_DELETE, NULL,
-						"DELETE FROM " HISTORY_SCHEMA "." TABLE
-						" WHERE directory OPERATOR(pg_catalog.=) $1",
+						"SELECT t.ctid FROM " HISTORY_SCHEMA "." TABLE " t"
+						" WHERE directory OPERATOR(pg_catalog.=) $1 FOR UPDATE",
 						lengthof(text_types), text_types, text_values, NULL);
 		rows += (int64) SPI_processed;
 	}
