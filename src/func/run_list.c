@@ -135,7 +135,11 @@ list_statement(DatabaseRun *run)
 							   " THEN pg_catalog.pg_relation_filenode(c.oid)"
 							   " ELSE c.relfilenode END)");
 	appendStringInfoString(&text, " ORDER BY ");
-	/* one that was begun is less stale than those that were not: each has a turn */
+
+	/*
+	 * one that was begun is less stale than those that were not: each has a
+	 * turn
+	 */
 	if (run->options.order == RUN_ORDER_STALEST)
 		appendStringInfoString(&text, "GREATEST((SELECT pg_catalog.max(v.verified_at)"
 							   " FROM " HISTORY_SCHEMA ".checksum_relations v"

@@ -17,8 +17,8 @@
  * as many as pay.  The caller holds the relation's lock.
  */
 extern BlockNumber parallel_scan(const Fork *fork, BlockNumber first, BlockNumber end,
-						  const ScanPolicy *policy, ScanSink *sink,
-						  ForkSummary *summary);
+								 const ScanPolicy *policy, ScanSink *sink,
+								 ForkSummary *summary);
 
 /* In a worker of a crew (policy->crew): what falls to it of the same. */
 extern void parallel_scan_job(CrewMember *member, const void *description);

@@ -18,8 +18,8 @@
  * finding.  Returns the block that comes next: before end if it was enough.
  */
 extern BlockNumber range_scan(const Fork *fork, BlockNumber first, BlockNumber end,
-					   const ScanPolicy *policy, ScanSink *sink,
-					   ForkSummary *summary);
+							  const ScanPolicy *policy, ScanSink *sink,
+							  ForkSummary *summary);
 
 #pragma GCC visibility pop
 

@@ -39,8 +39,9 @@ struct ScanSink
 	void		(*progress) (ScanSink *sink, int64 blocks);
 
 	/*
-	 * Shall the scan end early?  Asked between two reads; the summary then says
-	 * where to go on.  It may raise an error: workers are not waited for then.
+	 * Shall the scan end early?  Asked between two reads; the summary then
+	 * says where to go on.  It may raise an error: workers are not waited for
+	 * then.
 	 */
 	bool		(*enough) (ScanSink *sink);
 
