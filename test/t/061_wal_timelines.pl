@@ -93,7 +93,7 @@ foreach my $case (
 			AccelWal::put($_, 'x') foreach ('something.histor', '00000001.history', 'zzzzzzzz.history',
 				'000000020000000000000FFE.00000028.backup', 'README');
 			mkdir '00000013.history';
-			}, $whole, '13.history not_verifiable' ],
+			}, $whole, '13.history not_verifiable, 02/0000FFE.00000028.backup corrupt' ],
 	[ 'compressed', sub {
 			rename('000000020000000000000FFE', '000000020000000000000FFE.gpg');
 			AccelWal::poke('000000020000000000000FFE.gpg', 0, 'Salted__');
@@ -106,7 +106,7 @@ foreach my $case (
 			symlink('000000040000000000000FFF', '000000040000000000000FFF');
 			AccelWal::put('000000040000000100000000', '');
 			chmod 0, '000000040000000100000000';
-			}, $whole, '02/0000FFE not_verifiable, 03/0000FFE removed_during_scan, 04/0000FFF not_verifiable, 04/0001000 not_verifiable' ],
+			}, $whole, '02/0000FFE not_verifiable, 03/0000FFE missing, 04/0000FFF not_verifiable, 04/0001000 not_verifiable' ],
 	[ 'a history with comments', sub {
 			my $text = slurp_file('0000000B.history');
 			unlink '0000000B.history';
