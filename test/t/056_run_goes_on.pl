@@ -48,7 +48,7 @@ sub watch
 		my $call = 'CALL verify_database_checksums(' . $arguments =~ s{max_rate => \K(\d+)}{int($1 / $slower)}er . ')';
 		($out, $err) = ('', '');
 		$run = IPC::Run::start([ 'psql', '-XAtq', '-v', 'VERBOSITY=verbose', '-d', $node->connstr('postgres'), '-c', $call ],
-			'<', \undef, '>', \$out, '2>', \$err, IPC::Run::timeout(600));
+			'<', \undef, '>', \$out, '2>', \$err, IPC::Run::timeout(3 * $PostgreSQL::Test::Utils::timeout_default));
 		last if Accel::seen_in($node, $run, $until);
 		eval { $run->finish };
 		undef $run;
