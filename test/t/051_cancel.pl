@@ -102,6 +102,7 @@ my %input = (
 	verify_wal_range => "SELECT * FROM verify_wal_range('$start')",
 	verify_cluster_files => 'SELECT count(*) FROM generate_series(1, 10000) g, verify_cluster_files(CASE WHEN g > 0 THEN NULL END)',
 	verify_lost_writes => 'SELECT * FROM verify_lost_writes()',
+	verify_wal_images => 'SELECT * FROM verify_wal_images()',
 	wal_block_history => "SELECT count(*) FROM wal_block_history('big', 'main', 0, start_lsn => '$start')",
 	wal_page_image => '- one record',
 	verify_backup => "SELECT count(*) FROM verify_backup('$backup')",

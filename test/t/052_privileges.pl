@@ -30,7 +30,7 @@ my %public = map { $_ => 1 } qw(crc32c crc32c_accel crc32c_extend crc32c_combine
 my %granted = (
 	(map { $_ => 'reader' } qw(crc32c_file verify_wal_segment verify_wal_range
 		  verify_wal_directory wal_findings verify_backup verify_backup_summary verify_cluster_files)),
-	(map { $_ => 'reader' } qw(wal_block_history verify_wal_archive)),
+	(map { $_ => 'reader' } qw(wal_block_history verify_wal_archive verify_wal_images)),
 	(map { $_ => 'scanner' } qw(verify_relation_checksums verify_relation_summary
 		  verify_lost_writes verify_database_checksums relation_segments relation_page_crcs
 		  accel_checksum_progress)),
