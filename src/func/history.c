@@ -32,7 +32,8 @@
 #include "func/history.h"
 #include "func/procedure.h"
 
-/* Rows deleted at a time: they are kept in memory. */
+/* Rows at a time: they are kept in memory, of a deletion as ctid alone. */
+#define INSERT_ROWS	1000
 #define DELETE_ROWS	100000
 
 /* A table of the extension, to be written. */
@@ -291,11 +292,32 @@ change_rows(Oid relid, int change)
 	close_target(&target);
 }
 
-static void
-execute_plan(Oid relid, int change, SPIPlanPtr plan, Datum *values,
-			 const char *nulls)
+static uint64
+insert_all(Oid relid, SPIPlanPtr plan, Datum *values, const char *nulls)
+{
+	Portal		portal = SPI_cursor_open(NULL, plan, values, nulls, true);
+	uint64		changed = 0;
+	uint64		fetched;
+
+	do
+	{
+		SPI_cursor_fetch(portal, true, INSERT_ROWS);
+		fetched = SPI_processed;
+		change_rows(relid, SPI_OK_INSERT);
+		changed += fetched;
+		SPI_freetuptable(SPI_tuptable);
+	} while (fetched == INSERT_ROWS);
+	SPI_cursor_close(portal);
+	return changed;
+}
+
+/* A deletion sees its own, so it is repeated until nothing is left. */
+static uint64
+change_all(Oid relid, int change, SPIPlanPtr plan, Datum *values,
+		   const char *nulls)
 {
 	uint64		changed = 0;
+	uint64		fetched;
 
 	do
 	{
@@ -305,13 +327,14 @@ execute_plan(Oid relid, int change, SPIPlanPtr plan, Datum *values,
 		if (result != SPI_OK_SELECT)
 			elog(ERROR, "unexpected result of a statement: %s",
 				 SPI_result_code_string(result));
+		fetched = SPI_processed;
 		if (change == SPI_OK_SELECT)
-			return;
+			return fetched;
 		change_rows(relid, change);
-		changed += SPI_processed;
+		changed += fetched;
 		SPI_freetuptable(SPI_tuptable);
-	} while (change == SPI_OK_DELETE && SPI_processed == DELETE_ROWS);
-	SPI_processed = changed;
+	} while (change == SPI_OK_DELETE && fetched == DELETE_ROWS);
+	return changed;
 }
 
 /*
@@ -336,7 +359,9 @@ history_execute(const History *history, const char *table, int change,
 						   SECURITY_NOFORCE_RLS |
 						   SECURITY_RESTRICTED_OPERATION);
 	plan = prepare(history, kept, statement, nargs, types);
-	execute_plan(relid, change, plan, values, nulls);
+	SPI_processed = change == SPI_OK_INSERT ?
+		insert_all(relid, plan, values, nulls) :
+		change_all(relid, change, plan, values, nulls);
 	if (kept == NULL)
 		SPI_freeplan(plan);
 	SetUserIdAndSecContext(user, security);
