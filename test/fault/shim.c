@@ -17,7 +17,8 @@
  *			pause (not failing: before the call, makes a file fault_paused in
  *			the data directory and waits for one called fault_go; a write has
  *			written half of its bytes by then)
- * pattern	part of the path of the file (resolved through /proc/self/fd)
+ * pattern	part of the path of the file (resolved through /proc/self/fd), its end
+ *			where the last character is $
  *
  * With FAULT_READ_LOG in the server's environment every process appends a line
  * a read of files below base/ to that file: microseconds (monotonic), process,
@@ -71,12 +72,24 @@ pause_here(void)
 		usleep(10000);
 }
 
+static bool
+is_armed_for(const char *path)
+{
+	size_t		wanted = strlen(armed_pattern);
+	size_t		len = strlen(path);
+
+	if (wanted == 0 || armed_pattern[wanted - 1] != '$')
+		return strstr(path, armed_pattern) != NULL;
+	wanted--;
+	return len >= wanted &&
+		strncmp(path + len - wanted, armed_pattern, wanted) == 0;
+}
+
 /* Whether this call on this path is to fail. */
 static bool
 fails_path(FaultCall call, const char *path)
 {
-	if (armed_call != call || path == NULL ||
-		strstr(path, armed_pattern) == NULL)
+	if (armed_call != call || path == NULL || !is_armed_for(path))
 		return false;
 	matched++;
 	if (matched < armed_nth || (matched > armed_nth && !armed_for_good))
@@ -298,7 +311,7 @@ is_cold(int fd)
 	if (len < 0)
 		return false;
 	path[len] = '\0';
-	if (strstr(path, armed_pattern) == NULL)
+	if (!is_armed_for(path))
 		return false;
 	warm = false;
 	refused = !was_warm;

@@ -34,6 +34,7 @@ VACUUM t, other, large;
 CHECKPOINT;
 SQL
 my $path = $q->("SELECT pg_relation_filepath('t')");
+my $file = "$path\$";	# not that of its visibility map
 my $verify = "SELECT blocks = verified, bad, retried, status FROM verify_relation_summary('t', 'main')";
 my $findings = "SELECT blkno, status, buffer_state FROM verify_relation_checksums('t', 'main')";
 
@@ -63,7 +64,7 @@ is($q->($verify), 't|0|0|ok', 'healthy');
 $q->("UPDATE t SET b = repeat('y', 500)");
 AccelWal::poke($node->data_dir . "/$path", 8192 + 3000, 'damage');
 my $checkpoint;
-my ($out, $err) = Accel::stopped_at($node, 'read', 2, $path, $findings, sub {
+my ($out, $err) = Accel::stopped_at($node, 'read', 2, $file, $findings, sub {
 	$checkpoint = background('CHECKPOINT');
 	waits_for('BufferContent|BufferShareExclusive', "backend_type = 'checkpointer'", 'a flush waits while the block below its buffer is read');
 });
@@ -80,7 +81,7 @@ $q->($_) foreach 'SELECT count(*) FROM other', "SELECT count(*) FROM verify_rela
 my $healthy = AccelWal::peek($node->data_dir . "/$path", 8192 + 3000, 6);
 AccelWal::poke($node->data_dir . "/$path", 8192 + 3000, 'damage');
 my $load;
-($out, $err) = Accel::stopped_at($node, 'read', 2, $path, $verify, sub {
+($out, $err) = Accel::stopped_at($node, 'read', 2, $file, $verify, sub {
 	AccelWal::poke($node->data_dir . "/$path", 8192 + 3000, $healthy);
 	$load = background('SELECT count(*) FROM t');
 	waits_for('BufferMapping', "backend_type = 'client backend'", 'a load waits while the block is read that nobody has');
@@ -94,7 +95,7 @@ $node->stop;
 Accel::start_under($shim, $node);
 $q->("UPDATE t SET b = repeat('z', 500)");
 my $scan;
-($out, $err) = Accel::stopped_at($node, 'write', 1, $path,
+($out, $err) = Accel::stopped_at($node, 'write', 1, $file,
 	'SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT count(b) FROM large WHERE g > 0', sub {
 	$scan = background($verify);
 	waits_for('BufferContent|BufferExclusive', "query ~ '^SELECT blocks'", 'a block that is half written: the verifier waits');
