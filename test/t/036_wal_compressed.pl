@@ -432,7 +432,7 @@ is(sql("SELECT status FROM verify_wal_segment('$name.gz', '$plain')"), 'missing'
 is(sql("SELECT segment, status, compression IS NULL FROM verify_wal_segment('$name')") =~ /^$name\|/ ? 'ok' : '', 'ok', 'in pg_wal');
 my $nothing = "$tmp/nothing";
 mkdir $nothing;
-AccelWal::put("$nothing/$_", 'x') foreach 'README', '000000010000000000000001.00000028.backup', '00000002.history';
+AccelWal::put("$nothing/$_", 'x') foreach 'README', '000000010000000000000001.00000028.backup.old', '00000002.history.old';
 mkdir "$nothing/$_" foreach 'base', '0000000100000000';
 is(sql("SELECT status, segment IS NULL, timeline IS NULL, message FROM verify_wal_directory('$nothing')"),
 	'not_verifiable|t|t|none of the 4 entries of the directory is named as a WAL segment', 'a directory without segments');
