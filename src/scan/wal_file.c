@@ -35,12 +35,17 @@ wal_file_init(WalFile *file)
 
 /* ---- the file as it is stored ---- */
 
-/* Reads what may be read at once. */
+/* Reads what may be read at once; a turn is paid for what there is to read. */
 static ssize_t
 read_stored(void *arg, void *buffer, size_t len, uint64_t offset)
 {
 	WalFile    *file = arg;
+	uint64_t	size = (uint64_t) file->scan.size;
 
+	if (offset >= size)
+		return 0;
+	if (len > size - offset)
+		len = (size_t) (size - offset);
 	return file_scan_read(&file->scan, buffer,
 						  wal_host_turn(file->throttle, len), (off_t) offset);
 }
