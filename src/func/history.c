@@ -191,6 +191,8 @@ history_prepare(const History *history, const char *statement, int nargs,
 static void
 open_target(Target *target, Oid relid)
 {
+	MemoryContext old;
+
 	PreventCommandIfReadOnly("INSERT");
 	target->table = table_open(relid, NoLock);
 	if (target->table->rd_rel->relkind != RELKIND_RELATION ||
@@ -200,11 +202,13 @@ open_target(Target *target, Oid relid)
 				 errmsg("relation \"%s\" is not the table that the extension made",
 						RelationGetRelationName(target->table))));
 	target->estate = CreateExecutorState();
+	old = MemoryContextSwitchTo(target->estate->es_query_cxt);
 	target->indexes = makeNode(ResultRelInfo);
 	InitResultRelInfo(target->indexes, target->table, 0, NULL, 0);
 	ExecOpenIndices(target->indexes, false);
 	target->slot = MakeSingleTupleTableSlot(RelationGetDescr(target->table),
 											&TTSOpsHeapTuple);
+	MemoryContextSwitchTo(old);
 }
 
 static void
