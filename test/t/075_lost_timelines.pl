@@ -81,16 +81,25 @@ foreach my $node ($standby, $cascade)
 # A page is older than the WAL that was read.  What ended its storage since may be
 # in WAL of the new timeline, which the search does not follow.
 my $word = 'not_verifiable blocks that seem older than WAL before LSN cannot be judged: a new timeline began meanwhile';
-my ($out, $err) = Accel::stopped_at($standby, 'read', 1, $path, sprintf($found, ''), sub {
-	# the cascade's search, in the WAL that its upstream server leaves
-	my ($below, $trouble) = Accel::stopped_at($cascade, 'read', 3, 'pg_wal/00000001', sprintf($found, ''), sub {
-		$standby->promote;
-		$standby->safe_psql('postgres', q{CREATE TABLE later AS SELECT g FROM generate_series(1, 10000) g; TRUNCATE shrinks; INSERT INTO shrinks SELECT g, 'new' FROM generate_series(1, 10) g});
-		$standby->wait_for_catchup($cascade, 'replay', $standby->lsn('flush'));
+my $promote = sub {
+	$standby->promote;
+	$standby->safe_psql('postgres', q{CREATE TABLE later AS SELECT g FROM generate_series(1, 10000) g; TRUNCATE shrinks; INSERT INTO shrinks SELECT g, 'new' FROM generate_series(1, 10) g});
+	$standby->wait_for_catchup($cascade, 'replay', $standby->lsn('flush'));
+};
+SKIP:
+{
+	if (int($standby->pg_version) >= 19)
+	{
+		$promote->();
+		skip 'a promotion waits for every session, one that a shim has stopped, too', 2;
+	}
+	my ($out, $err) = Accel::stopped_at($standby, 'read', 1, $path, sprintf($found, ''), sub {
+		# the cascade's search, in the WAL that its upstream server leaves
+		my ($below, $trouble) = Accel::stopped_at($cascade, 'read', 3, 'pg_wal/00000001', sprintf($found, ''), $promote);
+		like("$below$trouble", qr{^(?:t main 1 stale_page|\Q$word\E)$}, 'a server upstream is promoted meanwhile: no false finding');
 	});
-	like("$below$trouble", qr{^(?:t main 1 stale_page|\Q$word\E)$}, 'a server upstream is promoted meanwhile: no false finding');
-});
-is("$out$err", $word, 'a standby is promoted meanwhile: said, and no finding');
+	is("$out$err", $word, 'a standby is promoted meanwhile: said, and no finding');
+}
 is(found($standby), 't main 1 stale_page', 'promoted: the lost write is named');
 $standby->safe_psql('postgres', 'CHECKPOINT');
 $standby->wait_for_catchup($cascade, 'replay', $standby->lsn('flush'));
