@@ -12,10 +12,10 @@ my $node = Accel::new_node('main',
 	allows_streaming => 1,
 	conf => "autovacuum = off\nshared_buffers = '64MB'\nwal_keep_size = '256MB'\n");
 my $folder = PostgreSQL::Test::Utils::tempdir();
-my %paths = map { ("/$_" => "$folder/$_") } qw(archive archive2 backup base good work);
+my %paths = map { ("/$_" => "$folder/$_") } qw(archive archive2 backup base good spare);
 $paths{'/var/log/postgresql'} = $folder;
 $paths{'5433'} = PostgreSQL::Test::Cluster::get_free_port();
-mkdir $paths{'/work'};
+mkdir $paths{'/spare'};
 # what start_alone.sh adds to its settings, to find the staged extension
 $ENV{ALONE_CONF} = $ENV{ACCEL_STAGED_CONF};
 
@@ -23,7 +23,7 @@ $node->start;
 my $examples = run_document($node, 'docs/corruption.md',
 	paths => \%paths,
 	hooks => { copy => \&copy_cluster, archive => \&archive_segment, slot => \&damage_slot, clean => \&clean_folder, control => \&damage_control });
-system_or_bail('pg_ctl', '-s', '-D', "$paths{'/work'}/cluster", '-m', 'fast', 'stop');
+system_or_bail('pg_ctl', '-s', '-D', "$paths{'/spare'}/cluster", '-m', 'fast', 'stop');
 cmp_ok($examples, '>', 25, "examples run: $examples");
 $node->stop;
 done_testing();
@@ -39,7 +39,7 @@ sub copy_cluster
 
 sub clean_folder
 {
-	unlink glob "$paths{'/work'}/*";
+	unlink glob "$paths{'/spare'}/*";
 	return;
 }
 
@@ -50,8 +50,8 @@ sub damage_control
 	system_or_bail('pg_basebackup', '-D', $paths{'/base'}, '-h', $node->host, '-p', $node->port, '--checkpoint=fast', '--no-sync');
 	$node->safe_psql('postgres', 'CREATE TABLE written_since AS SELECT 1 AS one');
 	$node->stop('immediate');
-	system_or_bail('sh', 'docs/examples/copy_cluster.sh', $node->data_dir, "$paths{'/work'}/cluster");
-	AccelWal::poke("$paths{'/work'}/cluster/global/pg_control", 0, "\0" x 512);
+	system_or_bail('sh', 'docs/examples/copy_cluster.sh', $node->data_dir, "$paths{'/spare'}/cluster");
+	AccelWal::poke("$paths{'/spare'}/cluster/global/pg_control", 0, "\0" x 512);
 	$node->start;
 	return;
 }

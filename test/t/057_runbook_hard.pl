@@ -22,7 +22,7 @@ my $node = Accel::new_node('main', allows_streaming => 'logical',
 my $data = $node->data_dir;
 mkdir "$dir/etc";
 mkdir "$dir/space";
-mkdir "$dir/work";
+mkdir "$dir/spare";
 rename "$data/pg_hba.conf", "$dir/etc/pg_hba.conf" or die $!;
 $node->append_conf('postgresql.conf', "hba_file = '$dir/etc/pg_hba.conf'");
 $node->start;
@@ -118,7 +118,7 @@ sub two_files
 
 	my $recipe = recipe('sh', '/good/');
 	$recipe =~ s/pg_description/big/g;
-	$recipe =~ s{(?<![\w.\$])/(good|work|var/log/postgresql)\b}{$1 eq 'good' ? "$dir/good" : "$dir/work"}ge;
+	$recipe =~ s{(?<![\w.\$])/(good|spare|var/log/postgresql)\b}{$1 eq 'good' ? "$dir/good" : "$dir/spare"}ge;
 
 	my $before = AccelWal::peek("$data/$path.1", 0, 80000);
 	my $bare = "$dir/bare";
@@ -137,14 +137,14 @@ sub two_files
 	is($out, '0', 'no finding is left');
 	is(sql('SELECT count(*) FROM big'), '5000', 'every row is there');
 	sql('DROP TABLE big; CHECKPOINT');
-	unlink glob "$dir/work/*";
+	unlink glob "$dir/spare/*";
 	return;
 }
 
 sub refusals_of_put_page
 {
 	my $path = sql("SELECT pg_relation_filepath('pg_class')");
-	my ($file, $page) = ("$data/$path", "$dir/work/page");
+	my ($file, $page) = ("$data/$path", "$dir/spare/page");
 	append_to_file($page, "\0" x 8192);
 	append_to_file("$page.short", "\0" x 8191);
 	my $was = slurp_file($file);
@@ -308,6 +308,10 @@ sub drill
 	system_or_bail(@backup, '-D', "$dir/sound", '-T', "$dir/space=$dir/sound_space");
 	my ($ok, $out, $err) = script('restore_drill.sh', "$dir/sound", "$dir/restored", $port);
 	ok($ok, 'a drill with a sound backup ends with 0') or diag($out, $err);
+	rename "$dir/sound/backup_manifest", "$dir/manifest" or die $!;
+	($ok, $out, $err) = script('restore_drill.sh', "$dir/sound", "$dir/restored4", $port);
+	ok($ok, 'so does one without a manifest') or diag($out, $err);
+	rename "$dir/manifest", "$dir/sound/backup_manifest" or die $!;
 
 	my $path = sql("SELECT pg_relation_filepath('committed')");
 	flip("$dir/sound/$path", 5000);
