@@ -13,7 +13,8 @@ ask()	# psql's arguments
 	psql -XAtq -v ON_ERROR_STOP=1 "$@"
 }
 
-echo "SELECT path, blkno, status, message FROM verify_backup(:'backup');" |
+# that there is no manifest is a row, and no finding
+echo "SELECT path, blkno, status, message FROM verify_backup(:'backup') WHERE status <> 'no_manifest';" |
 	ask -v backup="$backup" >"$copy.findings"
 cat "$copy.findings"
 [ ! -s "$copy.findings" ] || { echo "restore_drill.sh: the backup has findings" >&2; exit 1; }
