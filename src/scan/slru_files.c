@@ -187,13 +187,6 @@ check_one(Scan *scan, ClusterSlru slru)
 			report(scan, &need, &scan->bad[i]);
 }
 
-static void
-check_all(Scan *scan)
-{
-	for (ClusterSlru slru = 0; slru < CLUSTER_SLRUS; slru++)
-		check_one(scan, slru);
-}
-
 void
 slru_files_scan(const char *directory, bool own, ClusterRowFn row, void *arg)
 {
@@ -210,22 +203,8 @@ slru_files_scan(const char *directory, bool own, ClusterRowFn row, void *arg)
 	if ((own || stat(label, &status) != 0) && read_control(scan))
 	{
 		ask_again(scan);
-		check_all(scan);
+		for (ClusterSlru slru = 0; slru < CLUSTER_SLRUS; slru++)
+			check_one(scan, slru);
 	}
-	wal_host_free(scan);
-}
-
-void
-slru_files_check(const char *directory, const ClusterControl *control,
-				 ClusterRowFn row, void *arg)
-{
-	Scan	   *scan = wal_host_alloc(sizeof(Scan));
-
-	memset(scan, 0, sizeof(*scan));
-	scan->directory = directory;
-	scan->control = *control;
-	scan->row = row;
-	scan->arg = arg;
-	check_all(scan);
 	wal_host_free(scan);
 }

@@ -17,14 +17,6 @@
 extern void slru_files_scan(const char *directory, bool own, ClusterRowFn row,
 							void *arg);
 
-/*
- * The same of a directory by the identifiers of a checkpoint that was complete
- * before any file was copied.
- */
-extern void slru_files_check(const char *directory,
-							 const ClusterControl *control, ClusterRowFn row,
-							 void *arg);
-
 #pragma GCC visibility pop
 
 #endif							/* SLRU_FILES_H */

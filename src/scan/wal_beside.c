@@ -260,13 +260,10 @@ status_of(WalReason reason)
 		case WAL_REASON_FILE_IRREGULAR:
 		case WAL_REASON_FILE_LONG:
 		case WAL_REASON_FILE_OPEN:
-		case WAL_REASON_FILE_COMPRESSED:
-		case WAL_REASON_COMPRESSED_LIBRARY:
-		case WAL_REASON_COMPRESSED_MEMORY:
-		case WAL_REASON_COMPRESSED_WINDOW:
 			return WAL_NOT_VERIFIABLE;
 		default:
-			return WAL_CORRUPT;
+			return wal_reason_unreadable(reason) ? WAL_NOT_VERIFIABLE :
+				WAL_CORRUPT;
 	}
 }
 

@@ -295,23 +295,6 @@ judge_identity(SegmentScan *seg, const WalWalkOptions *options)
 
 /* ---- verdicts of the file, after the walk ---- */
 
-/* Did the file fail in a way that says nothing of what it holds? */
-static bool
-is_unreadable(const WalVerdict *failed)
-{
-	switch (failed->reason)
-	{
-		case WAL_REASON_FILE_READ:
-		case WAL_REASON_FILE_COMPRESSED:
-		case WAL_REASON_COMPRESSED_WINDOW:
-		case WAL_REASON_COMPRESSED_MEMORY:
-		case WAL_REASON_COMPRESSED_LIBRARY:
-			return true;
-		default:
-			return false;
-	}
-}
-
 /* Its storage failed: that is a finding.  Else it is not known what it holds. */
 static WalStatus
 status_of_failure(const WalVerdict *failed)
@@ -625,7 +608,7 @@ walk(SegmentScan *seg, const WalWalkOptions *options)
 	walk_source(seg);
 	if (seg->sha1 != NULL)
 		compare_sha1(seg);
-	if (is_unreadable(&seg->source.failed))
+	if (wal_reason_unreadable(seg->source.failed.reason))
 	{
 		verdict_of_file(seg, status_of_failure(&seg->source.failed),
 						&seg->source.failed);
@@ -671,7 +654,7 @@ judge_pass(SegmentScan *seg)
 	}
 	result->has_position = true;
 	result->start_lsn = seg->segno * seg->id.segment_size;
-	if (is_unreadable(&seg->source.failed))
+	if (wal_reason_unreadable(seg->source.failed.reason))
 	{
 		verdict_of_file(seg, status_of_failure(&seg->source.failed),
 						&seg->source.failed);

@@ -28,6 +28,22 @@ wal_reason_name(WalReason reason)
 	return reason < WAL_REASONS ? names[reason] : "";
 }
 
+bool
+wal_reason_unreadable(WalReason reason)
+{
+	switch (reason)
+	{
+		case WAL_REASON_FILE_READ:
+		case WAL_REASON_FILE_COMPRESSED:
+		case WAL_REASON_COMPRESSED_WINDOW:
+		case WAL_REASON_COMPRESSED_MEMORY:
+		case WAL_REASON_COMPRESSED_LIBRARY:
+			return true;
+		default:
+			return false;
+	}
+}
+
 /* Why the segment before or after one could not help to judge it. */
 static const char *
 neighbour_words(uint64_t neighbour, const char *where)

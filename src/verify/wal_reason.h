@@ -47,6 +47,9 @@ typedef struct WalVerdict
 
 /* "": WAL_REASON_NONE */
 extern const char *wal_reason_name(WalReason reason);
+
+/* Did a file fail in a way that says nothing of what it holds? */
+extern bool wal_reason_unreadable(WalReason reason);
 extern void wal_verdict_words(const WalVerdict *verdict,
 							  char words[WAL_MESSAGE_SIZE]);
 
