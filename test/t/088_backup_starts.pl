@@ -14,7 +14,8 @@ my $node = Accel::new_node(
 	extra => ['--wal-segsize=1'],
 	allows_streaming => 1,
 	conf => "autovacuum = off\nfull_page_writes = on\nshared_buffers = 1MB\nmax_wal_size = 1GB\n");
-$node->start;
+my $shim = Accel::fault_shim();
+Accel::start_under($shim, $node);
 my $port = PostgreSQL::Test::Cluster::get_free_port();
 
 sub sql { return $node->safe_psql('postgres', $_[0]); }
@@ -189,6 +190,18 @@ foreach (@losses)
 	like(findings($changed), $like, "lost: $what: found");
 	like(start_of($changed), $start, "lost: $what: what a start does");
 	system('rm', '-rf', $changed);
+}
+
+# a segment that cannot be read may be sound
+sql("CREATE FUNCTION fault_arm(cstring, cstring, int, bool, cstring) RETURNS void AS '$shim' LANGUAGE C;
+	CREATE FUNCTION fault_fired() RETURNS int AS '$shim' LANGUAGE C");
+foreach my $call (qw(open read))
+{
+	my $said = sql("SELECT WHERE fault_arm('$call', 'eio', 1, true, 'hot/pg_wal/$needed[1]') IS NULL;
+		SELECT concat_ws(' ', path, blkno, status) FROM verify_backup('$hot') ORDER BY 1; SELECT fault_fired() > 0");
+	like($said, qr{^pg_wal/$needed[1] io_error$}m, "EIO, $call: the segment could not be read");
+	unlike($said, qr{ (?:corrupt|bad_format)$}m, "EIO, $call: nothing is called damaged");
+	like($said, qr{^t$}m, "EIO, $call: it came");
 }
 
 # --- what the server makes anew ----------------------------------------------------------
