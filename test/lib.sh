@@ -409,6 +409,48 @@ commit_tree()	# top, destination
 	)
 }
 
+# What was compiled for this server with these arguments, from the same source and
+# the same headers, is not compiled again.  ACCEL_BUILDS holds the last builds, each
+# in a folder KEY.NUMBER with the sums of its sources; if it is not set, none is kept.
+build_key()	# argument of make...
+{
+	{
+		"$pg_config" --version --configure --cflags --cppflags
+		"$("$pg_config" --cc | cut -d' ' -f1)" --version
+		echo "$@"
+	} 2>/dev/null | sha256sum | cut -c1-20
+}
+
+source_sums()	# tree
+{
+	(cd "$1" && find Makefile src -type f ! -name '*.o' ! -name '*.bc' | LC_ALL=C sort | xargs sha256sum)
+}
+
+reuse_build()	# tree, sums, key
+{
+	# shellcheck disable=SC2012	# names of our own, the newest first
+	ls -td "$ACCEL_BUILDS/$3".* 2>/dev/null | while read -r entry; do
+		[ "$(grep -v '\.c$' "$2")" = "$(grep -v '\.c$' "$entry/sums")" ] || continue
+		grep -Fxf "$entry/sums" "$2" | sed -n 's/.* \(.*\)\.c$/\1.o/p' >"$2.same"
+		(cd "$entry" && xargs ls -d <"$2.same" 2>/dev/null | tar cf - -T -) | (cd "$1" && tar xmf -)
+		! cmp -s "$2" "$entry/sums" || cp "$entry"/*.so "$1/"
+		break
+	done
+}
+
+keep_build()	# tree, sums, key
+{
+	for entry in "$ACCEL_BUILDS/$3".*; do
+		! cmp -s "$2" "$entry/sums" || return 0
+	done
+	entry=$(mktemp -d "$ACCEL_BUILDS/new.XXXXXX") || return 0
+	(cd "$1" && find . -name '*.o' -o -name '*.so' | tar cf - -T -) | (cd "$entry" && tar xf -)
+	cp "$2" "$entry/sums"
+	mv "$entry" "$ACCEL_BUILDS/$3.$$"
+	# shellcheck disable=SC2012
+	ls -td "$ACCEL_BUILDS"/* | tail -n +13 | xargs -r rm -rf
+}
+
 # Builds the extension in a copy of the tree and stages it below a folder, so
 # that servers of pg_config find it although it is installed nowhere: with the
 # lines of FOLDER/staged.conf in their postgresql.conf.  An installation that
@@ -427,12 +469,19 @@ stage_extension()	# folder, argument of make...
 	fi
 	has_bitcode_compiler || set -- with_llvm=no "$@"
 	takes_cflags || set -- CFLAGS="$(plain_cflags)" "$@"
+	stage_key=$(build_key "$@")
+	if [ -n "${ACCEL_BUILDS:-}" ]; then
+		mkdir -p "$ACCEL_BUILDS" && chmod 700 "$ACCEL_BUILDS"	# another user's may not be taken
+		source_sums "$stage_folder/tree" >"$stage_folder/sums"
+		reuse_build "$stage_folder/tree" "$stage_folder/sums" "$stage_key"
+	fi
 	[ -z "$stage_by" ] || set -- DESTDIR="$stage_folder/stage" "$@"
 	make -s -C "$stage_folder/tree" -j"$(nproc 2>/dev/null || echo 2)" PG_CONFIG="$pg_config" \
 		"$@" install >"$stage_folder/build.log" 2>&1 || {
 		tail -40 "$stage_folder/build.log" >&2
 		die "the extension does not build"
 	}
+	[ -z "${ACCEL_BUILDS:-}" ] || keep_build "$stage_folder/tree" "$stage_folder/sums" "$stage_key"
 	staged_conf "$stage_folder/stage" >"$stage_folder/staged.conf"
 }
 

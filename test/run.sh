@@ -188,7 +188,7 @@ server_job()
 # shorter list is padded with its best.
 regress_jobs()
 {
-	bitcode=	# the first job alone builds it
+	bitcode=BITCODE=1	# the first job alone builds it
 	pages=$(available page)
 	for kernel in $(available crc32c); do
 		# shellcheck disable=SC2086
@@ -197,7 +197,7 @@ regress_jobs()
 		pages=$(printf '%s\n' "$pages" | sed 1d)
 		server_job regress "$native" "crc32c/$kernel page/$page" \
 			"$bitcode KERNEL=$kernel PAGE_KERNEL=$page" regress
-		bitcode=BUILD=with_llvm=no
+		bitcode=
 	done
 	best=$(available crc32c | head -1)
 	for page in $pages; do
@@ -205,9 +205,9 @@ regress_jobs()
 			"$bitcode KERNEL=$best PAGE_KERNEL=$page" regress
 	done
 	server_job regress "$native" "without bitcode, with our assertions" \
-		"BUILD='with_llvm=no COPT=-DUSE_ASSERT_CHECKING'" regress
+		"BUILD=COPT=-DUSE_ASSERT_CHECKING" regress
 	for version in $others; do
-		server_job regress "$version" "best kernels" "" regress
+		server_job regress "$version" "best kernels" BITCODE=1 regress
 		server_job regress "$version" "crc32c/slicing8 page/portable" \
 			"KERNEL=slicing8 PAGE_KERNEL=portable" regress
 	done
@@ -250,7 +250,7 @@ for part in $parts; do
 		regress) regress_jobs ;;
 		pgtap)
 			for version in $native $others; do
-				server_job pgtap "$version" "catalog contract" BUILD=with_llvm=no pgtap
+				server_job pgtap "$version" "catalog contract" "" pgtap
 			done
 			;;
 		tap)
@@ -329,7 +329,7 @@ cores=$(nproc)
 say "$count jobs, $JOBS at a time; PostgreSQL $native,$others; log: $scratch/jobs"
 TOP=$top LAST_BEGIN=${MINUTES:+$((started + MINUTES * 60))}
 export TOP ACCEL_CACHE LAST_BEGIN
-export TMPDIR="$scratch/tmp"
+export TMPDIR="$scratch/tmp" ACCEL_BUILDS="$scratch/builds"
 cat >"$scratch/all" <<'END'
 # a password that sudo has asked for is good for some minutes only
 [ "$(id -u)" = 0 ] || while sleep 60; do sudo -n -v; done >/dev/null 2>&1 &

@@ -9,7 +9,9 @@
 #
 #	MAJOR=n							the major version that PG_CONFIG must be of
 #	KERNEL=name PAGE_KERNEL=name	force kernels in every server (regress)
-#	BUILD="with_llvm=no ..."		more arguments for make
+#	BUILD="COPT=... ..."			more arguments for make
+#	BITCODE=1						build the bitcode, too
+#	ACCEL_BUILDS=folder				keeps builds, for the next run (/var/tmp/crc32c_accel_builds.UID)
 #	SANITIZE=1						module built with ASan and UBSan
 #	COVERAGE=folder					module built with gcov; its notes and counts go there
 #	PROVE_FLAGS=-v					arguments for prove (pgtap, tap)
@@ -32,6 +34,7 @@ case $version in
 	"PostgreSQL ${MAJOR:-}"*) ;;
 	*) die "$pg_config is of $version, not of PostgreSQL $MAJOR" ;;
 esac
+: "${ACCEL_BUILDS=/var/tmp/crc32c_accel_builds.$(id -u)}"
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/crc32c_accel.XXXXXX")
 bindir=$("$pg_config" --bindir)
 server_running=
@@ -68,7 +71,6 @@ build_extension()
 	# server's, in Debian 12), which would wait for ever: one of our own that
 	# allocates runs before all others.
 	if [ -n "${SANITIZE:-}" ]; then
-		BUILD="${BUILD:-} with_llvm=no"
 		echo '#include <stdlib.h>
 			__attribute__((constructor)) static void first(void) { free(malloc(1)); }' |
 			gcc -shared -fPIC -Wl,-z,initfirst -o "$scratch/initfirst.so" -xc -
@@ -79,9 +81,10 @@ build_extension()
 	# Every process of a server adds to the counts when it ends, in this tree.
 	if [ -n "${COVERAGE:-}" ]; then
 		mkdir -p "$COVERAGE"
-		BUILD="${BUILD:-} with_llvm=no"
+		ACCEL_BUILDS=
 		set -- PG_CFLAGS='--coverage -O0 -Dalways_inline=unused' SHLIB_LINK=--coverage
 	fi
+	[ -n "${BITCODE:-}" ] || set -- with_llvm=no "$@"
 	# shellcheck disable=SC2086	# BUILD holds several arguments
 	stage_extension "$scratch" ${BUILD:-} "$@"
 	bindir=$("$pg_config" --bindir)

@@ -35,5 +35,5 @@ diff "$top/src/kernel/kernels.def" "$scratch/src/kernel/kernels.def" || true
 
 cd "$scratch"
 sh test/unit/run.sh once
-BUILD=with_llvm=no KERNEL=$name sh test/server.sh "$pg_config" regress
+KERNEL=$name sh test/server.sh "$pg_config" regress
 echo "new_kernel: $name, one file and one row: ok"
