@@ -43,6 +43,29 @@ libraries := $(foreach library,ZLIB:HAVE_LIBZ:zlib.h:z LZ4:USE_LZ4:lz4frame.h:lz
 override CPPFLAGS := $(foreach library,$(libraries),-DDECODE_HAVE_$(firstword $(call library_fields,$(library)))) $(CPPFLAGS)
 SHLIB_LINK += $(foreach library,$(libraries),-l$(lastword $(call library_fields,$(library))))
 
+# Documents go where the server's go, with the scripts that they name; what they
+# link to and is not installed becomes words.  Messages name their folder, or
+# DOCUMENTS: the address of a copy elsewhere.
+documents = $(call here,*.md LICENSE docs/*.md docs/examples/*)
+documents_folder = $(docdir)/extension/$(EXTENSION)
+DOCUMENTS = $(documents_folder)
+override CPPFLAGS := -DACCEL_DOCUMENTS='"$(DOCUMENTS)"' $(CPPFLAGS)
+not_installed = (\.\.\/)?(bench|src|test)\/[^)]*
+
+.PHONY: install-documents uninstall-documents
+install: install-documents
+install-documents:
+	set -e; for file in $(documents); do \
+		to='$(DESTDIR)$(documents_folder)'/$$file; \
+		$(MKDIR_P) "$${to%/*}"; \
+		$(INSTALL_DATA) "$(srcroot)$$file" "$$to"; \
+		sed -E 's/!\[[^]]*\]\($(not_installed)\)//; s/\[([^]]*)\]\($(not_installed)\)/\1/g' "$(srcroot)$$file" >"$$to"; \
+	done
+
+uninstall: uninstall-documents
+uninstall-documents:
+	rm -rf '$(DESTDIR)$(documents_folder)'
+
 ifneq ($(srcroot),)
 $(shell mkdir -p $(dir $(OBJS)))
 endif

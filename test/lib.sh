@@ -502,7 +502,7 @@ copy_sources()	# folder: what is built and tested, without what was built
 	(
 		cd "$top" || exit 1
 		set --
-		for name in Makefile README.md CONTRIBUTING.md docs crc32c_accel.control sql src expected test; do
+		for name in Makefile *.md LICENSE docs crc32c_accel.control sql src expected test; do
 			[ ! -e "$name" ] || set -- "$@" "$name"
 		done
 		tar cf - --exclude='*.o' --exclude='*.bc' --exclude='*.so' "$@"

@@ -9,6 +9,9 @@
 #include "scan/relation_scan.h"
 #include "scan/wal_directory.h"
 
+/* What to do about damage: the Makefile knows where the documents are. */
+#define ACCEL_RUNBOOK	"\"" ACCEL_DOCUMENTS "/docs/corruption.md\""
+
 #pragma GCC visibility push(hidden)
 
 /* argument.c: a value in min .. max, else an error with this SQLSTATE. */

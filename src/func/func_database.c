@@ -587,7 +587,7 @@ raise_findings(DatabaseRun *run)
 				 errmsg_plural(INT64_FORMAT " finding in this database",
 							   INT64_FORMAT " findings in this database",
 							   findings, findings),
-				 errhint("See docs/corruption.md.")));
+				 errhint("See %s.", ACCEL_RUNBOOK)));
 }
 
 /*

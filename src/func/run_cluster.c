@@ -67,8 +67,8 @@ static const char *
 hint_of(ClusterKind kind)
 {
 	if (kind == CLUSTER_SNAPSHOT || kind == CLUSTER_SUMMARY)
-		return "See docs/corruption.md.";
-	return "Do not restart the server before this file is in order. See docs/corruption.md.";
+		return "See " ACCEL_RUNBOOK ".";
+	return "Do not restart the server before this file is in order. See " ACCEL_RUNBOOK ".";
 }
 
 static void

@@ -154,7 +154,7 @@ guarded(DatabaseRun *run, void (*write) (void *), void *arg)
 						error->message),
 				 errdetail("The run goes on; from here on its findings are in its messages alone."),
 				 !history_hints_at_damage(error) ? 0 :
-				 errhint("See docs/corruption.md if a table of the extension is damaged; TRUNCATE empties it.")));
+				 errhint("See %s if a table of the extension is damaged; TRUNCATE empties it.", ACCEL_RUNBOOK)));
 	run->record_lost = true;
 	run->recording = false;
 	return false;

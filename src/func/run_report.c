@@ -135,17 +135,17 @@ hint_of(const RunRelation *relation, const PageFinding *finding)
 		return NULL;
 	if (finding->status == PAGE_BAD_ON_DISK_CACHED_OK)
 		return finding->copy == BLOCK_COPY_PROVEN ?
-			"Do not restart: shared buffers hold a page, which heal_block() writes unless WAL has a newer one. See docs/corruption.md." :
-			"Do not restart: shared buffers hold the page, maybe changed since it was read. If its rows are right, heal_block() writes it with trust_memory => true. See docs/corruption.md.";
+			"Do not restart: shared buffers hold a page, which heal_block() writes unless WAL has a newer one. See " ACCEL_RUNBOOK "." :
+			"Do not restart: shared buffers hold the page, maybe changed since it was read. If its rows are right, heal_block() writes it with trust_memory => true. See " ACCEL_RUNBOOK ".";
 	if (finding->fork == FSM_FORKNUM || finding->fork == VISIBILITYMAP_FORKNUM)
-		return "The server rebuilds this fork. See docs/corruption.md.";
+		return "The server rebuilds this fork. See " ACCEL_RUNBOOK ".";
 	if (finding->relid < FirstNormalObjectId)
-		return "A system catalog is damaged: copy the data directory before any repair. See docs/corruption.md.";
+		return "A system catalog is damaged: copy the data directory before any repair. See " ACCEL_RUNBOOK ".";
 	if (relation->kind != NULL && strcmp(relation->kind, "index") == 0)
-		return "REINDEX the index when its table is clean. See docs/corruption.md.";
+		return "REINDEX the index when its table is clean. See " ACCEL_RUNBOOK ".";
 	if (relation->kind != NULL && strcmp(relation->kind, "materialized view") == 0)
-		return "REFRESH the materialized view when its tables are clean. See docs/corruption.md.";
-	return "Copy the data directory before any repair. See docs/corruption.md.";
+		return "REFRESH the materialized view when its tables are clean. See " ACCEL_RUNBOOK ".";
+	return "Copy the data directory before any repair. See " ACCEL_RUNBOOK ".";
 }
 
 const char *

@@ -1,8 +1,9 @@
 #!/bin/sh
 # debian.sh RELEASE: the Debian packages, built twice in a chroot of that release
 # as an ordinary user, are the same both times; lintian has nothing against them;
-# the library has Debian's hardening and no path of its build; installed in the
-# chroot as it was before, they pass installcheck and go again.
+# the library has Debian's hardening and no path of its build; the documents are
+# there, not compressed; installed in the chroot as it was before, they pass
+# installcheck and go again.
 #
 #	debian.sh prepare RELEASE	makes the chroot unless it is there
 #	debian.sh build (or check)	the work inside
@@ -47,6 +48,16 @@ hardened()	# library
 	nm -D "$1" | grep -q '_chk@' || die "nothing is fortified"
 }
 
+# What messages name is there, as it is, and the package's own folder leads to it.
+documented()	# library
+{
+	runbook=$(strings "$1" | sed -n 's/.*See "\(.*\)"\.$/\1/p' | head -1)
+	[ -f "/build/tree$runbook" ] || die "the package lacks \"$runbook\", which messages name"
+	[ -f "$(echo /build/tree/usr/share/doc/*/crc32c_accel/docs/corruption.md)" ] || die "no link to the documents"
+	packed=$(find /build/tree/usr/share/doc -name '*.gz' ! -name 'changelog*')
+	[ -z "$packed" ] || die "compressed: $packed"
+}
+
 build()	# inside: from the tree to packages in /out
 {
 	useradd -m builder
@@ -77,7 +88,8 @@ build()	# inside: from the tree to packages in /out
 	library=$(find /build/tree -name crc32c_accel.so)
 	hardened "$library"
 	no_path "$library" /build
-	say "lintian and hardening: ok"
+	documented "$library"
+	say "lintian, hardening and documents: ok"
 }
 
 check()	# inside another one: packages come, work and go

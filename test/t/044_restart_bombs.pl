@@ -99,7 +99,7 @@ sub run_of
 	$node->psql('postgres', "CALL verify_database_checksums(include => '{t}'$arguments)", stderr => \$err, extra_params => [ '-U', $role ]);
 	return $err =~ s/^psql:<stdin>:\d+: //mgr;
 }
-my $warning = qr{^WARNING:  invalid file "\Q$slot\E"\nDETAIL:  checksum_mismatch: calculated CRC[^\n]*\nHINT:  Do not restart the server before this file is in order. See docs/corruption.md.$}m;
+my $warning = qr{^WARNING:  invalid file "\Q$slot\E"\nDETAIL:  checksum_mismatch: calculated CRC[^\n]*\nHINT:  Do not restart the server before this file is in order. See "/[^"]+/docs/corruption\.md"\.$}m;
 like(run_of('scanner', ''), $warning, 'a run: reports a file of the cluster');
 is($q->('SELECT path, status, relation IS NULL AND fork IS NULL AND filenode IS NULL FROM checksum_findings'), "$slot|checksum_mismatch|t", 'a run: records it');
 is($q->('SELECT findings, unverifiable, relations FROM checksum_runs'), '1|0|1', 'a run: counts it');

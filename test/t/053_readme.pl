@@ -27,6 +27,8 @@ $node->safe_psql('postgres', "CREATE TABLESPACE drill LOCATION '$space'");
 $node->safe_psql('postgres', 'CREATE TABLE in_tablespace TABLESPACE drill AS SELECT 1 AS one');
 local $ENV{ALONE_CONF} = $ENV{ACCEL_STAGED_CONF};
 
+# Messages name the documents below the folder of this installation's.
+chomp(my $documents = `pg_config --docdir`);
 my $examples = 0;
 for my $file ('README.md', 'CONTRIBUTING.md', sort grep { $_ ne 'docs/corruption.md' } glob 'docs/*.md')
 {
@@ -36,7 +38,7 @@ for my $file ('README.md', 'CONTRIBUTING.md', sort grep { $_ ne 'docs/corruption
 	system_or_bail('sh', '-c', 'cp "$(ls "$1"/pg_wal/0000* | head -1)" "$2"', 'sh', $node->data_dir, $archive);
 	$examples += run_document($node, $file,
 		paths => { '/tablespaces' => $space, '/drill' => $drill, '5433' => PostgreSQL::Test::Cluster::get_free_port(),
-			'/archive' => $archive, '/backup' => $backup, 'shop1.example.org' => $node->host, '5432' => $node->port });
+			'/usr/share/doc/postgresql-doc-15' => $documents, '/archive' => $archive, '/backup' => $backup, 'shop1.example.org' => $node->host, '5432' => $node->port });
 }
 cmp_ok($examples, '>', 10, "examples compared: $examples");
 $node->stop;

@@ -5,6 +5,7 @@ use strict;
 use warnings;
 use Accel;
 use AccelWal;
+use File::Basename;
 use IPC::Run ();
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -116,6 +117,8 @@ sub two_files
 	is(sql("SELECT string_agg(path || ' ' || file_offset || ' ' || blkno - $per_file, ', ' ORDER BY blkno) FROM verify_relation_checksums('big')"),
 		"$path.1 24576 3, $path.1 57344 7", 'two damaged blocks in the second file');
 
+	documents_installed();
+
 	my $recipe = recipe('sh', '/good/');
 	$recipe =~ s/pg_description/big/g;
 	$recipe =~ s{(?<![\w.\$])/(good|spare|var/log/postgresql)\b}{$1 eq 'good' ? "$dir/good" : "$dir/spare"}ge;
@@ -138,6 +141,20 @@ sub two_files
 	is(sql('SELECT count(*) FROM big'), '5000', 'every row is there');
 	sql('DROP TABLE big; CHECKPOINT');
 	unlink glob "$dir/spare/*";
+	return;
+}
+
+# What a finding's HINT names is installed, and every link of it leads somewhere.
+sub documents_installed
+{
+	my (undef, undef, $said) = $node->psql('postgres', q{CALL verify_database_checksums(include => '{big}')});
+	my $runbook = $said =~ m{HINT: .*See "(/[^"]+)"\.$}m ? $1 : "nothing in: $said";
+	my $stage = dirname($ENV{ACCEL_STAGED_CONF}) . '/stage';
+	my $folder = (-d $stage ? $stage : '') . dirname(dirname($runbook));
+	my @documents = glob "$folder/*.md $folder/docs/*.md";
+	ok(scalar(grep { $_ eq "$folder/docs/corruption.md" } @documents), "the runbook that a HINT names is installed: $runbook");
+	my @dead = map { my $from = $_; grep { !-e dirname($from) . "/$_" } slurp_file($from) =~ /\]\((?!\w+:|#)([^)#]+)/g } @documents;
+	is_deeply(\@dead, [], scalar(@documents) . ' documents, no dead link');
 	return;
 }
 

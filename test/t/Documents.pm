@@ -275,7 +275,7 @@ sub compare
 	$err =~ s/^psql:<stdin>:\d+: //mg;
 	for my $line (@words)
 	{
-		my ($want) = $number->($line) =~ s/\s+/ /gr;
+		my ($want) = $number->(with_paths($run, $line)) =~ s/\s+(?!\z)/ /gr =~ s/\s+\z//r;
 		my $have = $number->($err) =~ s/[ \t]+/ /gr;
 		like($have, qr/\Q$want\E/, "$title: $line");
 	}
