@@ -54,16 +54,39 @@
  * Each case costs one read of a block under one lightweight lock, and nothing
  * in between can raise an error or check for interrupts.
  *
- * A partition lock is shared by many blocks, so nobody may wait for storage
- * while it is held.  The read takes what the page cache has; where that is not
- * the whole block, the lock is released, the block read once to get it into the
- * page cache, and the decision starts over.  What was read without the lock is
- * never judged.  Only its failure counts: a block that cannot be read, or lies
- * past the end, is so with the lock or without it.  After WARM_READS rounds, or
- * where the system cannot say what it has cached, the read waits under the
- * lock.  The content lock of a buffer holds up users of that block alone.
+ * A partition lock is shared by many blocks, and the content lock of a root of
+ * an index by many sessions, so nobody may wait for storage while one of them
+ * is held.  The read takes what the page cache has; where that is not the whole
+ * block, or the system cannot say what it has, the lock is released, the block
+ * read without one, and the decision starts over.  What was read without a lock
+ * is not judged.  Only its failure counts: a block that cannot be read, or lies
+ * past the end, is so with the lock or without it.
  *
- * Proof by experiment: test/t/011_storm.pl, test/t/013_page_io.pl.
+ * That never ends where the page cache does not keep the block, or the file
+ * system never says so.  There the reads without a lock have to do: the last
+ * four of them, if they agree.  Claim: what they read lay there.
+ *
+ * Between each two of them the lock was held, so no write was under way; let X,
+ * Y and Z be what lay there at these three moments.  Had a read met no write,
+ * it would be one of them, so suppose that all four did.  The LSN of the page
+ * never goes back; the first read has that of X or an older one, the last that
+ * of Z or a newer one, and they are the same: so it is that of X, Y and Z.
+ * What changes a page without its LSN only adds to it (hint bits, dead line
+ * pointers) or only takes away (bits of a map).  So the second read, between X
+ * and Y, and the third, between Y and Z, can agree in nothing but Y.  Outside of
+ * this are fields of the header that go both ways (the checksum, the xid for
+ * pruning), which would have to repeat by chance; and free space maps and
+ * unlogged relations, which have no such LSN: four writes in a row would have to
+ * be met there, each in the same place, each to undo what the one before did.
+ *
+ * The buffer is looked at before each read, not after it: what a clean one holds
+ * was on disk by then, and what a dirty one holds was not judged missing.
+ *
+ * Who holds the buffer afterwards writes the block under its content lock, and
+ * waits for storage there anyway: its read may wait, too, after one without.
+ *
+ * Proof by experiment: test/t/011_storm.pl, test/t/018_writes_in_flight.pl,
+ * test/t/029_slow_reads.pl.
  */
 #include "compat.h"
 
@@ -79,8 +102,16 @@
 /* Tries before the decision sleeps a little between two of them. */
 #define EAGER_TRIES		16
 
-/* Reads into the page cache before one under the partition lock may wait. */
-#define WARM_READS		4
+/* Reads without a lock that decide if they agree. */
+#define AGREEING_READS	4
+
+/* What became of a read under a lock. */
+typedef enum LockedRead
+{
+	READ_DONE,
+	READ_WOULD_WAIT,			/* for storage: nothing was read */
+	READ_AGAIN					/* a buffer came or went: another lock */
+} LockedRead;
 
 typedef struct Attempt
 {
@@ -88,18 +119,19 @@ typedef struct Attempt
 	BlockNumber blkno;
 	BlockDecision *decision;
 	uint32		nread;
-	int			warm_reads;
+	int			agreeing;		/* reads without a lock, the last ones */
 	bool		hold;			/* keep the buffer that is over the block */
 	Buffer		held;
 } Attempt;
 
 static void decide(Attempt *attempt, PageRules *rules);
 static void read_decisively(Attempt *attempt);
-static bool read_unless_valid(Attempt *attempt, Buffer *buffer);
-static bool read_below_buffer(Attempt *attempt, Buffer buffer);
+static LockedRead read_under_lock(Attempt *attempt);
+static LockedRead read_unless_valid(Attempt *attempt, Buffer *buffer);
+static LockedRead read_below_buffer(Attempt *attempt, Buffer buffer);
 static void read_block(Attempt *attempt);
-static bool read_cached_block(Attempt *attempt);
-static bool warm_block(Attempt *attempt);
+static LockedRead read_cached_block(Attempt *attempt);
+static bool read_without_lock(Attempt *attempt);
 static BlockCopy judge_copy(const BlockDecision *decision, BlockNumber blkno,
 							PageRules *rules);
 
@@ -170,18 +202,29 @@ decide(Attempt *attempt, PageRules *rules)
 static void
 read_decisively(Attempt *attempt)
 {
-	Buffer		buffer;
 	bool		done = false;
 
 	for (int try = 0; !done; try++)
 	{
+		LockedRead	result;
+
 		CHECK_FOR_INTERRUPTS();
 		if (try >= EAGER_TRIES)
 			pg_usleep(1000);
-		done = read_unless_valid(attempt, &buffer) ||
-			(BufferIsValid(buffer) ? read_below_buffer(attempt, buffer) :
-			 !warm_block(attempt));
+		result = read_under_lock(attempt);
+		done = result == READ_DONE ||
+			(result == READ_WOULD_WAIT && read_without_lock(attempt));
 	}
+}
+
+/* While nobody can be writing the block, and without waiting for storage. */
+static LockedRead
+read_under_lock(Attempt *attempt)
+{
+	Buffer		buffer;
+	LockedRead	result = read_unless_valid(attempt, &buffer);
+
+	return BufferIsValid(buffer) ? read_below_buffer(attempt, buffer) : result;
 }
 
 static bool
@@ -196,10 +239,10 @@ is_valid(BufferDesc *desc)
 }
 
 /*
- * Reads the block if no valid buffer holds it and the page cache does; else
- * *buffer is the valid one of a moment ago, InvalidBuffer when there was none.
+ * Reads the block if no valid buffer holds it; else *buffer is the valid one of
+ * a moment ago.
  */
-static bool
+static LockedRead
 read_unless_valid(Attempt *attempt, Buffer *buffer)
 {
 	const Fork *fork = attempt->reader->fork;
@@ -207,7 +250,7 @@ read_unless_valid(Attempt *attempt, Buffer *buffer)
 	uint32		hash;
 	LWLock	   *partition;
 	int			id;
-	bool		done = false;
+	LockedRead	result = READ_AGAIN;
 
 	*buffer = InvalidBuffer;
 	InitBufferTag(&tag, &fork->rel->rd_locator, fork->fork, attempt->blkno);
@@ -219,40 +262,42 @@ read_unless_valid(Attempt *attempt, Buffer *buffer)
 	if (id >= 0 && is_valid(GetBufferDescriptor(id)))
 		*buffer = id + 1;
 	else
-		done = read_cached_block(attempt) &&
-			(id < 0 || !is_valid(GetBufferDescriptor(id)));
-	LWLockRelease(partition);
-
-	if (done)
+	{
+		result = read_cached_block(attempt);
+		if (id >= 0 && is_valid(GetBufferDescriptor(id)))
+			result = READ_AGAIN;
 		attempt->decision->buffer_state = id < 0 ? BLOCK_BUFFER_UNCACHED :
 			BLOCK_BUFFER_INVALID;
-	return done;
+	}
+	LWLockRelease(partition);
+	return result;
 }
 
-/*
- * Reads the block below a buffer that is pinned without I/O; false when the
- * buffer holds another block by now.
- */
-static bool
+/* Reads the block below a buffer that is pinned without I/O. */
+static LockedRead
 read_below_buffer(Attempt *attempt, Buffer buffer)
 {
 	const Fork *fork = attempt->reader->fork;
+	LockedRead	result = READ_DONE;
 	uint64		state;
 
 	if (!ReadRecentBuffer(fork->rel->rd_locator, fork->fork, attempt->blkno,
 						  buffer))
-		return false;
+		return READ_AGAIN;		/* it holds another block by now */
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-	read_block(attempt);
+	if (attempt->hold && attempt->agreeing > 0)
+		read_block(attempt);
+	else
+		result = read_cached_block(attempt);
 	memcpy(attempt->decision->cached.data, BufferGetPage(buffer), BLCKSZ);
 	state = BufferStateRead(GetBufferDescriptor(buffer - 1));
-	if (attempt->hold)
+	if (attempt->hold && result == READ_DONE)
 		attempt->held = buffer;
 	else
 		UnlockReleaseBuffer(buffer);
 	attempt->decision->buffer_state = (state & BM_DIRTY) ?
 		BLOCK_BUFFER_DIRTY : BLOCK_BUFFER_CLEAN;
-	return true;
+	return result;
 }
 
 static void
@@ -263,28 +308,35 @@ read_block(Attempt *attempt)
 	attempt->decision->retries++;
 }
 
-/* Under the partition lock: false if it would have to wait for storage. */
-static bool
+static LockedRead
 read_cached_block(Attempt *attempt)
 {
-	if (attempt->warm_reads >= WARM_READS)
-	{
-		read_block(attempt);
-		return true;
-	}
 	attempt->decision->retries++;
 	return fork_reader_read_cached(attempt->reader, attempt->blkno,
 								   attempt->decision->image.data,
-								   &attempt->nread);
+								   &attempt->nread) ?
+		READ_DONE : READ_WOULD_WAIT;
 }
 
-/* Without a lock: false if there is no block, or none that can be read. */
+/* True: that decides, or there is no block, or none that can be read. */
 static bool
-warm_block(Attempt *attempt)
+read_without_lock(Attempt *attempt)
 {
-	attempt->warm_reads++;
+	ForkReader *reader = attempt->reader;
+	BlockDecision *decision = attempt->decision;
+
+	if (reader->throttle)
+		throttle_wait(reader->throttle, BLCKSZ);
 	read_block(attempt);
-	return attempt->nread > 0;
+	if (attempt->nread == 0)
+		return true;
+	if (attempt->agreeing == 0 ||
+		memcmp(decision->image.data, decision->before.data, BLCKSZ) != 0)
+	{
+		memcpy(decision->before.data, decision->image.data, BLCKSZ);
+		attempt->agreeing = 0;
+	}
+	return ++attempt->agreeing >= AGREEING_READS;
 }
 
 /*

@@ -29,6 +29,7 @@ typedef struct BlockDecision
 	int			retries;		/* reads made here */
 	PGAlignedBlock image;		/* as read from disk */
 	PGAlignedBlock cached;		/* what a valid buffer held: if clean, dirty */
+	PGAlignedBlock before;		/* for the reads that have to agree */
 } BlockDecision;
 
 /* Did a valid buffer hold the block? */

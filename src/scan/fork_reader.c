@@ -9,7 +9,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/fd.h"
 #include "storage/smgr.h"
@@ -165,23 +164,18 @@ fork_reader_read_cached(ForkReader *reader, BlockNumber blkno, char *dst,
 						uint32 *nread)
 {
 	reader->error = 0;
-	if (reader->fork->md)
-		return read_file_cached(reader, blkno, dst, nread);
-	*nread = read_smgr(reader, blkno, 1, dst);
-	return true;
+	return reader->fork->md && read_file_cached(reader, blkno, dst, nread);
 }
 
 /*
- * One block through the storage manager, whose ERROR becomes a result.
- * errfinish() zeroes the interrupt hold-off count, which an LWLock of our
- * caller relies on: restored.  A cancel is no read error: it is raised again.
- * zero_damaged_pages would fake what cannot be read: off meanwhile.
+ * One block through the storage manager, whose ERROR becomes a result.  A cancel
+ * is no read error: it is raised again.  zero_damaged_pages would fake what
+ * cannot be read: off meanwhile.
  */
 static bool
 read_smgr_block(ForkReader *reader, BlockNumber blkno, char *dst)
 {
 	MemoryContext context = CurrentMemoryContext;
-	uint32		holdoff = InterruptHoldoffCount;
 	bool		saved = zero_damaged_pages;
 	volatile bool done = false;
 
@@ -200,9 +194,8 @@ read_smgr_block(ForkReader *reader, BlockNumber blkno, char *dst)
 		MemoryContextSwitchTo(context);
 		error = CopyErrorData();
 		if (error->sqlerrcode == ERRCODE_QUERY_CANCELED)
-			PG_RE_THROW();		/* the abort expects the zeroed count */
+			PG_RE_THROW();
 		FlushErrorState();
-		InterruptHoldoffCount = holdoff;
 		reader->error = EIO;
 		strlcpy(reader->message, error->message, sizeof(reader->message));
 		FreeErrorData(error);

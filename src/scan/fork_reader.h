@@ -18,6 +18,7 @@
 typedef struct ForkReader
 {
 	const Fork *fork;
+	struct Throttle *throttle;	/* for reads that decide a block; NULL: none */
 	void	   *allocated;
 	char	   *buffer;			/* SCAN_PIECE_BLOCKS blocks, aligned for I/O */
 	int			fd;				/* of the open segment; -1: none */
@@ -38,8 +39,8 @@ extern bool fork_reader_open(ForkReader *reader, BlockNumber blkno);
 /*
  * Reads up to nblocks blocks of the open segment into dst and returns how
  * many came whole.  Fewer than asked for: reader->error, 0 at the end of the
- * file.  Never raises an error, never checks for interrupts: may be called
- * with an LWLock held.
+ * file.  Files: never raises an error, never checks for interrupts, may be called
+ * with an LWLock held.  Other storage managers: a cancel is raised.
  */
 extern uint32 fork_reader_read(ForkReader *reader, BlockNumber blkno,
 							   uint32 nblocks, char *dst);
@@ -47,8 +48,7 @@ extern uint32 fork_reader_read(ForkReader *reader, BlockNumber blkno,
 /*
  * Reads a block of the open segment into dst if that takes no waiting for
  * storage, and sets *nread as fork_reader_read() returns it.  False: it would
- * have to wait, or the system cannot tell.  Other storage managers are never
- * asked: they just read.
+ * have to wait, or the system cannot tell.  Other storage managers never tell.
  */
 extern bool fork_reader_read_cached(ForkReader *reader, BlockNumber blkno,
 									char *dst, uint32 *nread);

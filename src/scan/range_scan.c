@@ -65,6 +65,7 @@ range_scan(const Fork *fork, BlockNumber first, BlockNumber end,
 	scan.rules.horizon = fork->test_lsn ? block_horizon() :
 		InvalidXLogRecPtr;
 	fork_reader_init(&scan.reader, fork);
+	scan.reader.throttle = policy->throttle;
 	map_witness_init(&scan.witness, fork);
 	while (blkno < end)
 	{

@@ -9,14 +9,17 @@
  *	fault_arm(call text, fault text, nth integer, for_good boolean, pattern text)
  *	fault_fired() -> integer	how many calls failed since, then disarms
  *
- * call		open | read | coldread | write | fstat | lseek | stat
+ * call		open | read | coldread | farread | write | fstat | lseek | stat
  *			(coldread: as read, and nothing is in the page cache: a read that
- *			must not wait fails with EAGAIN unless another came before it)
+ *			must not wait fails with EAGAIN unless another came before it;
+ *			farread: as read, and the file system knows no read that must not
+ *			wait)
  * fault	eio | eintr | short (read only: half of the bytes) | end (read only: none,
  *			as at the end of the file) | emfile | enoent |
  *			pause (not failing: before the call, makes a file fault_paused in
- *			the data directory and waits for one called fault_go; a write has
- *			written half of its bytes by then)
+ *			the data directory and waits for one called fault_go, which goes
+ *			where more calls are to come; a write has written half of its bytes
+ *			by then)
  * pattern	part of the path of the file (resolved through /proc/self/fd), its end
  *			where the last character is $
  *
@@ -47,7 +50,7 @@ PG_MODULE_MAGIC;
 typedef enum FaultCall
 {
 	CALL_NONE, CALL_open, CALL_read, CALL_write, CALL_fstat, CALL_lseek,
-	CALL_stat, CALL_coldread
+	CALL_stat, CALL_coldread, CALL_farread
 } FaultCall;
 
 static FaultCall armed_call;
@@ -70,6 +73,8 @@ pause_here(void)
 		close(fd);
 	for (int i = 0; i < 60000 && access("fault_go", F_OK) != 0; i++)
 		usleep(10000);
+	if (armed_for_good)
+		unlink("fault_go");
 }
 
 static bool
@@ -116,6 +121,8 @@ fails_fd(FaultCall call, int fd)
 		warm |= refused;
 		refused = false;
 	}
+	if (armed_call == CALL_farread && call == CALL_read)
+		call = CALL_farread;
 	if (armed_call != call)
 		return false;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
@@ -304,8 +311,6 @@ is_cold(int fd)
 	ssize_t		len;
 	bool		was_warm = warm;
 
-	if (armed_call != CALL_coldread)
-		return false;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	len = readlink(link, path, sizeof(path) - 1);
 	if (len < 0)
@@ -314,7 +319,7 @@ is_cold(int fd)
 	if (!is_armed_for(path))
 		return false;
 	warm = false;
-	refused = !was_warm;
+	refused = armed_call == CALL_farread || !was_warm;
 	return refused;
 }
 
@@ -326,11 +331,11 @@ ssize_t name(int fd, const struct iovec *iov, int len, off_t offset, int flags) 
 	struct iovec half = {iov->iov_base, iov->iov_len / 2}; \
 	if (armed_call != CALL_NONE) \
 		flags = 0; \
-	if (armed_call == CALL_coldread) \
+	if (armed_call == CALL_coldread || armed_call == CALL_farread) \
 	{ \
 		if (!is_cold(fd)) \
 			return next(fd, iov, len, offset, flags); \
-		errno = EAGAIN; \
+		errno = armed_call == CALL_farread ? EOPNOTSUPP : EAGAIN; \
 		return -1; \
 	} \
 	READ_BODY(next(fd, &half, 1, offset, flags), \
@@ -438,6 +443,7 @@ fault_arm(PG_FUNCTION_ARGS)
 	armed_call = strcmp(call, "open") == 0 ? CALL_open :
 		strcmp(call, "read") == 0 ? CALL_read :
 		strcmp(call, "coldread") == 0 ? CALL_coldread :
+		strcmp(call, "farread") == 0 ? CALL_farread :
 		strcmp(call, "write") == 0 ? CALL_write :
 		strcmp(call, "fstat") == 0 ? CALL_fstat :
 		strcmp(call, "stat") == 0 ? CALL_stat : CALL_lseek;

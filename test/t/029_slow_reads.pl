@@ -5,6 +5,10 @@
 # into shared buffers, so each transaction needs partitions of the buffer
 # mapping for itself.
 #
+# Then each read of the block stops, also where the file system cannot say what is
+# in the page cache: others load all their blocks meanwhile, and read the page in
+# shared buffers below which the block is damaged.
+#
 #	ACCEL_SLOW_SECONDS=n	how long the read takes (default 3, in the long form 8)
 use strict;
 use warnings;
@@ -60,5 +64,34 @@ for my $round (1 .. 5)
 	last if $share >= 50;
 }
 cmp_ok($share, '>=', 50, 'pgbench on another table keeps at least half of its rate');
+
+# Each case: how storage answers, what others do at each read, what is found, and
+# how many reads there are.  The first is that of the scan.
+sub stops_at_each_read
+{
+	my ($title, $call, $others, $found, $reads) = @_;
+	my $failed = 0;
+	my ($out, $err, $stops) = Accel::stopped_at($node, $call, '2+', "$path\$",
+		"SELECT blkno, status, buffer_state FROM verify_relation_checksums('slow', 'main')", sub {
+			return if $failed;	# who waits for such a lock cannot be cancelled
+			$node->psql('postgres', "SELECT count(*) FROM $others", timeout => 60, timed_out => \$failed);
+		});
+	is($failed, 0, "$title: others go on at each read");
+	is("$out$err", $found, "$title: the block is decided");
+	is($stops, $reads, "$title: $reads without a lock");
+	return;
+}
+my $bad = '4|checksum_mismatch|uncached';
+stops_at_each_read('not in the page cache', 'coldread', 'other', $bad, 1);
+stops_at_each_read('no word of the page cache', 'farread', 'other', $bad, 4);
+
+$node->stop;
+AccelWal::poke($node->data_dir . "/$path", 4 * 8192 + 3000, 'ssssss');
+Accel::start_under($shim, $node);
+$node->safe_psql('postgres', join ';', ('SELECT count(*) FROM slow') x 5);
+AccelWal::poke($node->data_dir . "/$path", 4 * 8192 + 3000, 'damage');
+my $cached = '4|bad_on_disk_cached_ok|clean';
+stops_at_each_read('below a buffer, not in the page cache', 'coldread', 'slow', $cached, 1);
+stops_at_each_read('below a buffer, no word of the page cache', 'farread', 'slow', $cached, 4);
 $node->stop;
 done_testing();

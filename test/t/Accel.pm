@@ -75,34 +75,52 @@ sub fault_shim
 
 # Runs a query (or several) in a session that stops before its nth call of a kind on files
 # whose path holds the pattern (a write: in the middle of it), and does something
-# meanwhile.  The node runs under the shim and has fault_arm().
+# meanwhile.  "nth+": before each one from the nth on.  The node runs under the shim and
+# has fault_arm().
 sub stopped_at
 {
 	my ($node, $call, $nth, $pattern, $query, $meanwhile) = @_;
 	my $data = $node->data_dir;
 	my ($out, $err) = ('', '');
+	my $again = $nth =~ s/\+$// ? 'true' : 'false';
+	my $stops = 0;
 
 	unlink "$data/fault_paused", "$data/fault_go";
 	my $session = IPC::Run::start(
 		[ 'psql', '-XAtq', '-v', 'VERBOSITY=verbose', '-d', $node->connstr('postgres'),
-			map { ('-c', $_) } "SELECT fault_arm('$call', 'pause', $nth, false, '$pattern')",
+			map { ('-c', $_) } "SELECT fault_arm('$call', 'pause', $nth, $again, '$pattern')",
 			ref $query ? @$query : $query ],
 		'<', \undef, '>', \$out, '2>', \$err);
-	my $until = time + $PostgreSQL::Test::Utils::timeout_default;
-	while (!-e "$data/fault_paused" && time < $until)
+	while (seen_stopped($data, $session))
 	{
-		usleep(5000);
-		$session->pump_nb;
-		last if !$session->pumpable;
+		$stops++;
+		$meanwhile->();
+		unlink "$data/fault_paused";
+		append_to_file("$data/fault_go", '');
+		last if $again eq 'false';
 	}
-	my $paused = -e "$data/fault_paused";
-	$meanwhile->();
+	$meanwhile->() if !$stops;
 	append_to_file("$data/fault_go", '');
 	$session->finish;
 	unlink "$data/fault_paused", "$data/fault_go";
 	$out =~ s/^\n//;
 	chomp $out;
-	return ($paused ? $out : 'never stopped', $err);
+	return ($stops ? $out : 'never stopped', $err, $stops);
+}
+
+# Waits until the session stops; false when it has ended.
+sub seen_stopped
+{
+	my ($data, $session) = @_;
+	my $until = time + $PostgreSQL::Test::Utils::timeout_default;
+
+	while (!-e "$data/fault_paused" && time < $until)
+	{
+		usleep(5000);
+		$session->pump_nb if $session->pumpable;
+		last if !$session->pumpable;
+	}
+	return -e "$data/fault_paused";
 }
 
 # Waits until a query says that something is so while a session of IPC::Run is at
