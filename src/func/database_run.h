@@ -134,6 +134,7 @@ typedef struct DatabaseRun
 	TimestampTz deadline;		/* 0: none */
 	TimestampTz next_report;	/* 0: none */
 	RunTotals	totals;
+	int64		unverified;		/* relations that were to be told of */
 	ProgressRow progress;
 	SPIPlanPtr	list_plan;
 	RunItem    *items;

@@ -101,9 +101,11 @@ put_broken(ScanSink *sink, const PageFinding *finding)
 
 	if (digest->broken++ < WARNINGS_MAX)
 		warn_of_broken(finding);
-	if (finding->blkno >= 0 && finding->status != PAGE_SHORT_SEGMENT &&
-		finding->status != PAGE_MISSING_SEGMENT &&
-		finding->status != PAGE_PARTIAL_BLOCK)
+	if (finding->blkno < 0)
+		page_digests_spoil(&digest->digests);
+	else if (finding->status != PAGE_SHORT_SEGMENT &&
+			 finding->status != PAGE_MISSING_SEGMENT &&
+			 finding->status != PAGE_PARTIAL_BLOCK)
 		page_digests_broken(&digest->digests, (BlockNumber) finding->blkno);
 }
 

@@ -5,7 +5,8 @@
  * A finding is a WARNING in the server's own words, so that what watches the
  * server's log for invalid pages sees ours.  A disk that dies would fill that
  * log: adjacent blocks with the same finding are one line, and a relation has
- * at most LINES_MAX of them; the tables have all.
+ * at most LINES_MAX of them; the tables have all.  So may a run of relations
+ * that cannot be verified.
  */
 #include "compat.h"
 
@@ -65,9 +66,10 @@ report_line(DatabaseRun *run)
 
 	if (line->findings == 0)
 		return;
-	if (run->lines++ < LINES_MAX)
+	if (line->first.status == PAGE_NOT_VERIFIABLE ?
+		run->unverified++ < LINES_MAX : run->lines++ < LINES_MAX)
 		report_findings(run, line);
-	else
+	else if (line->first.status != PAGE_NOT_VERIFIABLE)
 		run->untold += line->findings;
 	line->findings = 0;
 }
@@ -154,6 +156,13 @@ accel_counted(int64 number, const char *one, const char *several)
 	return psprintf(INT64_FORMAT " %s", number, number == 1 ? one : several);
 }
 
+static int
+hint_at_rest(const DatabaseRun *run)
+{
+	return run->recording ? errhint("checksum_findings has all of them.") :
+		errhint("verify_relation_checksums() shows all of them.");
+}
+
 /* A relation is verified. */
 void
 report_relation(DatabaseRun *run)
@@ -166,9 +175,7 @@ report_relation(DatabaseRun *run)
 				 errmsg("%s in relation %s",
 						accel_counted(run->untold, "more finding", "more findings"),
 						run_relation_name(relation)),
-				 run->recording ?
-				 errhint("checksum_findings has all of them.") :
-				 errhint("verify_relation_checksums() shows all of them.")));
+				 hint_at_rest(run)));
 	run->untold = 0;
 	if (run->options.verbose && relation->unverifiable == 0)
 		ereport(INFO,
@@ -263,6 +270,17 @@ findings_text(const RunTotals *totals)
 					totals->unverifiable);
 }
 
+static void
+report_unverified(const DatabaseRun *run)
+{
+	if (run->unverified > LINES_MAX)
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("could not verify " INT64_FORMAT " more relations",
+						run->unverified - LINES_MAX),
+				 hint_at_rest(run)));
+}
+
 /* The verdict. */
 void
 report_end(DatabaseRun *run, const char *state)
@@ -271,6 +289,7 @@ report_end(DatabaseRun *run, const char *state)
 	double		seconds = seconds_since(run->started);
 	const char *next = hint_to_go_on(run);
 
+	report_unverified(run);
 	ereport(INFO,
 			(errmsg("%s: %s, %s, %s in %.1f s (%s/s)%s%s", state,
 					accel_counted(totals->relations, "relation", "relations"),

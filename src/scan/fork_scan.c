@@ -5,6 +5,9 @@
  * The sizes of the segments are sampled; what is there falls into extents (rows
  * of blocks without a gap).  They are scanned in order, and what is wrong about
  * the segments is reported in between.
+ *
+ * At the first page that is not valid storage is asked whether it transforms
+ * pages, see fork_transform.c.  Then the fork has that finding alone.
  */
 #include "compat.h"
 
@@ -13,19 +16,23 @@
 #include "utils/rel.h"
 
 #include "scan/fork_scan.h"
+#include "scan/fork_transform.h"
 #include "scan/parallel_scan.h"
 #include "scan/range_scan.h"
 #include "scan/segment_map.h"
 
 typedef struct ForkScan
 {
+	ScanSink	sink;			/* first: of its blocks */
 	const Fork *fork;
 	BlockNumber first;			/* what was asked for: [first, end) */
 	BlockNumber end;
 	const ScanPolicy *policy;
-	ScanSink   *sink;
+	ScanSink   *output;
 	SegmentMap	map;
 	ForkSummary summary;
+	bool		asked;			/* whether storage transforms the pages: */
+	bool		transformed;
 } ForkScan;
 
 /* A row of blocks without a gap. */
@@ -36,19 +43,34 @@ typedef struct Extent
 	BlockNumber count;
 } Extent;
 
+static void init_sink(ForkScan *scan);
 static void scan_fork(ForkScan *scan);
 static Extent clip(const ForkScan *scan, BlockNumber first, BlockNumber end);
 static void scan_extents(ForkScan *scan);
 static bool scan_extent(ForkScan *scan, Extent extent);
 static void count_blocks(ForkScan *scan);
 static void report_segment(ForkScan *scan, BlockNumber segment);
+static void report(ForkScan *scan, const PageFinding *finding);
+static void report_transformed(ForkScan *scan);
+static void note_finding(ScanSink *sink, const PageFinding *finding);
+static void note_page(ScanSink *sink, BlockNumber blkno, const char *page);
+static void note_part(ScanSink *sink, const DigestRow *part);
+static void note_progress(ScanSink *sink, int64 blocks);
+static bool note_enough(ScanSink *sink);
 
 bool
 fork_scan(Fork *fork, BlockNumber first, BlockNumber end,
 		  const ScanPolicy *policy, ScanSink *sink)
 {
-	ForkScan	scan = {fork, first, end, policy, sink};
+	ForkScan	scan;
 
+	memset(&scan, 0, sizeof(scan));
+	scan.fork = fork;
+	scan.first = first;
+	scan.end = end;
+	scan.policy = policy;
+	scan.output = sink;
+	init_sink(&scan);
 	if (!fork->md && !smgrexists(RelationGetSmgr(fork->rel), fork->fork))
 		return true;
 	segment_map_sample(&scan.map, fork);
@@ -56,7 +78,20 @@ fork_scan(Fork *fork, BlockNumber first, BlockNumber end,
 	if (segment_map_exists(&scan.map) || fork_required(fork))
 		scan_fork(&scan);
 	segment_map_free(&scan.map);
-	return scan.summary.next == InvalidBlockNumber;
+	return scan.summary.next == InvalidBlockNumber && !scan.transformed;
+}
+
+static void
+init_sink(ForkScan *scan)
+{
+	ScanSink   *sink = &scan->sink;
+
+	sink->finding = note_finding;
+	sink->page = scan->output->page ? note_page : NULL;
+	sink->digest = scan->output->digest;
+	sink->part = note_part;
+	sink->progress = note_progress;
+	sink->enough = note_enough;
 }
 
 static void
@@ -69,10 +104,12 @@ scan_fork(ForkScan *scan)
 
 	fork_summary_init(summary, RelationGetRelid(fork->rel), fork->fork);
 	count_blocks(scan);
-	if (scan->sink->fork_begin)
-		scan->sink->fork_begin(scan->sink, summary);
+	if (scan->output->fork_begin)
+		scan->output->fork_begin(scan->output, summary);
 	INSTR_TIME_SET_CURRENT(start);
 	scan_extents(scan);
+	if (scan->transformed)
+		report_transformed(scan);
 	if (summary->next != InvalidBlockNumber)
 	{
 		scan->end = summary->next;
@@ -83,8 +120,8 @@ scan_fork(ForkScan *scan)
 	summary->elapsed = INSTR_TIME_GET_DOUBLE(elapsed);
 	if (!fork->checksums && summary->status == PAGE_OK)
 		fork_summary_checksums_off(summary);
-	if (scan->sink->fork_end)
-		scan->sink->fork_end(scan->sink, summary);
+	if (scan->output->fork_end)
+		scan->output->fork_end(scan->output, summary);
 }
 
 static void
@@ -135,7 +172,7 @@ scan_extents(ForkScan *scan)
 		if (i + 1 < map->count && status == PAGE_OK &&
 			end - base == RELSEG_SIZE)
 			continue;			/* goes on in the next segment */
-		if (!scan_extent(scan, clip(scan, first, end)))
+		if (!scan_extent(scan, clip(scan, first, end)) || scan->transformed)
 			return;
 		if (status != PAGE_OK && status != PAGE_PARTIAL_TAIL &&
 			end >= scan->first &&
@@ -155,10 +192,10 @@ scan_extent(ForkScan *scan, Extent extent)
 		return true;
 	if (scan->policy->workers > 0)
 		next = parallel_scan(scan->fork, extent.first, extent.end, scan->policy,
-							 scan->sink, &scan->summary);
+							 &scan->sink, &scan->summary);
 	else
 		next = range_scan(scan->fork, extent.first, extent.end, scan->policy,
-						  scan->sink, &scan->summary);
+						  &scan->sink, &scan->summary);
 	if (next < extent.end)
 		scan->summary.next = next;
 	return next >= extent.end;
@@ -182,6 +219,89 @@ report_segment(ForkScan *scan, BlockNumber segment)
 						sizeof(finding.message));
 	page_finding_note_fork(&finding);
 	fork_summary_note(&scan->summary, &finding);
-	if (scan->sink->finding)
-		scan->sink->finding(scan->sink, &finding);
+	report(scan, &finding);
+}
+
+static void
+report(ForkScan *scan, const PageFinding *finding)
+{
+	if (scan->output->finding)
+		scan->output->finding(scan->output, finding);
+}
+
+/* Nothing of what was read counts, but that it was read. */
+static void
+report_transformed(ForkScan *scan)
+{
+	ForkSummary *summary = &scan->summary;
+	int64		bytes = summary->bytes;
+	PageFinding finding;
+
+	fork_summary_init(summary, RelationGetRelid(scan->fork->rel),
+					  scan->fork->fork);
+	summary->bytes = bytes;
+	page_finding_not_verifiable(&finding, summary->relid, summary->fork,
+								FORK_TRANSFORMED_WORDS);
+	fork_summary_note(summary, &finding);
+	report(scan, &finding);
+}
+
+/* ---------------------------------------------------------------- *
+ *		What is read of its blocks
+ * ---------------------------------------------------------------- */
+
+static bool
+is_of_page(const PageFinding *finding)
+{
+	return finding->blkno >= 0 && finding->status != PAGE_IO_ERROR &&
+		finding->status != PAGE_ZEROED;
+}
+
+static void
+note_finding(ScanSink *sink, const PageFinding *finding)
+{
+	ForkScan   *scan = (ForkScan *) sink;
+
+	if (!scan->asked && is_of_page(finding))
+	{
+		scan->asked = true;
+		scan->transformed = fork_is_transformed(scan->fork,
+												(BlockNumber) finding->blkno);
+	}
+	if (!scan->transformed)
+		report(scan, finding);
+}
+
+static void
+note_page(ScanSink *sink, BlockNumber blkno, const char *page)
+{
+	ScanSink   *output = ((ForkScan *) sink)->output;
+
+	output->page(output, blkno, page);
+}
+
+static void
+note_part(ScanSink *sink, const DigestRow *part)
+{
+	ScanSink   *output = ((ForkScan *) sink)->output;
+
+	output->part(output, part);
+}
+
+static void
+note_progress(ScanSink *sink, int64 blocks)
+{
+	ScanSink   *output = ((ForkScan *) sink)->output;
+
+	if (output->progress)
+		output->progress(output, blocks);
+}
+
+static bool
+note_enough(ScanSink *sink)
+{
+	ForkScan   *scan = (ForkScan *) sink;
+
+	return scan->transformed ||
+		(scan->output->enough && scan->output->enough(scan->output));
 }

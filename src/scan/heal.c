@@ -53,6 +53,7 @@
 #include "utils/rel.h"
 
 #include "scan/disk_page.h"
+#include "scan/fork_transform.h"
 #include "scan/heal.h"
 #include "scan/lost_server.h"
 #include "scan/map_witness.h"
@@ -78,6 +79,7 @@ typedef struct Heal
 
 static const char *why_not(const Fork *fork);
 static void heal_fork_block(Heal *heal, HealResult *result);
+static bool is_transformed(const Heal *heal);
 static void ask_age(Heal *heal);
 static BlockCopy worth(const Heal *heal);
 static void decide(Heal *heal, bool hold);
@@ -144,7 +146,7 @@ why_not(const Fork *fork)
 static void
 heal_fork_block(Heal *heal, HealResult *result)
 {
-	const char *why = NULL;
+	const char *why = FORK_TRANSFORMED_WORDS;
 
 	fork_reader_init(&heal->reader, &heal->fork);
 	heal->rules.checksums = heal->fork.checksums;
@@ -152,9 +154,13 @@ heal_fork_block(Heal *heal, HealResult *result)
 	heal->rules.horizon = heal->fork.test_lsn ? block_horizon() :
 		InvalidXLogRecPtr;
 	ask_age(heal);
-	decide(heal, true);
-	result->status = choose(heal, &why);
-	result->copy = worth(heal);
+	result->status = HEAL_NOT_VERIFIABLE;
+	if (!is_transformed(heal))
+	{
+		decide(heal, true);
+		result->status = choose(heal, &why);
+		result->copy = worth(heal);
+	}
 	if (result->status == HEAL_HEALED)
 	{
 		result->status = write_and_read(heal);
@@ -166,6 +172,16 @@ heal_fork_block(Heal *heal, HealResult *result)
 		UnlockReleaseBuffer(heal->buffer);
 	strlcpy(result->message, why, sizeof(result->message));
 	fork_reader_close(&heal->reader);
+}
+
+/* Asked before the block is held: storage is waited for. */
+static bool
+is_transformed(const Heal *heal)
+{
+	PageStatus	status = heal->decision.verdict.status;
+
+	return status != PAGE_OK && status != PAGE_NEW &&
+		fork_is_transformed(&heal->fork, heal->blkno);
 }
 
 /* Asked before the block is held: all WAL since the page's LSN is read. */

@@ -68,6 +68,12 @@ page_digests_broken(PageDigests *digests, BlockNumber blkno)
 }
 
 void
+page_digests_spoil(PageDigests *digests)
+{
+	digests->row.broken = true;
+}
+
+void
 page_digests_part(PageDigests *digests, const DigestRow *part)
 {
 	DigestRow  *row = &digests->row;

@@ -56,6 +56,9 @@ extern void page_digests_page(PageDigests *digests, BlockNumber blkno,
 							  const char *page);
 extern void page_digests_broken(PageDigests *digests, BlockNumber blkno);
 
+/* The row at work gets no digest. */
+extern void page_digests_spoil(PageDigests *digests);
+
 /* The same of what another process has made of its blocks. */
 extern void page_digests_part(PageDigests *digests, const DigestRow *part);
 

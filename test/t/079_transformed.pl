@@ -1,0 +1,129 @@
+# Storage that transforms pages (encryption below the server's storage manager)
+# is no damage: one row says that such a relation cannot be verified.  Damage on
+# plain storage, of all blocks of a relation even, stays damage.
+#
+# fault/transform.c transforms what lies in one tablespace; the shim of
+# 050_faults.pl stops reads.
+use strict;
+use warnings;
+use Accel;
+use AccelWal;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $shim = Accel::fault_shim();
+my $transform = PostgreSQL::Test::Utils::tempdir() . '/transform.so';
+system_or_bail('cc', '-O1', '-Wall', '-shared', '-fPIC', '-fno-builtin', '-U_FORTIFY_SOURCE',
+	'-o', $transform, 'test/fault/transform.c', '-ldl');
+
+my $node = Accel::new_node('main', conf => <<'CONF');
+autovacuum = off
+jit = off
+fsync = off
+bgwriter_lru_maxpages = 0
+max_parallel_workers = 4
+CONF
+$ENV{TRANSFORM_PATH} = '/secret/';
+Accel::start_under("$shim:$transform", $node);
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+
+my $secret = $node->basedir . '/secret';
+mkdir $secret or die $!;
+sql("CREATE TABLESPACE secret LOCATION '$secret'");
+sql($_) foreach split /\n/, <<"SQL";
+CREATE EXTENSION crc32c_accel
+CREATE FUNCTION fault_arm(cstring, cstring, int, bool, cstring) RETURNS void AS '$shim' LANGUAGE C
+CREATE SCHEMA s
+CREATE TABLE s.enc TABLESPACE secret AS SELECT g, repeat('e', 500) AS b FROM generate_series(1, 5000) g
+CREATE INDEX enc_g ON s.enc (g) TABLESPACE secret
+CREATE TABLE s.enc_one TABLESPACE secret AS SELECT 1 AS i
+CREATE TABLE s.enc_none (i int) TABLESPACE secret
+CREATE TABLE s.plain AS SELECT g, repeat('p', 500) AS b FROM generate_series(1, 500) g
+CREATE TABLE s.plain_one AS SELECT 1 AS i
+CREATE TABLE s.replaced AS SELECT g, repeat('r', 500) AS b FROM generate_series(1, 500) g
+CREATE TABLE s.healed AS SELECT 1 AS i
+VACUUM s.enc
+CHECKPOINT
+SQL
+my %path = map { $_ => $node->data_dir . '/' . sql("SELECT pg_relation_filepath('s.$_')") }
+  qw(enc plain plain_one replaced healed);
+$node->stop;
+
+# Turns bits of each byte of a file from a block on, a range of bytes at a time.
+sub spoil
+{
+	my ($file, $from, $blocks) = @_;
+	AccelWal::poke($file, $_ * 8192, AccelWal::peek($file, $_ * 8192, 8192) ^ ("\x3C" x 8192)) foreach $from .. $from + $blocks - 1;
+	return;
+}
+my $blocks = (-s $path{plain}) / 8192;
+spoil($path{plain}, 0, $blocks);
+spoil($path{plain_one}, 0, 1);
+Accel::start_under("$shim:$transform", $node);
+
+# --- transformed ---------------------------------------------------------------
+
+my $words = "message ~ 'storage transforms its pages'";
+my $rows = "SELECT count(*), min(relation::text), min(fork), min(blkno), min(status), bool_and($words) FROM verify_relation_checksums";
+is(sql('SELECT count(*) FROM s.enc'), '5000', 'the server reads its pages');
+is(sql("$rows('s.enc')"), '1|s.enc|main||not_verifiable|t', 'transformed pages: one row');
+is(sql("$rows('s.enc', 'main', 100, 200)"), '1|s.enc|main||not_verifiable|t', '... of a range');
+is(sql("$rows('s.enc', 'vm')"), '1|s.enc|vm||not_verifiable|t', '... of a fork');
+is(sql("$rows('s.enc', workers => 2, max_rate => 1000000)"), '1|s.enc|main||not_verifiable|t', '... by workers');
+is(sql("$rows('s.enc_one')"), '1|s.enc_one|main||not_verifiable|t', '... of a single block');
+is(sql("$rows('s.enc_none')"), '0|||||', '... nothing is said of no block');
+is(sql("SELECT string_agg(concat_ws(' ', relation, fork, blocks, verified, bad, status), ', ') FROM verify_relation_summary('s.enc', include_indexes => true)"),
+	's.enc main 0 0 0 not_verifiable, enc_g main 0 0 0 not_verifiable', 'the summary: a row per relation');
+foreach my $n (1, 64)
+{
+	my ($rc, $out, $err) = $node->psql('postgres', "SELECT count(crc32c) FROM relation_page_crcs('s.enc', blocks_per_row => $n)");
+	is($out, '0', "no digest, $n blocks per row");
+	is(join(' ', $err =~ /(WARNING:.*)/g), 'WARNING:  no digest of any block: not_verifiable', '... and one warning');
+}
+is(sql("SELECT status, $words FROM heal_block('s.enc', 'main', 3)"), 'not_verifiable|t', 'heal_block() writes nothing');
+sql("UPDATE s.enc SET b = repeat('f', 400); CHECKPOINT");
+is(sql('SELECT count(*) FROM verify_lost_writes()'), '0', 'verify_lost_writes() says nothing of them');
+is(sql("$rows('s.enc')"), '1|s.enc|main||not_verifiable|t', 'pages in shared buffers: one row');
+
+# --- a whole database ------------------------------------------------------------
+
+my $plain = $blocks + 1;
+foreach my $options ('', ', workers => 2, max_rate => 1000000')
+{
+	my ($rc, $out, $err) = $node->psql('postgres', "CALL verify_database_checksums(include => '{s.*}'$options)");
+	my $title = $options ? 'a run with workers' : 'a run';
+	is(sql("SELECT string_agg(schema_name || '.' || relation_name, ' ' ORDER BY relation_name) FROM checksum_findings
+		WHERE run = (SELECT max(run) FROM checksum_runs) AND status = 'not_verifiable' AND $words"),
+		's.enc s.enc_g s.enc_one', "$title: a row per relation");
+	is(scalar(() = $err =~ /WARNING:  could not verify relation/g), 3, '... and a warning');
+	like($err, qr/; $plain findings, 3 not verifiable$/m, '... and findings of plain storage');
+}
+
+# --- plain storage ---------------------------------------------------------------
+
+my $damage = "SELECT count(*), count(DISTINCT blkno), min(status), max(status) FROM verify_relation_checksums";
+is(sql("$damage('s.plain')"), "$blocks|$blocks|checksum_mismatch|checksum_mismatch", 'all blocks of plain storage damaged: findings');
+is(sql("$damage('s.plain', workers => 2, max_rate => 1000000)"), "$blocks|$blocks|checksum_mismatch|checksum_mismatch", '... by workers');
+is(sql("$damage('s.plain_one')"), '1|1|checksum_mismatch|checksum_mismatch', '... a single one');
+
+# Another file under the name of one that the server has open.
+system_or_bail('cp', $path{replaced}, "$path{replaced}_damaged");
+spoil("$path{replaced}_damaged", 0, $blocks);
+is(sql("SELECT count(*) FROM s.replaced;
+	COPY (SELECT 1) TO PROGRAM 'mv $path{replaced} $path{replaced}_open && mv $path{replaced}_damaged $path{replaced}';
+	$damage('s.replaced')"),
+	"500\n$blocks|$blocks|bad_on_disk_cached_ok|bad_on_disk_cached_ok", 'a damaged file in the place of one that is open: findings');
+
+# Healed before the server's storage manager reads the block: the reads of the
+# file are those of the scan, of the decision and of the question, which is next.
+sql('INSERT INTO s.healed VALUES (2)');
+spoil($path{healed}, 0, 1);
+my ($file) = $path{healed} =~ m{(base/.*)};
+my ($out, $err) = Accel::stopped_at($node, 'read', 4, "$file\$",
+	"SELECT blkno, status, buffer_state FROM verify_relation_checksums('s.healed', 'main')",
+	sub { sql('CHECKPOINT'); });
+is("$out$err", '0|bad_on_disk_cached_ok|dirty', 'a block that is healed meanwhile: a finding');
+is(sql("$damage('s.healed')"), '0|0||', '... and then none');
+
+$node->stop;
+done_testing();
