@@ -94,6 +94,7 @@ typedef struct RunRelation
 	int64		blocks;
 	int64		bytes;
 	int64		new_pages;
+	int64		unwritten;		/* of these: counted for a batch alone */
 	int64		findings;
 	int64		unverifiable;	/* findings that say so */
 	int			tries;			/* failed ones */
@@ -115,6 +116,7 @@ typedef struct RunTotals
 	int64		blocks;
 	int64		bytes;
 	int64		new_pages;
+	int64		unwritten;		/* of these: so far in shared buffers only */
 	int64		findings;
 	int64		unverifiable;	/* findings that say so */
 	int64		files;			/* of the cluster */
@@ -226,10 +228,11 @@ extern void run_crew_stop(DatabaseRun *run, bool at_once);
 extern bool run_crew_relation(DatabaseRun *run, RunRelation *relation);
 
 /*
- * run_record.c.  The first four raise no error but a cancel: what cannot be
+ * run_record.c.  The first five raise no error but a cancel: what cannot be
  * recorded is said once.  Each ends its transaction.
  */
 extern void record_start(DatabaseRun *run);
+extern void record_progress(DatabaseRun *run);
 extern void record_batch(DatabaseRun *run, bool complete);
 extern void record_cluster(DatabaseRun *run);
 extern void record_end(DatabaseRun *run, const char *state);

@@ -35,6 +35,9 @@ extern int64 accel_interval(FunctionCallInfo fcinfo, int argument,
 /* run_report.c: "412 GB", "1.2 GB" */
 extern const char *accel_size_text(double bytes);
 
+/* run_report.c: MB (of 1048576 bytes) per second, to three digits */
+extern double accel_rate(double bytes, double seconds);
+
 /* run_report.c: "1 finding", "2 findings" */
 extern const char *accel_counted(int64 number, const char *one,
 								 const char *several);

@@ -227,8 +227,7 @@ summary_values(const BackupSummary *summary, const BackupSink *sink,
 	for (int n = 0; n < (int) lengthof(counts); n++)
 		values[++i] = Int64GetDatum(counts[n]);
 	values[++i] = IntervalPGetDatum(elapsed);
-	values[++i] = Float8GetDatum(seconds > 0 ?
-								 (double) summary->bytes / 1048576.0 / seconds : 0);
+	values[++i] = Float8GetDatum(accel_rate(summary->bytes, seconds));
 	values[++i] = CStringGetTextDatum(status_of(sink));
 	i++;
 	values[i] = text_value(sink->findings > 0 ? sink->first :

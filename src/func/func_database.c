@@ -658,6 +658,7 @@ note_fork_end(ScanSink *sink, const ForkSummary *summary)
 	run->batch.blocks += summary->blocks;
 	run->batch.bytes += summary->bytes;
 	run->batch.new_pages += summary->new_pages;
+	run->batch.unwritten += summary->unwritten;
 	(void) scan_run_checksums_off(&run->scan, summary);
 }
 

@@ -68,6 +68,7 @@ static void unlock_run(int64 number);
 static void write_batch(void *arg);
 static void write_complete_batch(void *arg);
 static void write_cluster(void *arg);
+static void write_progress(void *arg);
 static void write_findings(DatabaseRun *run);
 static void write_relation(DatabaseRun *run);
 static void write_position(DatabaseRun *run);
@@ -87,6 +88,14 @@ record_start(DatabaseRun *run)
 {
 	if (run->recording)
 		(void) guarded(run, write_start, run);
+}
+
+/* While a lock is waited for, the run's row says what is done. */
+void
+record_progress(DatabaseRun *run)
+{
+	if (run->recording)
+		(void) guarded(run, write_progress, run);
 }
 
 void
@@ -375,6 +384,12 @@ write_cluster(void *arg)
 
 	write_findings(run);
 	write_run(run, "running");
+}
+
+static void
+write_progress(void *arg)
+{
+	write_run(arg, "running");
 }
 
 static Datum

@@ -54,7 +54,7 @@ typedef enum BatchResult
 } BatchResult;
 
 static BatchResult scan_batch(DatabaseRun *run, RunRelation *relation);
-static Relation open_relation(const DatabaseRun *run, Oid relid);
+static Relation open_relation(DatabaseRun *run, Oid relid);
 static void set_file(DatabaseRun *run, RunRelation *relation, Relation rel);
 static BatchResult next_batch(DatabaseRun *run, const RunRelation *relation,
 							  RelationScanOptions *options, RunPosition *after);
@@ -193,7 +193,7 @@ patience(const DatabaseRun *run)
  * deadlock.  The relation is put off until they are done with theirs.
  */
 static Relation
-open_relation(const DatabaseRun *run, Oid relid)
+open_relation(DatabaseRun *run, Oid relid)
 {
 	Relation	rel;
 
@@ -205,6 +205,9 @@ open_relation(const DatabaseRun *run, Oid relid)
 					 errmsg("could not obtain lock on relation with OID %u", relid)));
 		return try_relation_open(relid, NoLock);
 	}
+	if (ConditionalLockRelationOid(relid, AccessShareLock))
+		return try_relation_open(relid, NoLock);
+	record_progress(run);
 	if (patience(run) > 0)
 		enable_timeout_after(STATEMENT_TIMEOUT, patience(run));
 	rel = try_relation_open(relid, AccessShareLock);
@@ -424,6 +427,7 @@ run_end_batch(DatabaseRun *run, bool complete)
 	totals->blocks += batch->blocks;
 	totals->bytes += batch->bytes;
 	totals->new_pages += batch->new_pages;
+	totals->unwritten += batch->unwritten;
 	totals->findings += batch->findings;
 	totals->unverifiable += batch->unverifiable;
 	report_failures(run);

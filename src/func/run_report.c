@@ -196,6 +196,14 @@ accel_size_text(double bytes)
 					units[unit]);
 }
 
+double
+accel_rate(double bytes, double seconds)
+{
+	double		rate = bytes / 1048576.0 / Max(seconds, 1e-9);
+
+	return strtod(psprintf("%.3g", rate), NULL);
+}
+
 static double
 seconds_since(TimestampTz start)
 {
@@ -291,9 +299,12 @@ report_end(DatabaseRun *run, const char *state)
 
 	report_unverified(run);
 	ereport(INFO,
-			(errmsg("%s: %s, %s, %s in %.1f s (%s/s)%s%s", state,
+			(errmsg("%s: %s, %s%s, %s in %.1f s (%s/s)%s%s", state,
 					accel_counted(totals->relations, "relation", "relations"),
 					accel_counted(totals->blocks, "block", "blocks"),
+					totals->unwritten == 0 ? "" :
+					psprintf(" (" INT64_FORMAT " not on disk yet)",
+							 totals->unwritten),
 					accel_size_text(totals->bytes), seconds,
 					accel_size_text(totals->bytes / Max(seconds, 1e-6)),
 					!run->options.cluster_files ? "" :

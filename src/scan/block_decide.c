@@ -126,6 +126,8 @@ typedef struct Attempt
 
 static void decide(Attempt *attempt, PageRules *rules);
 static void read_decisively(Attempt *attempt);
+static int	lock_mapping(const Fork *fork, BlockNumber blkno,
+						 LWLock **partition);
 static LockedRead read_under_lock(Attempt *attempt);
 static LockedRead read_unless_valid(Attempt *attempt, Buffer *buffer);
 static LockedRead read_below_buffer(Attempt *attempt, Buffer buffer);
@@ -238,6 +240,33 @@ is_valid(BufferDesc *desc)
 	return valid;
 }
 
+/* The number of the block's buffer, or less than 0; its partition is locked. */
+static int
+lock_mapping(const Fork *fork, BlockNumber blkno, LWLock **partition)
+{
+	BufferTag	tag;
+	uint32		hash;
+
+	InitBufferTag(&tag, &fork->rel->rd_locator, fork->fork, blkno);
+	hash = BufTableHashCode(&tag);
+	*partition = BufMappingPartitionLock(hash);
+	LWLockAcquire(*partition, LW_SHARED);
+	return BufTableLookup(&tag, hash);
+}
+
+bool
+block_is_unwritten(const Fork *fork, BlockNumber blkno)
+{
+	const uint64 both = BM_VALID | BM_DIRTY;
+	LWLock	   *partition;
+	int			id = lock_mapping(fork, blkno, &partition);
+	bool		unwritten = id >= 0 &&
+		(BufferStateRead(GetBufferDescriptor(id)) & both) == both;
+
+	LWLockRelease(partition);
+	return unwritten;
+}
+
 /*
  * Reads the block if no valid buffer holds it; else *buffer is the valid one of
  * a moment ago.
@@ -245,20 +274,11 @@ is_valid(BufferDesc *desc)
 static LockedRead
 read_unless_valid(Attempt *attempt, Buffer *buffer)
 {
-	const Fork *fork = attempt->reader->fork;
-	BufferTag	tag;
-	uint32		hash;
 	LWLock	   *partition;
-	int			id;
+	int			id = lock_mapping(attempt->reader->fork, attempt->blkno, &partition);
 	LockedRead	result = READ_AGAIN;
 
 	*buffer = InvalidBuffer;
-	InitBufferTag(&tag, &fork->rel->rd_locator, fork->fork, attempt->blkno);
-	hash = BufTableHashCode(&tag);
-	partition = BufMappingPartitionLock(hash);
-
-	LWLockAcquire(partition, LW_SHARED);
-	id = BufTableLookup(&tag, hash);
 	if (id >= 0 && is_valid(GetBufferDescriptor(id)))
 		*buffer = id + 1;
 	else

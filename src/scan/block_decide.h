@@ -60,6 +60,12 @@ extern PageStatus block_decision_status(const BlockDecision *decision,
 										bool initialized);
 
 /*
+ * Of a block that is all zeros on disk: does a dirty buffer hold it, whose write
+ * is to come?
+ */
+extern bool block_is_unwritten(const Fork *fork, BlockNumber blkno);
+
+/*
  * Judges a page that was read before now by the present end of the WAL when it
  * seems to lie beyond rules->horizon.
  */

@@ -120,6 +120,7 @@ scan_fork(ForkScan *scan)
 	summary->elapsed = INSTR_TIME_GET_DOUBLE(elapsed);
 	if (!fork->checksums && summary->status == PAGE_OK)
 		fork_summary_checksums_off(summary);
+	fork_summary_note_unwritten(summary);
 	if (scan->output->fork_end)
 		scan->output->fork_end(scan->output, summary);
 }

@@ -94,10 +94,24 @@ fork_summary_checksums_off(ForkSummary *summary)
 }
 
 void
+fork_summary_note_unwritten(ForkSummary *summary)
+{
+	size_t		used = strlen(summary->message);
+
+	if (summary->unwritten > 0)
+		snprintf(summary->message + used, sizeof(summary->message) - used,
+				 "%s" INT64_FORMAT " %s not on disk yet: shared buffers hold %s",
+				 used > 0 ? "; " : "", summary->unwritten,
+				 summary->unwritten == 1 ? "block is" : "blocks are",
+				 summary->unwritten == 1 ? "it" : "them");
+}
+
+void
 fork_summary_add(ForkSummary *total, const ForkSummary *part)
 {
 	total->verified += part->verified;
 	total->new_pages += part->new_pages;
+	total->unwritten += part->unwritten;
 	total->bad += part->bad;
 	total->unverifiable += part->unverifiable;
 	total->retried += part->retried;

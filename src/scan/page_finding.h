@@ -69,6 +69,7 @@ typedef struct ForkSummary
 	int64		blocks;			/* in range when the scan began */
 	int64		verified;		/* judged and healthy */
 	int64		new_pages;		/* all zero */
+	int64		unwritten;		/* of these: so far in shared buffers only */
 	int64		bad;			/* blocks with a finding */
 	int64		unverifiable;	/* nothing bad seen, but no checksum to trust */
 	int64		retried;		/* blocks read again before a verdict */
@@ -114,6 +115,9 @@ extern void fork_summary_note(ForkSummary *summary,
 
 /* Gives a summary without findings the status that checksums are disabled. */
 extern void fork_summary_checksums_off(ForkSummary *summary);
+
+/* Says how many blocks are not on disk yet, if any. */
+extern void fork_summary_note_unwritten(ForkSummary *summary);
 
 /* Adds one part's totals to a fork's (elapsed: the longest). */
 extern void fork_summary_add(ForkSummary *total, const ForkSummary *part);

@@ -183,7 +183,10 @@ count_healthy(RangeScan *scan, BlockNumber blkno, const char *page,
 			  PageStatus status)
 {
 	if (status == PAGE_NEW)
+	{
 		scan->summary->new_pages++;
+		scan->summary->unwritten += block_is_unwritten(scan->fork, blkno);
+	}
 	else if (scan->fork->checksums)
 		scan->summary->verified++;
 	else

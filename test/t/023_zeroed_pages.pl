@@ -119,11 +119,18 @@ is($q->(findings('cached')), '8 bad_on_disk_cached_ok clean', 'a good page in sh
 $q->("CREATE TABLE fresh AS SELECT g, repeat('f', 100) AS b FROM generate_series(1, 5000) g");
 $q->('VACUUM FREEZE fresh');
 my $fresh = $q->("SELECT pg_relation_filepath('fresh')");
+my $unwritten = $q->('SELECT count(DISTINCT (ctid::text::point)[0]) FROM fresh');
+my $message = "SELECT message FROM verify_relation_summary('fresh', 'main')";
+my $run = sub { my $err; $node->psql('postgres', "CALL verify_database_checksums(include => '{fresh}')", stderr => \$err); return $err; };
+is($q->($message), "$unwritten blocks are not on disk yet: shared buffers hold them", 'written to shared buffers only: the summary says so');
+like($run->(), qr/blocks \($unwritten not on disk yet\), /, '... and the last message of a run');
 zero($data, $fresh, 0 .. 20);
 is($q->(findings('fresh')), 'none', 'dirty pages in shared buffers: their writes are to come');
 is($q->("SELECT new >= 21, bad FROM verify_relation_summary('fresh', 'main')"), 't|0', '... they count as new');
 $q->('CHECKPOINT');
 is($q->("SELECT new < 21, bad FROM verify_relation_summary('fresh', 'main')"), 't|0', '... until they are written');
+is($q->($message), '', '... and no word of it then');
+like($run->(), qr/\d blocks, /, '... nor in the last message');
 
 # after truncation and a crash
 $q->('DELETE FROM fresh WHERE g > 1000');

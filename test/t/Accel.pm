@@ -105,7 +105,7 @@ sub stopped_at
 	unlink "$data/fault_paused", "$data/fault_go";
 	$out =~ s/^\n//;
 	chomp $out;
-	return ($stops ? $out : 'never stopped', $err, $stops);
+	return ($stops ? $out : 'never stopped', $err);
 }
 
 # Waits until the session stops; false when it has ended.
