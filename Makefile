@@ -13,12 +13,19 @@ DATA = $(call here,sql/*--*.sql)
 SOURCES = $(call here,src/*.c src/*/*.c)
 all_headers = $(wildcard $(srcroot)src/*.h $(srcroot)src/*/*.h \
 	$(srcroot)src/*/*.def)
+all_headers := $(filter-out %/signatures.auto.h,$(all_headers))
 OBJS = $(SOURCES:.c=.o)
 
 # The pg_regress scripts are those of sql/ that are no install scripts.
 REGRESS = $(basename $(notdir $(filter-out $(DATA),$(call here,sql/*.sql))))
 
-PG_CPPFLAGS = -I$(or $(srcroot),./)src
+PG_CPPFLAGS = -I$(or $(srcroot),./)src $(if $(srcroot),-Isrc)
+
+# What the library knows of the SQL objects that it serves.
+sql_version := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(srcroot)$(EXTENSION).control)
+install_script = $(srcroot)sql/$(EXTENSION)--$(sql_version).sql
+signatures = src/func/signatures.auto.h
+EXTRA_CLEAN = $(signatures)
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
@@ -73,6 +80,10 @@ endif
 # PGXS tracks no headers: every object and every bitcode file depends on all of
 # them (the whole build takes seconds).
 $(OBJS) $(OBJS:.o=.bc): $(all_headers) $(srcroot)Makefile
+
+$(signatures): $(srcroot)$(signatures:.auto.h=.awk) $(install_script) $(srcroot)$(EXTENSION).control
+	awk -v version=$(sql_version) -f $< $(install_script) >$@.tmp && mv $@.tmp $@ || { rm -f $@.tmp; exit 1; }
+src/func/signature.o src/func/signature.bc: $(signatures)
 
 .PHONY: check-layers check-symbols check-generated generate
 check-layers:

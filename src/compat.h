@@ -36,16 +36,6 @@
 #define SERVER_MAJOR	(PG_VERSION_NUM / 10000)
 
 /*
- * Defines an SQL-callable function.  LLVM must not import it into a JIT-ed
- * expression: the body refers to symbols that this library hides, and the JIT
- * resolves names through dlsym().  llvmjit's inliner leaves alone what is marked
- * noinline.
- */
-#define SQL_FUNCTION(name) \
-	PG_FUNCTION_INFO_V1(name); \
-	pg_noinline Datum name(PG_FUNCTION_ARGS)
-
-/*
  * 16 renamed RelFileNode and made an inline function of INIT_BUFFERTAG.
  */
 #if PG_VERSION_NUM < 160000

@@ -5,6 +5,7 @@
 #ifndef ACCEL_FUNC_H
 #define ACCEL_FUNC_H
 
+#include "func/signature.h"
 #include "kernel/checksum.h"
 #include "scan/relation_scan.h"
 #include "scan/wal_directory.h"

@@ -9,6 +9,7 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
+#include "func/signature.h"
 #include "scan/progress.h"
 
 #define PROGRESS_COLUMNS	14

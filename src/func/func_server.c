@@ -7,6 +7,7 @@
 #include "access/htup_details.h"
 #include "utils/builtins.h"
 
+#include "func/signature.h"
 #include "server/accelerate.h"
 
 static Datum

@@ -239,6 +239,7 @@ load(void *arg)
 	ArchiveRun *run = arg;
 	MemoryContext old = MemoryContextSwitchTo(run->context);
 
+	signature_check_tables(run->history.namespace);
 	archive_record_load(&run->history, &run->archive);
 	MemoryContextSwitchTo(old);
 }
@@ -302,6 +303,8 @@ recall(ArchiveRun *run)
 		error = history_write(&run->history, load, run);
 	if (error == NULL)
 		return;
+	if (signature_is_refused(error))
+		ReThrowError(error);
 	run->archive.count = 0;
 	note_loss(run, error, true);
 }

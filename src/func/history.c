@@ -31,6 +31,7 @@
 
 #include "func/history.h"
 #include "func/procedure.h"
+#include "func/signature.h"
 
 /* Rows at a time: they are kept in memory, of a deletion as ctid alone. */
 #define INSERT_ROWS	1000
@@ -201,6 +202,7 @@ open_target(Target *target, Oid relid)
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("relation \"%s\" is not the table that the extension made",
 						RelationGetRelationName(target->table))));
+	signature_check_columns(target->table);
 	target->estate = CreateExecutorState();
 	old = MemoryContextSwitchTo(target->estate->es_query_cxt);
 	target->indexes = makeNode(ResultRelInfo);
@@ -230,10 +232,10 @@ form_row(Target *target, HeapTuple row, int first)
 	bool	   *nulls = palloc(to->natts * sizeof(bool));
 
 	memset(nulls, true, to->natts * sizeof(bool));
-	for (int i = first; i < from->natts; i++)
+	for (int i = first, column = 0; i < from->natts; i++, column++)
 	{
-		int			column = i - first;
-
+		while (column < to->natts && TupleDescAttr(to, column)->attisdropped)
+			column++;
 		if (column >= to->natts ||
 			TupleDescAttr(from, i)->atttypid != TupleDescAttr(to, column)->atttypid)
 			ereport(ERROR,

@@ -155,6 +155,8 @@ guarded(DatabaseRun *run, void (*write) (void *), void *arg)
 
 	if (error == NULL)
 		return true;
+	if (run->number == 0 && signature_is_refused(error))
+		ReThrowError(error);
 	run_show_progress(run);
 	if (!run->record_lost)
 		ereport(WARNING,
@@ -275,6 +277,7 @@ write_start(void *arg)
 
 	LOCKTAG_OF_RUN(tag, (int64) 0);
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+	signature_check_tables(run->history.namespace);
 	execute(run, "checksum_runs", SPI_OK_SELECT,
 			"SELECT COALESCE(pg_catalog.max(run) OPERATOR(pg_catalog.+) 1, 1)"
 			" FROM " HISTORY_SCHEMA ".checksum_runs", 0, NULL, NULL, NULL);
@@ -807,6 +810,7 @@ SQL_FUNCTION(accel_prune_checksum_history)
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	run.history = history_of(fcinfo);
+	signature_check_tables(run.history.namespace);
 	deleted = prune_before(&run, DatumGetTimestampTz(limit));
 	SPI_finish();
 	PG_RETURN_INT64(deleted);
