@@ -81,6 +81,11 @@ endif
 # them (the whole build takes seconds).
 $(OBJS) $(OBJS:.o=.bc): $(all_headers) $(srcroot)Makefile
 
+# Of all sources: see src/scan/build.c.
+build_digest = $(shell cat $(addprefix $(srcroot),$(SOURCES)) $(all_headers) | cksum | tr ' ' -)
+src/scan/build.o src/scan/build.bc: override CPPFLAGS += -DACCEL_BUILD='"$(build_digest)"'
+src/scan/build.o src/scan/build.bc: $(addprefix $(srcroot),$(SOURCES))
+
 $(signatures): $(srcroot)$(signatures:.auto.h=.awk) $(install_script) $(srcroot)$(EXTENSION).control
 	awk -v version=$(sql_version) -f $< $(install_script) >$@.tmp && mv $@.tmp $@ || { rm -f $@.tmp; exit 1; }
 src/func/signature.o src/func/signature.bc: $(signatures)

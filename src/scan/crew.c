@@ -37,6 +37,7 @@
 #include "utils/timestamp.h"
 
 #include "kernel/checksum.h"
+#include "scan/build.h"
 #include "scan/crew.h"
 
 #define QUEUE_BYTES		((Size) 64 * 1024)
@@ -63,7 +64,8 @@
 /* In shared memory; three arrays follow. */
 typedef struct CrewShared
 {
-	char		library[MAXPGPATH]; /* first: another copy reads nothing else */
+	char		build[BUILD_BYTES]; /* first: another library reads nothing else */
+	char		library[MAXPGPATH]; /* nor does another copy */
 	PGPROC	   *leader;
 	int			leader_pid;
 	Oid			database;
@@ -216,6 +218,7 @@ share(Crew *crew, const Throttle *throttle, const Oid *items, uint64 nitems)
 	CrewShared *shared = (CrewShared *) base;
 
 	memset(shared, 0, place.queues);
+	memcpy(shared->build, accel_build, BUILD_BYTES);
 	shared->leader = MyProc;
 	shared->leader_pid = MyProcPid;
 	shared->database = MyDatabaseId;
@@ -595,8 +598,13 @@ join(Datum handle, const char *library)
 		proc_exit(0);			/* the run has ended */
 	base = dsm_segment_address(member->segment);
 	member->shared = (CrewShared *) base;
-	if (strcmp(member->shared->library, library) != 0)
-		proc_exit(0);			/* the leader's is not this copy */
+	if (memcmp(member->shared->build, accel_build, BUILD_BYTES) != 0 ||
+		strcmp(member->shared->library, library) != 0)
+	{
+		ereport(LOG,
+				(errmsg("crc32c_accel: a worker has loaded another library than its leader, and ends")));
+		proc_exit(0);
+	}
 	place = layout(member->shared->nworkers, member->shared->nitems);
 	member->items = (const Oid *) (base + place.items);
 	if (!BecomeLockGroupMember(member->shared->leader,

@@ -37,6 +37,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "scan/build.h"
 #include "scan/parallel.h"
 #include "scan/task.h"
 
@@ -55,6 +56,7 @@
 /* In shared memory. */
 typedef struct ParallelControl
 {
+	char		build[BUILD_BYTES]; /* first: another library reads nothing else */
 	uint64		ntasks;
 	pg_atomic_uint64 next;		/* the task to be taken next */
 } ParallelControl;
@@ -184,6 +186,7 @@ launch(ParallelTasks *tasks, int workers)
 	InitializeParallelDSM(context);
 
 	control = shm_toc_allocate(context->toc, sizeof(ParallelControl));
+	memcpy(control->build, accel_build, BUILD_BYTES);
 	control->ntasks = tasks->ntasks;
 	pg_atomic_init_u64(&control->next, 0);
 	shm_toc_insert(context->toc, KEY_CONTROL, control);
@@ -480,6 +483,13 @@ keep(ParallelState *state, const TaskMessage *header, const void *body,
 void *
 parallel_shared(shm_toc *toc)
 {
+	ParallelControl *control = shm_toc_lookup(toc, KEY_CONTROL, false);
+
+	if (memcmp(control->build, accel_build, BUILD_BYTES) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the library of crc32c_accel has been replaced since this session loaded it"),
+				 errhint("Begin a new session.")));
 	return shm_toc_lookup(toc, KEY_SHARED, false);
 }
 

@@ -210,5 +210,38 @@ SQL
 like($said, qr/ERROR:  55000: table checksum_runs does not fit/, 'columns in another order: refused');
 $node->safe_psql('older', 'DROP EXTENSION crc32c_accel; CREATE EXTENSION crc32c_accel');
 
+# The file of the library, of another build: as after an installation.
+sub other_build
+{
+	my ($library) = @_;
+
+	open my $from, '<:raw', $library or die $!;
+	my $bytes = do { local $/; <$from> };
+	(my $other = $bytes) =~ s/(?<=\0)(\d{5,10}-\d{5,10})(?=\0)/$1 =~ tr{0-9}{1-90}r/e or die 'no build in the library';
+	open my $to, '>:raw', "$library.other" or die $!;
+	print $to $other;
+	close $to or die $!;
+	chmod 0755, "$library.other";
+	return;
+}
+
+my $library = "$stage$libdir/crc32c_accel.so";
+other_build($library);
+my $old = $node->background_psql('older', on_error_stop => 0);
+$old->query("SELECT crc32c_accel(''); CREATE TABLE t AS SELECT i FROM generate_series(1, 50000) i");
+rename $library, "$library.kept" or die $!;
+rename "$library.other", $library or die $!;
+my $log = -s $node->logfile;
+my $workers = 'workers => 2, max_rate => 4000';
+$old->query("SELECT count(*) FROM verify_relation_checksums('t', $workers)");
+like($old->{stderr}, qr/ERROR:  the library of crc32c_accel has been replaced since this session loaded it/, 'a library that was replaced: workers of a scan say so');
+$old->{stderr} = '';
+is($old->query("SELECT count(*) FROM verify_relation_checksums('t')"), '0', '... and without them the session goes on');
+$old->query("CALL verify_database_checksums($workers, include_catalogs => false)");
+like($old->{stderr}, qr/INFO:  completed: /, 'a run does without its workers');
+like(slurp_file($node->logfile, $log), qr/LOG:  crc32c_accel: a worker has loaded another library than its leader, and ends/, '... which end');
+$old->quit;
+is($node->safe_psql('older', "SELECT count(*) FROM verify_relation_checksums('t', $workers)"), '0', 'a new session has workers');
+rename "$library.kept", $library or die $!;
 $node->stop;
 done_testing();
