@@ -112,6 +112,9 @@ function table_row(text,		count, i, name, row)
 	return row "\n\t\t{NULL, InvalidOid})},"
 }
 
+/^ALTER TABLE .* (ADD|DROP|RENAME) COLUMN / {
+	fail("columns of a new table stand in its CREATE TABLE: " $0)
+}
 /^CREATE (FUNCTION|PROCEDURE|TABLE) / {
 	statement = ""
 	reading = 1

@@ -37,7 +37,10 @@ COMMENT ON COLUMN checksum_runs.made_up IS 'made up';
 CREATE VIEW made_up_view AS SELECT run, made_up FROM checksum_runs;
 END
 cp "$step" "$scripts/crc32c_accel--$version--made_up.sql"
-cat "$scripts/crc32c_accel--$version.sql" "$step" >"$scripts/crc32c_accel--made_up.sql"
+{
+	sed 's/^	database oid NOT NULL);/	database oid NOT NULL,\n	made_up integer DEFAULT 7);/' "$scripts/crc32c_accel--$version.sql"
+	grep -v '^ALTER' "$step"
+} >"$scripts/crc32c_accel--made_up.sql"
 for line in 2 3 5 6 7 9 10; do
 	sed "${line}d" "$step" >"$scripts/crc32c_accel--$version--lacks_line_$line.sql"
 done
