@@ -38,6 +38,15 @@ put_row(const ClusterScan *scan, const ClusterRow *row, const char *status,
 	backup_sink_put(scan->sink, &finding);
 }
 
+/* WAL may be in an archive: what is missing of it is found there. */
+static bool
+is_of_wal(const ClusterRow *row)
+{
+	return row->verdict.reason == CLUSTER_REASON_CONTROL_CHECKPOINT ||
+		row->verdict.reason == CLUSTER_REASON_CONTROL_WAL_NONE ||
+		row->verdict.reason == CLUSTER_REASON_CONTROL_WAL_UNREAD;
+}
+
 static void
 take_row(void *arg, const ClusterRow *row)
 {
@@ -45,7 +54,8 @@ take_row(void *arg, const ClusterRow *row)
 	const char *status = cluster_status_name(row->verdict.status);
 	char		words[CLUSTER_MESSAGE_SIZE];
 
-	if (row->verdict.status == CLUSTER_OK || scan->known(scan->arg, row->path))
+	if (row->verdict.status == CLUSTER_OK || is_of_wal(row) ||
+		scan->known(scan->arg, row->path))
 		return;
 	cluster_verdict_words(&row->verdict, row->kind, false, words);
 	if (!backup_suspects_add_map(scan->suspects, row->path, status, words))

@@ -14,6 +14,7 @@
 
 #include "scan/cluster_files.h"
 #include "scan/cluster_look.h"
+#include "scan/cluster_wal.h"
 #include "scan/wal_host.h"
 
 /* for another directory, in all: a second */
@@ -29,6 +30,7 @@ typedef struct Names
 	char		(*names)[NAME_SIZE];
 	size_t		count;
 	size_t		room;
+	bool		failed;			/* the folder cannot be read */
 } Names;
 
 typedef struct Scan
@@ -65,11 +67,17 @@ is_tablespace_folder(const char *name, int major)
 	return strncmp(name, start, strlen(start)) == 0 && strlen(name) < 32;
 }
 
-/* 17 has the epoch in the name. */
+/* Names of two-phase files have the epoch since 17. */
+static bool
+has_epochs(int major)
+{
+	return major != 15 && major != 16;
+}
+
 static bool
 is_two_phase(const char *name, int major)
 {
-	size_t		digits = major == 15 || major == 16 ? 8 : 16;
+	size_t		digits = has_epochs(major) ? 16 : 8;
 
 	return strlen(name) == digits && is_hex(name, digits);
 }
@@ -145,12 +153,13 @@ static Names
 list(Scan *scan, ClusterKind kind, const char *folder,
 	 bool (*filter) (const char *name, int major))
 {
-	Names		names = {filter, scan->major, NULL, 0, 0};
+	Names		names = {filter, scan->major, NULL, 0, 0, false};
 	char		whole[FILENAME_MAX];
 
 	cluster_look_path(&scan->look, folder, whole);
-	if (!wal_host_list(whole, add_name, &names) && errno != ENOENT &&
-		errno != ENOTDIR)
+	names.failed = !wal_host_list(whole, add_name, &names) &&
+		errno != ENOENT && errno != ENOTDIR;
+	if (names.failed)
 		report_folder(scan, kind, folder, errno);
 	if (names.count > 1)
 		qsort(names.names, names.count, NAME_SIZE, compare_names);
@@ -167,11 +176,20 @@ target_begin(const Scan *scan, ClusterTarget *target, ClusterKind kind)
 	target->file.major = scan->major;
 }
 
+/* What the files of another directory must hold, by its WAL. */
+static void
+read_past(Scan *scan)
+{
+	ClusterLook *look = &scan->look;
+
+	if (look->server == NULL)
+		look->past = cluster_wal_past(look->directory, &look->control);
+}
+
 static void
 judge(Scan *scan, ClusterTarget *target)
 {
 	ClusterRow	row = {0};
-	ClusterControl control;
 
 	if (!cluster_look_at(&scan->look, target, &row.verdict))
 		return;
@@ -182,8 +200,11 @@ judge(Scan *scan, ClusterTarget *target)
 		(int64_t) target->file.size : -1;
 	row.live = scan->look.server != NULL;
 	if (row.kind == CLUSTER_CONTROL && row.verdict.status == CLUSTER_OK &&
-		cluster_control_read(target->file.head, &control))
-		row.control = &control;
+		cluster_control_read(target->file.head, &scan->look.control))
+	{
+		row.control = &scan->look.control;
+		read_past(scan);
+	}
 	scan->row(scan->arg, &row);
 }
 
@@ -193,7 +214,7 @@ judge_control(Scan *scan)
 	ClusterTarget target;
 
 	target_begin(scan, &target, CLUSTER_CONTROL);
-	snprintf(target.path, sizeof(target.path), "global/pg_control");
+	snprintf(target.path, sizeof(target.path), CLUSTER_CONTROL_NAME);
 	target.required = true;
 	judge(scan, &target);
 }
@@ -303,6 +324,54 @@ judge_maps(Scan *scan)
 
 /* ---- the others ---- */
 
+static uint32_t
+xid_of(const char *name)
+{
+	return (uint32_t) strtoul(name + strlen(name) - 8, NULL, 16);
+}
+
+static bool
+is_listed(const Names *listed, uint32_t xid)
+{
+	for (size_t i = 0; i < listed->count; i++)
+		if (xid_of(listed->names[i]) == xid)
+			return true;
+	return false;
+}
+
+/* One that is not before the next identifier is of the epoch before. */
+static void
+name_two_phase(const Scan *scan, ClusterTarget *target)
+{
+	const ClusterControl *control = &scan->look.control;
+	uint32_t	xid = target->file.xid;
+
+	if (has_epochs(scan->major))
+		snprintf(target->path, sizeof(target->path), "pg_twophase/%08X%08X",
+				 control->epoch - (xid >= control->next_xid ? 1 : 0), xid);
+	else
+		snprintf(target->path, sizeof(target->path), "pg_twophase/%08X", xid);
+}
+
+/* Prepared transactions of the WAL that the listing did not have. */
+static void
+judge_unlisted_two_phase(Scan *scan, const Names *listed)
+{
+	const ClusterPast *past = scan->look.past;
+	ClusterTarget target;
+
+	for (int i = 0; i < past->nprepared; i++)
+	{
+		if (is_listed(listed, past->prepared[i]))
+			continue;
+		target_begin(scan, &target, CLUSTER_TWO_PHASE);
+		target.file.xid = past->prepared[i];
+		target.required = true;
+		name_two_phase(scan, &target);
+		judge(scan, &target);
+	}
+}
+
 static void
 judge_two_phase(Scan *scan)
 {
@@ -316,9 +385,11 @@ judge_two_phase(Scan *scan)
 
 		target_begin(scan, &target, CLUSTER_TWO_PHASE);
 		snprintf(target.path, sizeof(target.path), "pg_twophase/%s", name);
-		target.file.xid = (uint32_t) strtoul(name + strlen(name) - 8, NULL, 16);
+		target.file.xid = xid_of(name);
 		judge(scan, &target);
 	}
+	if (scan->look.past != NULL && !names.failed)
+		judge_unlisted_two_phase(scan, &names);
 	wal_host_free(names.names);
 }
 
@@ -440,7 +511,7 @@ ClusterFilesResult
 cluster_files_scan(const char *directory, const ClusterServer *server,
 				   ClusterRowFn row, void *arg)
 {
-	Scan		scan = {{directory, server, {0}, PAUSES}, 0, row, arg};
+	Scan		scan = {{directory, server, {0}, PAUSES, NULL, {0}}, 0, row, arg};
 	struct stat status;
 
 	if (stat(directory, &status) != 0)

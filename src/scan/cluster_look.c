@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "scan/cluster_look.h"
+#include "scan/cluster_wal.h"
 #include "scan/wal_host.h"
 #include "verify/cluster_map.h"
 
@@ -86,6 +87,34 @@ check_mapped_files(const ClusterLook *look, const ClusterTarget *target,
 			return;
 }
 
+/* ---- what the WAL of another directory says ---- */
+
+/* A server that runs there may have gone on while pg_wal was read. */
+static bool
+has_gone_on(const ClusterLook *look, const ClusterControl *control)
+{
+	ClusterControl now;
+
+	return !cluster_read_control(look->directory, &now) ||
+		now.state != control->state || now.checkpoint != control->checkpoint;
+}
+
+static void
+check_by_wal(const ClusterLook *look, const ClusterTarget *target,
+			 ClusterVerdict *verdict)
+{
+	ClusterControl control = look->control;
+
+	if (target->file.kind == CLUSTER_CONTROL && target->found &&
+		cluster_control_read(target->file.head, &control))
+		cluster_wal_judge(look->directory, &control, verdict);
+	else if (target->file.kind == CLUSTER_ORIGINS && look->past != NULL)
+		cluster_past_judge(look->past, target->found ? &target->file : NULL,
+						   verdict);
+	if (verdict->status != CLUSTER_OK && has_gone_on(look, &control))
+		cluster_verdict_set(verdict, CLUSTER_OK, CLUSTER_REASON_NONE, 0, 0);
+}
+
 /* ---- looks ---- */
 
 /* What one look leaves for the next one. */
@@ -141,6 +170,8 @@ judge_absent(const ClusterLook *look, const ClusterTarget *target,
 	else if (target->file.kind == CLUSTER_RELATION_MAP && !target->file.shared &&
 			 (look->server == NULL || cluster_live_in_recovery()))
 		missing = missing && stat(whole, &status) == 0;
+	else if (target->file.kind == CLUSTER_TWO_PHASE)
+		missing = missing && !has_gone_on(look, &look->control);
 	if (missing)
 		cluster_verdict_set(verdict, CLUSTER_MISSING, CLUSTER_REASON_NOT_THERE,
 							0, 0);
@@ -162,6 +193,8 @@ look_once(ClusterLook *look, ClusterTarget *target, uint64_t redo,
 		check_mapped_files(look, target, verdict);
 	else if (look->server != NULL)
 		cluster_live_check(look->server, &target->file, redo, verdict);
+	if (look->server == NULL && verdict->status == CLUSTER_OK)
+		check_by_wal(look, target, verdict);
 }
 
 /* One look in the running server, and what cannot be asked under the lock. */

@@ -9,6 +9,7 @@
 
 #include "scan/cluster_live.h"
 #include "scan/cluster_read.h"
+#include "verify/cluster_past.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -32,6 +33,10 @@ typedef struct ClusterLook
 	const ClusterServer *server;	/* NULL: it is not this server's */
 	ClusterReader reader;
 	int			pauses;			/* left for files that may be in change */
+
+	/* of a server that was shut down, what its WAL says; NULL: nothing */
+	const ClusterPast *past;
+	ClusterControl control;		/* as it was then */
 } ClusterLook;
 
 /*

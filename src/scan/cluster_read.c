@@ -6,6 +6,7 @@
  * summed piece by piece.
  */
 #include <errno.h>
+#include <stdio.h>
 
 #include "kernel/checksum.h"
 #include "scan/cluster_read.h"
@@ -109,4 +110,27 @@ cluster_read(ClusterReader *reader, const char *path, ClusterFile *file,
 		cluster_verdict_set(verdict, CLUSTER_IO_ERROR,
 							CLUSTER_REASON_UNREADABLE, (uint64_t) errno, 0);
 	return FILE_SCAN_OK;
+}
+
+bool
+cluster_read_control(const char *directory, ClusterControl *control)
+{
+	char		path[FILENAME_MAX];
+	uint8_t		data[CLUSTER_CONTROL_SIZE];
+	ClusterFile file = {CLUSTER_CONTROL};
+	ClusterVerdict verdict = {CLUSTER_OK};
+	FileScan	scan;
+	ssize_t		got;
+
+	snprintf(path, sizeof(path), "%s/" CLUSTER_CONTROL_NAME, directory);
+	if (file_scan_open(&scan, path) != FILE_SCAN_OK)
+		return false;
+	got = file_scan_read(&scan, data, sizeof(data), 0);
+	file_scan_close(&scan);
+	if (got != sizeof(data))
+		return false;
+	file.head = data;
+	file.size = sizeof(data);
+	cluster_control_judge(&file, &verdict);
+	return verdict.status == CLUSTER_OK && cluster_control_read(data, control);
 }

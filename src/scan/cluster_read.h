@@ -6,8 +6,8 @@
 #define CLUSTER_READ_H
 
 #include "scan/file_scan.h"
+#include "verify/cluster_control.h"
 #include "verify/cluster_format.h"
-#include "verify/cluster_verdict.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -28,6 +28,10 @@ extern void cluster_read_end(ClusterReader *reader);
  */
 extern FileScanResult cluster_read(ClusterReader *reader, const char *path,
 								   ClusterFile *file, ClusterVerdict *verdict);
+
+/* What the pg_control of a directory says now.  false: it is not ok. */
+extern bool cluster_read_control(const char *directory,
+								 ClusterControl *control);
 
 #pragma GCC visibility pop
 

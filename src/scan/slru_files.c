@@ -45,30 +45,14 @@ typedef struct Scan
 static bool
 read_control(Scan *scan)
 {
-	static const char name[] = "global/pg_control";
-	uint8_t		data[CLUSTER_CONTROL_SIZE];
-	char		whole[FILENAME_MAX];
-	ClusterFile file = {CLUSTER_CONTROL};
-	ClusterVerdict verdict = {CLUSTER_OK};
-	FileScan	source;
-	int64_t		got;
+	bool		read;
 
-	snprintf(whole, sizeof(whole), "%s/%s", scan->directory, name);
-	if (file_scan_open(&source, whole) != FILE_SCAN_OK)
-		return false;
 	if (scan->own)
 		cluster_live_lock(CLUSTER_CONTROL);
-	got = file_scan_read(&source, data, sizeof(data), 0);
+	read = cluster_read_control(scan->directory, &scan->control);
 	if (scan->own)
 		cluster_live_unlock(CLUSTER_CONTROL);
-	file_scan_close(&source);
-	file.head = data;
-	file.size = sizeof(data);
-	if (got != sizeof(data))
-		return false;
-	cluster_control_judge(&file, &verdict);
-	return verdict.status == CLUSTER_OK &&
-		cluster_control_read(data, &scan->control);
+	return read;
 }
 
 /* The number of the oldest member; that of the newest where it is not known. */

@@ -140,6 +140,7 @@ read_ids(const uint8_t *at, bool wide, ClusterControl *control)
 
 	control->wide_offsets = wide;
 	control->next_xid = (uint32_t) cluster_load64(at);
+	control->epoch = (uint32_t) (cluster_load64(at) >> 32);
 	control->next_multi = cluster_load32(at + 12);
 	control->next_offset = wide ? cluster_load64(at + 16) :
 		cluster_load32(at + 16);

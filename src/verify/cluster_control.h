@@ -28,7 +28,8 @@ typedef struct ClusterControl
 	uint32_t	checksum_version;	/* of data pages, 0: off */
 
 	/* identifiers of the checkpoint */
-	uint32_t	next_xid;		/* without the epoch */
+	uint32_t	next_xid;
+	uint32_t	epoch;			/* of next_xid */
 	uint32_t	oldest_xid;
 	uint32_t	next_multi;
 	uint32_t	oldest_multi;

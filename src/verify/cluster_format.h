@@ -21,6 +21,7 @@
 #pragma GCC visibility push(hidden)
 
 /* pg_control: ControlFileData, then zeros */
+#define CLUSTER_CONTROL_NAME		"global/pg_control"
 #define CLUSTER_CONTROL_SIZE		8192	/* PG_CONTROL_FILE_SIZE */
 #define CLUSTER_CONTROL_SYSTEM		0	/* system_identifier, 64 bits */
 #define CLUSTER_CONTROL_VERSION		8	/* pg_control_version, 32 bits */

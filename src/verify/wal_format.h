@@ -46,6 +46,7 @@ typedef uint64_t WalLsn;
 
 /* record header */
 #define WAL_REC_TOT_LEN		0	/* xl_tot_len, 32 bits, this header included */
+#define WAL_REC_XID			4	/* xl_xid, 32 bits, 0: of no transaction */
 #define WAL_REC_PREV		8	/* xl_prev, 64 bits, start of the record
 								 * before */
 #define WAL_REC_INFO		16	/* xl_info, 8 bits */

@@ -47,7 +47,7 @@ forbid "the readers of WAL raise no error and reach the server by wal_host.h alo
 	$(for room in archive backups beside timelines directory list file files source ahead neighbour segment block_walk runs; do sources scan | grep "/wal_$room\.[ch]$"; done)
 forbid "the readers of files of a cluster raise no error and reach the server by cluster_live.h and wal_host.h" \
 	'\b(ereport|elog|palloc|psprintf|pstrdup|CHECK_FOR_INTERRUPTS)\(|^#include +"(compat|postgres|miscadmin|access/|storage/|utils/)' \
-	$(for room in files look read; do sources scan | grep "/cluster_$room\.[ch]$"; done)
+	$(for room in files look read wal; do sources scan | grep "/cluster_$room\.[ch]$"; done)
 forbid "server/ may not include func/" '^#include +"func/' $(sources server)
 forbid "server versions are tested in compat.h only" 'PG_VERSION_NUM' \
 	$(find "$src" -name '*.[ch]' ! -name compat.h)

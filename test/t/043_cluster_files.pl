@@ -20,6 +20,7 @@ my $space = PostgreSQL::Test::Utils::tempdir();
 $node->start;
 my $q = sub { return $node->safe_psql('postgres', $_[0]) };
 my $data = $node->data_dir;
+my $copy = PostgreSQL::Test::Utils::tempdir() . '/copy';
 
 # A file of every kind, and two of those that have names
 $node->safe_psql('postgres', $_) foreach split /\n/, <<"SQL";
@@ -33,6 +34,9 @@ SELECT pg_create_physical_replication_slot('physical', true)
 SELECT pg_create_physical_replication_slot('physical2', true)
 SELECT pg_replication_origin_create('origin')
 SELECT pg_replication_origin_advance('origin', '0/123')
+SELECT pg_replication_origin_create('gone')
+SELECT pg_replication_origin_advance('gone', '0/456')
+CHECKPOINT
 BEGIN; INSERT INTO t VALUES (1); PREPARE TRANSACTION 'first'
 BEGIN; INSERT INTO t VALUES (2); CREATE TABLE made (b int); PREPARE TRANSACTION 'second'
 SQL
@@ -50,6 +54,14 @@ if ($logical)
 	$q->(q{BEGIN; INSERT INTO t VALUES (1); PREPARE TRANSACTION 'first'});
 	$q->(q{BEGIN; INSERT INTO t VALUES (2); SAVEPOINT s; INSERT INTO t VALUES (3); PREPARE TRANSACTION 'second'});
 }
+# origins go on with commits, by hand also back, and away
+my $older_origins = slurp_file("$data/pg_logical/replorigin_checkpoint");
+$q->($_) foreach ("SELECT pg_replication_origin_session_setup('origin');
+	BEGIN; SELECT pg_replication_origin_xact_setup('0/789', now()); INSERT INTO t VALUES (0); COMMIT",
+	q{SELECT pg_replication_origin_drop('gone')},
+	q{SELECT pg_replication_origin_create('back')},
+	q{SELECT pg_replication_origin_advance('back', '0/900')},
+	q{SELECT pg_replication_origin_advance('back', '0/800')});
 $node->safe_psql('other', 'VACUUM FULL pg_class');
 $q->('SELECT pg_switch_wal()');
 $q->('CHECKPOINT');
@@ -62,6 +74,11 @@ sub verdicts
 	my $argument = defined $directory ? "'$directory'" : '';
 	return $q->("SELECT coalesce(string_agg(path || ' ' || status, ', ' ORDER BY path), 'none')
 		FROM verify_cluster_files($argument) WHERE " . ($where // "status <> 'ok'"));
+}
+
+sub findings
+{
+	return $q->("SELECT coalesce(string_agg(path || ' ' || status || ': ' || message, ', '), 'none') FROM verify_cluster_files('$copy') WHERE status <> 'ok'");
 }
 
 my $kinds = 'control, relation_map, two_phase, replication_slot, replication_origins' .
@@ -78,8 +95,8 @@ is($q->("SELECT count(*) FROM verify_cluster_files('$data') WHERE status = 'ok'"
 	'this directory by its name');
 
 # A copy, as a file-level backup has it
-my $copy = PostgreSQL::Test::Utils::tempdir() . '/copy';
 $q->('CHECKPOINT');
+my $at_work = slurp_file("$data/global/pg_control");
 $node->stop;
 system_or_bail('cp', '-a', $data, $copy);
 $node->start;
@@ -189,7 +206,19 @@ sub without
 	return;
 }
 without($_, "$_ missing", "$_ is not there") foreach ('global/pg_control', $file{global}, $own, $slot);
-without($_, 'none', "$_ need not be there") foreach ($prepared[0], $file{replication_origins});
+without($_, "$_ missing", "$_ is not there, and WAL says that it must be") foreach ($prepared[0], $file{replication_origins});
+AccelWal::put("$copy/backup_label", '');
+without($_, 'none', "$_ need not be there in a backup") foreach ($prepared[0], $file{replication_origins});
+unlink "$copy/backup_label";
+
+# Origins that WAL has further on
+my $origins = bytes("$copy/$file{replication_origins}");
+like(with($copy, $file{replication_origins}, $older_origins, \&findings),
+	qr{^pg_logical/replorigin_checkpoint foreign: it is older than pg_wal: replication origin 1 is at 0/123, expected at 0/789 or later$}, 'the origins of an earlier checkpoint');
+my $none = substr($origins, 0, 4);
+$none .= pack('L', $q->("SELECT crc32c('\\x" . unpack('H*', $none) . "'::bytea)"));
+like(with($copy, $file{replication_origins}, $none, \&findings),
+	qr{^pg_logical/replorigin_checkpoint foreign: it is older than pg_wal: it lacks replication origin 1, expected at 0/789 or later$}, 'no origins, and a right CRC');
 
 # What is no file
 unlink "$copy/$slot";
@@ -203,6 +232,40 @@ mkdir "$copy/pg_replslot/half.tmp";
 AccelWal::put("$copy/pg_replslot/half.tmp/state", 'half');
 AccelWal::put("$copy/pg_twophase/junk", 'junk');
 is(verdicts($copy), 'none', 'what the server does not read is not read');
+
+# pg_control and the WAL beside it: of another cluster, without its checkpoint,
+# of before WAL that was written later
+my $control = bytes("$copy/global/pg_control");
+my $crc_at = $version >= 19 ? 308 : $version >= 18 ? 292 : 288;
+my $foreign = $control;
+vec($foreign, 0, 8) ^= 1;
+substr($foreign, $crc_at, 4) = pack('L', $q->("SELECT crc32c('\\x" . unpack('H*', substr($foreign, 0, $crc_at)) . "'::bytea)"));
+like(with($copy, 'global/pg_control', $foreign, \&findings),
+	qr{^global/pg_control foreign: it is of another cluster than pg_wal: system identifier \d+, in pg_wal \d+$}, 'pg_control of another cluster');
+
+my $wal = $q->("SELECT pg_walfile_name('" . join('/', map { sprintf '%X', $_ } reverse unpack('LL', substr($control, 32, 8))) . "'::pg_lsn + 1)");
+rename "$copy/pg_wal/$wal", "$copy/wal" or die $!;
+my $no_checkpoint = qr{^global/pg_control bad_format: no server starts with it: pg_wal has no valid record of its checkpoint at [0-9A-F]+/[0-9A-F]+$};
+like(findings(), $no_checkpoint, 'the segment of its checkpoint is not there');
+foreach my $file ('standby.signal', 'recovery.signal', 'backup_label')
+{
+	AccelWal::put("$copy/$file", '');
+	is(findings(), 'none', "... with $file, it need not be");
+	unlink "$copy/$file";
+}
+rename "$copy/wal", "$copy/pg_wal/$wal" or die $!;
+
+$q->($_) foreach ('INSERT INTO t VALUES (4)', 'SELECT pg_switch_wal()');
+my $newer = bytes("$data/pg_wal/$wal");
+like(with($copy, "pg_wal/$wal", $newer, \&findings),
+	qr{^global/pg_control foreign: it is older than pg_wal: a start would overwrite what follows its shutdown checkpoint at \S+, such as the record at \S+$},
+	'pg_control of before a start');
+AccelWal::put("$copy/standby.signal", '');
+is(with($copy, "pg_wal/$wal", $newer, \&findings), 'none', '... a standby replays what follows');
+unlink "$copy/standby.signal";
+like(with($copy, 'global/pg_control', $at_work, \&findings),
+	qr{^global/pg_control foreign: it is older than pg_wal: the server was shut down later, at \S+, and would recover as after a crash$},
+	'pg_control of before a shutdown');
 
 # The running server: the same, and what it alone can know
 sub live
@@ -294,8 +357,9 @@ Accel::configure($standby);
 $standby->start;
 $node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
 is($standby->safe_psql('postgres', "SELECT count(*) >= 5 AND bool_and(status = 'ok') FROM verify_cluster_files()"), 't', 'a standby: all are ok');
-$standby->stop;
 $q->(q{ROLLBACK PREPARED 'first'});
 $q->(q{ROLLBACK PREPARED 'second'});
-$node->stop;
+$node->stop('immediate');
+is($standby->safe_psql('postgres', "SELECT count(*) FROM verify_cluster_files('$data') WHERE status <> 'ok'"), '0', 'after a crash: all are ok');
+$standby->stop;
 done_testing();

@@ -67,7 +67,8 @@ needed_sources() {
 		echo "$root/src/verify/tar.c" "$root"/src/verify/backup_archive.c \
 			"$root/src/verify/backup_names.c" "$root/src/decode/format.c"
 	elif needs "$1" cluster; then
-		echo "$root"/src/verify/cluster_*.c "$root/src/verify/finding.c"
+		echo "$root"/src/verify/cluster_*.c "$root/src/verify/finding.c" \
+			"$root/src/verify/wal_blocks.c"
 	fi
 	if needs "$1" runs; then echo "$root/src/scan/wal_runs.c"; fi
 	if needs "$1" decode; then echo "$root"/src/decode/*.c; fi

@@ -14,6 +14,7 @@
 #include "verify/cluster_format.h"
 #include "verify/cluster_judge.h"
 #include "verify/cluster_map.h"
+#include "verify/cluster_past.h"
 #include "verify/cluster_slru.h"
 #include "verify/cluster_state.h"
 
@@ -519,6 +520,156 @@ test_words(void)
 	}
 }
 
+/* ---- what WAL says of state files ---- */
+
+static ClusterPast past;
+
+#define XACT	1
+#define ORIGIN	19
+
+/* A record with main data, of a session with an origin (0: without). */
+static void
+feed(uint8_t rmgr, uint8_t info, uint16_t origin, const void *main,
+	 uint32_t len)
+{
+	uint8_t		rec[400] = {0};
+	uint32_t	at = WAL_REC_HEADER;
+
+	rec[WAL_REC_RMID] = rmgr;
+	rec[WAL_REC_INFO] = info;
+	if (origin != 0)
+	{
+		rec[at++] = WAL_ID_ORIGIN;
+		memcpy(rec + at, &origin, 2);
+		at += 2;
+	}
+	rec[at++] = WAL_ID_DATA_SHORT;
+	rec[at++] = (uint8_t) len;
+	memcpy(rec + at, main, len);
+	at += len;
+	memcpy(rec + WAL_REC_TOT_LEN, &at, 4);
+	cluster_past_record(&past, rec, at);
+}
+
+static void
+feed_set(uint16_t id, uint64_t lsn, bool force)
+{
+	uint8_t		data[16] = {0};
+
+	memcpy(data, &lsn, 8);
+	memcpy(data + 8, &id, 2);
+	data[10] = force;
+	feed(ORIGIN, 0x00, 0, data, sizeof(data));
+}
+
+static void
+feed_drop(uint16_t id)
+{
+	feed(ORIGIN, 0x10, 0, &id, 2);
+}
+
+/* What ends a transaction: xid's, if it was prepared. */
+static void
+feed_end(uint8_t op, uint32_t xid, uint16_t origin, uint64_t lsn)
+{
+	uint8_t		data[64] = {0};
+	uint32_t	xinfo = (xid != 0 ? 0x10 : 0) | (origin != 0 ? 0x20 : 0);
+	uint32_t	at = 12;
+
+	memcpy(data + 8, &xinfo, 4);
+	if (xid != 0)
+	{
+		memcpy(data + at, &xid, 4);
+		at += 4;
+	}
+	if (origin != 0)
+	{
+		memcpy(data + at, &lsn, 8);
+		at += 16;
+	}
+	feed(XACT, op | 0x80, origin, data, at);
+}
+
+static void
+feed_prepare(uint32_t xid)
+{
+	Bytes		b;
+
+	make_two_phase(&b, xid);
+	feed(XACT, 0x10, 0, b.data, 100);
+}
+
+static void
+expect_past(const char *what, Bytes *b, ClusterStatus status,
+			const char *expected)
+{
+	ClusterVerdict verdict = {0};
+	char		words[CLUSTER_MESSAGE_SIZE];
+
+	if (b != NULL)
+		b->file.head = b->data;
+	cluster_past_judge(&past, b == NULL ? NULL : &b->file, &verdict);
+	cluster_verdict_words(&verdict, CLUSTER_ORIGINS, false, words);
+	check(verdict.status == status && strcmp(words, expected) == 0,
+		  "%s: %s, \"%s\"", what, cluster_status_name(verdict.status), words);
+}
+
+static void
+test_past_origins(void)
+{
+	Bytes		b;
+
+	make_origins(&b);
+	put64(&b, 4 + offsetof(ClusterOrigin, lsn), 0x500);
+	put64(&b, 4 + sizeof(ClusterOrigin) + offsetof(ClusterOrigin, lsn), 0x600);
+	cluster_past_forget(&past);
+	expect_past("nothing known, no file", NULL, CLUSTER_OK, "");
+	feed_end(0x00, 0, 1, 0x500);
+	feed_end(0x30, 77, 2, 0x600);
+	feed_end(0x30, 77, 2, 0x400);	/* not back */
+	feed_set(2, 0x300, false);
+	feed_end(0x00, 0, 65535, 0x900);	/* none */
+	feed_end(0x20, 0, 1, 0x900);	/* failed */
+	expect_past("as far as it must be", &b, CLUSTER_OK, "");
+	expect_past("no file", NULL, CLUSTER_MISSING,
+				"the file is not there, and must have replication origin 1 at 0/500 or later");
+	feed_set(2, 0x601, false);
+	expect_past("further on", &b, CLUSTER_FOREIGN,
+				"it is older than pg_wal: replication origin 2 is at 0/600, expected at 0/601 or later");
+	b.file.size = CLUSTER_HEAD + 8;
+	expect_past("only the start at hand", &b, CLUSTER_OK, "");
+	b.file.size = 4 + 2 * sizeof(ClusterOrigin) + 4;
+	feed_set(2, 0x100, true);
+	expect_past("back by force", &b, CLUSTER_OK, "");
+	feed_set(9, 0, true);
+	expect_past("one more", &b, CLUSTER_FOREIGN,
+				"it is older than pg_wal: it lacks replication origin 9, expected at 0/0 or later");
+	feed_drop(9);
+	expect_past("dropped", &b, CLUSTER_OK, "");
+	feed_set(1, 0x501, false);
+	cluster_past_forget(&past);
+	expect_past("after a gap", &b, CLUSTER_OK, "");
+}
+
+static void
+test_past_prepared(void)
+{
+	cluster_past_forget(&past);
+	for (uint32_t xid = 100; xid < 110; xid++)
+		feed_prepare(xid);
+	feed_end(0x30, 103, 0, 0);
+	feed_end(0x40, 101, 0, 0);
+	feed_end(0x00, 104, 0, 0);
+	check(past.nprepared == 8 && past.prepared[0] == 100 &&
+		  past.prepared[1] == 102 && past.prepared[2] == 104,
+		  "%d are prepared", past.nprepared);
+	for (uint32_t xid = 1000; xid < 1000 + 2 * CLUSTER_PAST_PREPARED; xid++)
+		feed_prepare(xid);
+	check(past.nprepared == CLUSTER_PAST_PREPARED, "no more than there is room");
+	cluster_past_forget(&past);
+	check(past.nprepared == 0, "none after a gap");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -529,5 +680,7 @@ main(int argc, char **argv)
 	test_slru();
 	test_states();
 	test_words();
+	test_past_origins();
+	test_past_prepared();
 	return unit_finish();
 }
