@@ -135,12 +135,12 @@ compare_names(const void *a, const void *b)
 }
 
 static void
-report_folder(Scan *scan, ClusterKind kind, const char *folder, int error)
+report_folder(Scan *scan, ClusterKind kind, const char *folder,
+			  ClusterStatus status, ClusterReason reason, int error)
 {
 	ClusterRow	row = {0};
 
-	cluster_verdict_set(&row.verdict, CLUSTER_IO_ERROR,
-						CLUSTER_REASON_UNREADABLE, (uint64_t) error, 0);
+	cluster_verdict_set(&row.verdict, status, reason, (uint64_t) error, 0);
 	row.path = folder;
 	row.kind = kind;
 	row.bytes = -1;
@@ -160,7 +160,8 @@ list(Scan *scan, ClusterKind kind, const char *folder,
 	names.failed = !wal_host_list(whole, add_name, &names) &&
 		errno != ENOENT && errno != ENOTDIR;
 	if (names.failed)
-		report_folder(scan, kind, folder, errno);
+		report_folder(scan, kind, folder, CLUSTER_IO_ERROR,
+					  CLUSTER_REASON_UNREADABLE, errno);
 	if (names.count > 1)
 		qsort(names.names, names.count, NAME_SIZE, compare_names);
 	return names;
@@ -281,6 +282,18 @@ judge_maps_below(Scan *scan, const char *folder)
 	wal_host_free(databases.names);
 }
 
+/* A tablespace that is not mounted, say: the server never removes what is there. */
+static bool
+is_dangling(const Scan *scan, const char *link)
+{
+	char		whole[FILENAME_MAX];
+	struct stat status;
+
+	cluster_look_path(&scan->look, link, whole);
+	return lstat(whole, &status) == 0 && S_ISLNK(status.st_mode) &&
+		stat(whole, &status) != 0 && errno == ENOENT;
+}
+
 static void
 judge_maps_of_tablespaces(Scan *scan)
 {
@@ -294,6 +307,9 @@ judge_maps_of_tablespaces(Scan *scan)
 
 		snprintf(tablespace, sizeof(tablespace), "pg_tblspc/%s",
 				 tablespaces.names[i]);
+		if (is_dangling(scan, tablespace))
+			report_folder(scan, CLUSTER_RELATION_MAP, tablespace,
+						  CLUSTER_MISSING, CLUSTER_REASON_LINK, 0);
 		folders = list(scan, CLUSTER_RELATION_MAP, tablespace,
 					   is_tablespace_folder);
 		for (size_t n = 0; n < folders.count; n++)

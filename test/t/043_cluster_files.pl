@@ -220,6 +220,15 @@ $none .= pack('L', $q->("SELECT crc32c('\\x" . unpack('H*', $none) . "'::bytea)"
 like(with($copy, $file{replication_origins}, $none, \&findings),
 	qr{^pg_logical/replorigin_checkpoint foreign: it is older than pg_wal: it lacks replication origin 1, expected at 0/789 or later$}, 'no origins, and a right CRC');
 
+# A tablespace that is not mounted
+my ($link) = glob("$copy/pg_tblspc/*");
+my $target = readlink $link;
+unlink $link;
+symlink "$copy/nowhere", $link;
+like(findings(), qr{^pg_tblspc/\d+ missing: what the symbolic link leads to is not there$}, 'a tablespace that is not mounted');
+unlink $link;
+symlink $target, $link;
+
 # What is no file
 unlink "$copy/$slot";
 mkdir "$copy/$slot";
