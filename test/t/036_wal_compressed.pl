@@ -36,6 +36,15 @@ sub sql
 	return $out;
 }
 
+# Makes a file that was written an hour ago: nobody waits for what may follow.
+sub put_old
+{
+	my ($path, $bytes) = @_;
+	AccelWal::put($path, $bytes);
+	utime(time - 3600, time - 3600, $path);
+	return;
+}
+
 # --- segments ----------------------------------------------------------------
 
 my $begin = sql('SELECT pg_switch_wal()');
@@ -60,12 +69,15 @@ my $flipped_name = $names[2];
 
 # --- formats -------------------------------------------------------------------
 
-# Runs bytes through a program, which reads no file so that it knows no size.
+# Runs bytes through a program, which reads no file that it knows so that it knows
+# no size.
 sub through
 {
-	my ($bytes, @command) = @_;
-	my $out;
-	IPC::Run::run(\@command, '<', \$bytes, '>', \$out) or die "@command";
+	my ($bytes, $command) = @_;
+	AccelWal::put("$tmp/encoded", $bytes);
+	open(my $pipe, '-|:raw', "$command <'$tmp/encoded'") or die "$command: $!";
+	my $out = do { local $/; <$pipe> };
+	close($pipe) or die "$command: $?";
 	return $out;
 }
 
@@ -85,8 +97,8 @@ sub halves
 	return $encode->(substr($bytes, 0, 400001)) . $encode->(substr($bytes, 400001));
 }
 
-my $lz4 = sub { through($_[0], 'lz4', '-c', '-1', '-B4') };
-my $zstd = sub { through($_[0], 'zstd', '-c', '-q', '-1') };
+my $lz4 = sub { through($_[0], 'lz4 -q -c -1 -B4') };
+my $zstd = sub { through($_[0], 'zstd -c -q -1') };
 
 # [what, suffix, compression, program, encoder]
 my @formats = (
@@ -95,12 +107,12 @@ my @formats = (
 	[ 'gzip of two members', '.gz', 'gzip', undef, sub { halves(\&gzipped, @_) } ],
 	[ 'lz4', '.lz4', 'lz4', 'lz4', $lz4 ],
 	[ 'lz4 of two frames', '.lz4', 'lz4', 'lz4', sub { halves($lz4, @_) } ],
-	[ 'lz4, blocks alone', '.lz4', 'lz4', 'lz4', sub { through($_[0], 'lz4', '-c', '-B4', '-BI', '--no-frame-crc') } ],
+	[ 'lz4, blocks alone', '.lz4', 'lz4', 'lz4', sub { through($_[0], 'lz4 -q -c -B4 -BI --no-frame-crc') } ],
 	[ 'zstd', '.zst', 'zstd', 'zstd', $zstd ],
 	[ 'zstd of two frames', '.zst', 'zstd', 'zstd', sub { halves($zstd, @_) } ],
 	[ 'zstd, skippable frames', '.zst', 'zstd', 'zstd',
 		sub { "\x5F\x2A\x4D\x18\x05\0\0\0skips" . $zstd->($_[0]) . "\x50\x2A\x4D\x18\0\0\0\0" } ],
-	[ 'zstd, no checksum, a large window', '.zst', 'zstd', 'zstd', sub { through($_[0], 'zstd', '-c', '-q', '-1', '--no-check', '--long=27') } ]);
+	[ 'zstd, no checksum, a large window', '.zst', 'zstd', 'zstd', sub { through($_[0], 'zstd -c -q -1 --no-check --long=27') } ]);
 
 # All that a row says but how its file is named and stored.
 my $columns = 'timeline, start_lsn, end_lsn, status, server_version, records, fpi_bytes, bytes_verified, head_bytes, tail_bytes, zero_bytes, skipped_bytes, errors, first_error_lsn, crc32c, message';
@@ -112,7 +124,7 @@ sub archive
 	my ($from, $suffix, $encode) = @_;
 	my $to = "$tmp/" . ++$number;
 	mkdir $to;
-	AccelWal::put("$to/$_$suffix", $encode->(slurp_file("$from/$_"))) foreach @names;
+	put_old("$to/$_$suffix", $encode->(slurp_file("$from/$_"))) foreach @names;
 	return $to;
 }
 
@@ -196,7 +208,7 @@ foreach my $compression (sort keys %readable)
 	my ($suffix, $encode) = @{ $readable{$compression} }[ 1, 4 ];
 	my $directory = "$tmp/long_$compression";
 	mkdir $directory;
-	AccelWal::put("$directory/$_$suffix", $encode->(slurp_file("$long/$_"))) foreach @long;
+	put_old("$directory/$_$suffix", $encode->(slurp_file("$long/$_"))) foreach @long;
 	my ($rows, $times) = walk_of($directory);
 	is(sql("SELECT count(*) FROM verify_wal_directory('$directory') c JOIN verify_wal_directory('$long') p USING (start_lsn, end_lsn, status, records, bytes_verified, crc32c)"),
 		scalar @long, "$compression: a long record: the rows of the plain segments");
@@ -222,7 +234,7 @@ my $random = "$tmp/random";
 {
 	open(my $source, '<:raw', '/dev/urandom') or die $!;
 	read($source, my $bytes, 17 * $MB) or die $!;
-	AccelWal::put($random, $bytes);
+	put_old($random, $bytes);
 }
 $begin = sql('SELECT pg_walfile_name(pg_current_wal_insert_lsn())');
 sql("SELECT count(pg_logical_emit_message(false, 'over', pg_read_binary_file('$random', g * 50000, 50000))) FROM generate_series(0, 17 * $MB / 50000 - 1) g");
@@ -255,7 +267,7 @@ foreach my $compression (sort keys %readable)
 	mkdir $_ foreach values %folders;
 	foreach my $i (0 .. $#over)
 	{
-		AccelWal::put("$folders{$compression}/$over[$i]$suffix", $encode->(slurp_file("$over/$over[$i]")));
+		put_old("$folders{$compression}/$over[$i]$suffix", $encode->(slurp_file("$over/$over[$i]")));
 		my $stored = $i < 5 ? "$over/$over[$i]" : "$folders{$compression}/$over[$i]$suffix";
 		copy($stored, $folders{"none, then $compression"}) or die $!;
 	}
@@ -288,7 +300,7 @@ sub judged
 		my $copy = $bytes;
 		$change->(\$copy, $i);
 		mkdir "$folder/$i";
-		AccelWal::put("$folder/$i/$segment$suffix", $copy);
+		put_old("$folder/$i/$segment$suffix", $copy);
 	}
 	my ($same, $unreported) = split /\|/, sql("WITH judged AS (SELECT i, j.*, j.crc32c IS NOT DISTINCT FROM p.crc32c AS same
 			FROM generate_series(0, $count - 1) i, verify_wal_segment('$segment', '$folder/' || i) j, verify_wal_segment('$segment', '$plain') p)
@@ -340,49 +352,49 @@ foreach my $compression (sort keys %readable)
 	my $folder = "$tmp/said_$compression";
 	mkdir $folder;
 	my $half = int(length($bytes) / 2);
-	AccelWal::put("$folder/$flipped_name$suffix", substr($bytes, 0, $half));
+	put_old("$folder/$flipped_name$suffix", substr($bytes, 0, $half));
 	like(sql("SELECT status, errors, records > 0 AND bytes_verified + skipped_bytes + head_bytes + tail_bytes < $MB, message FROM verify_wal_segment('$flipped_name', '$folder')"),
 		qr/^corrupt\|1\|t\|the compressed data ends early, at offset $half$/, "$compression: cut off: said, with what came before");
 	is(sql("SELECT reason || ' ' || status || ' ' || (file_offset > 8192) FROM wal_findings('$flipped_name', '$folder')"),
 		'compressed_truncated corrupt true', "$compression: cut off: as a finding");
-	AccelWal::put("$folder/$flipped_name$suffix", "$bytes garbage");
+	put_old("$folder/$flipped_name$suffix", "$bytes garbage");
 	is(sql("SELECT status, errors, message, bytes_verified > 0 FROM verify_wal_segment('$flipped_name', '$folder')"),
 		'corrupt|1|unexpected data after the end of the compressed data, at offset ' . length($bytes) . '|t', "$compression: trailing garbage");
 	if ($compression eq 'gzip')
 	{
 		my ($crc, $length) = unpack('LL', substr($bytes, -8));
-		AccelWal::put("$folder/$flipped_name$suffix", substr($bytes, 0, -8) . pack('LL', $crc ^ 1, $length));
+		put_old("$folder/$flipped_name$suffix", substr($bytes, 0, -8) . pack('LL', $crc ^ 1, $length));
 		is(sql("SELECT status, errors, message FROM verify_wal_segment('$flipped_name', '$folder')"),
 			sprintf('corrupt|1|incorrect checksum of the compressed data before offset %u, calculated %08X but expected %08X', length($bytes), $crc, $crc ^ 1), 'gzip: another CRC-32');
-		AccelWal::put("$folder/$flipped_name$suffix", substr($bytes, 0, -8) . pack('LL', $crc, $length - 1));
+		put_old("$folder/$flipped_name$suffix", substr($bytes, 0, -8) . pack('LL', $crc, $length - 1));
 		is(sql("SELECT status, errors, message FROM verify_wal_segment('$flipped_name', '$folder')"),
 			'corrupt|1|incorrect length ' . ($length - 1) . ' of the compressed data before offset ' . length($bytes) . ", expected $length", 'gzip: another length');
 	}
-	AccelWal::put("$folder/$flipped_name$suffix", '');
+	put_old("$folder/$flipped_name$suffix", '');
 	is(sql("SELECT status, compression, message FROM verify_wal_segment('$flipped_name', '$folder')"),
 		"corrupt|$compression|the compressed data ends early, at offset 0", "$compression: an empty file");
-	AccelWal::put("$folder/$flipped_name$suffix", 'x' . substr($bytes, 1));
+	put_old("$folder/$flipped_name$suffix", 'x' . substr($bytes, 1));
 	is(sql("SELECT status, compression, message FROM verify_wal_segment('$flipped_name', '$folder')"),
 		"corrupt|$compression|the compressed data is invalid at offset 0", "$compression: another first byte");
-	AccelWal::put("$folder/$flipped_name$suffix", $encode->(substr(slurp_file("$plain/$flipped_name"), 0, 500000)));
+	put_old("$folder/$flipped_name$suffix", $encode->(substr(slurp_file("$plain/$flipped_name"), 0, 500000)));
 	is(sql("SELECT status, errors, message FROM verify_wal_segment('$flipped_name', '$folder')"),
 		"size_mismatch|1|WAL segment has 500000 bytes, expected $MB", "$compression: a short segment");
-	AccelWal::put("$folder/$flipped_name$suffix", $encode->(slurp_file("$plain/$flipped_name") . "\0"));
+	put_old("$folder/$flipped_name$suffix", $encode->(slurp_file("$plain/$flipped_name") . "\0"));
 	is(sql("SELECT status, errors, message FROM verify_wal_segment('$flipped_name', '$folder')"),
 		"size_mismatch|1|the decompressed WAL segment has more than $MB bytes", "$compression: a long one");
-	AccelWal::put("$folder/$flipped_name$suffix", $encode->('no WAL ' x 100000));
+	put_old("$folder/$flipped_name$suffix", $encode->('no WAL ' x 100000));
 	is(sql("SELECT status, message FROM verify_wal_segment('$flipped_name', '$folder')"),
 		'not_verifiable|no page of the file is valid: it is encrypted, compressed or no WAL', "$compression: of something else");
 	unlink "$folder/$flipped_name$suffix";
 
 	# a stream that a receiver still writes to
-	AccelWal::put("$folder/$flipped_name$suffix.partial", substr($bytes, 0, $half));
+	put_old("$folder/$flipped_name$suffix.partial", substr($bytes, 0, $half));
 	is(sql("SELECT status, errors, records > 0, segment FROM verify_wal_directory('$folder')"),
 		"partial|0|t|$flipped_name$suffix.partial", "$compression: a partial one, still written");
 
 	# 300 MB of zeros
 	my $zeros = substr($encode->("\0" x (100 * $MB)), 0);
-	AccelWal::put("$folder/$names[0]$suffix", $zeros x 3);
+	put_old("$folder/$names[0]$suffix", $zeros x 3);
 	my ($before, $row, $after) = (sql($read), sql("SELECT status, errors > 0 FROM verify_wal_segment('$names[0]', '$folder')"), sql($read));
 	is($row, 'corrupt|t', "$compression: a bomb");
 	cmp_ok($after - $before, '<', 900000, "$compression: a bomb is not read to its end");
@@ -393,9 +405,9 @@ cmp_ok($peak, '<', 400 * 1024, "memory is bounded ($peak kB, shared buffers incl
 SKIP:
 {
 	skip 'zstd is not read here', 1 unless $readable{zstd};
-	AccelWal::put("$tmp/window", '');
+	put_old("$tmp/window", '');
 	mkdir "$tmp/wide";
-	AccelWal::put("$tmp/wide/$name.zst", "\x28\xB5\x2F\xFD\0\xA8\x0B\0\0\0");
+	put_old("$tmp/wide/$name.zst", "\x28\xB5\x2F\xFD\0\xA8\x0B\0\0\0");
 	is(sql("SELECT status, errors, message FROM verify_wal_segment('$name', '$tmp/wide')"),
 		'not_verifiable|1|decompression needs a window of more than 128 MB', 'zstd: a window of 2 GB');
 }
@@ -405,7 +417,7 @@ SKIP:
 	skip 'lz4 is not read here', 1 unless $readable{lz4};
 	my $directory = archive($plain, '.lz4', $lz4);
 	my ($whole) = run_command([ 'lz4', '-c', '-1', '-B4', '--content-size', "$plain/$names[1]" ]);
-	AccelWal::put("$directory/$names[1].lz4", substr($whole, 0, int(length($whole) / 2)));
+	put_old("$directory/$names[1].lz4", substr($whole, 0, int(length($whole) / 2)));
 	is(sql("SELECT string_agg(segment || ' ' || status, ', ') FROM verify_wal_directory('$directory') WHERE status NOT LIKE 'ok%'"),
 		"$names[1].lz4 corrupt", 'lz4: a file that tells its length, cut off, is the only one that is damaged');
 }
@@ -414,10 +426,10 @@ SKIP:
 
 my $others = "$tmp/others";
 mkdir $others;
-AccelWal::put("$others/$names[0].xz", "\xFD7zXZ\0 and so on");
-AccelWal::put("$others/$names[1].gz", 'Salted__ by pgBackRest');
-AccelWal::put("$others/$names[2].br", 'whatever');
-AccelWal::put("$others/$names[3]", "BZh91AY&SY and so on");
+put_old("$others/$names[0].xz", "\xFD7zXZ\0 and so on");
+put_old("$others/$names[1].gz", 'Salted__ by pgBackRest');
+put_old("$others/$names[2].br", 'whatever');
+put_old("$others/$names[3]", "BZh91AY&SY and so on");
 is(sql("SELECT string_agg(compression || ' ' || status || ' ' || errors || ' ' || split_part(message, ',', 1), E'\\n') FROM verify_wal_directory('$others')"),
 	join("\n", map { "$_ not_verifiable 1 the file is in format $_" } 'xz', 'encrypted', 'brotli', 'bzip2'), 'formats that are not read');
 copy("$plain/$names[0]", "$others/$names[0].gz");
@@ -432,7 +444,7 @@ is(sql("SELECT status FROM verify_wal_segment('$name.gz', '$plain')"), 'missing'
 is(sql("SELECT segment, status, compression IS NULL FROM verify_wal_segment('$name')") =~ /^$name\|/ ? 'ok' : '', 'ok', 'in pg_wal');
 my $nothing = "$tmp/nothing";
 mkdir $nothing;
-AccelWal::put("$nothing/$_", 'x') foreach 'README', '000000010000000000000001.00000028.backup.old', '00000002.history.old';
+put_old("$nothing/$_", 'x') foreach 'README', '000000010000000000000001.00000028.backup.old', '00000002.history.old';
 mkdir "$nothing/$_" foreach 'base', '0000000100000000';
 is(sql("SELECT status, segment IS NULL, timeline IS NULL, message FROM verify_wal_directory('$nothing')"),
 	'not_verifiable|t|t|none of the 4 entries of the directory is named as a WAL segment', 'a directory without segments');
@@ -462,7 +474,7 @@ SKIP:
 	skip 'gzip is not read here', 1 unless $readable{gzip};
 	my $compressed = "$tmp/digests_gzip";
 	mkdir $compressed;
-	AccelWal::put("$compressed/$_-$sha1{$_}.gz", gzipped(slurp_file("$plain/$_"))) foreach @names;
+	put_old("$compressed/$_-$sha1{$_}.gz", gzipped(slurp_file("$plain/$_"))) foreach @names;
 	is(rows($compressed), $intact_rows, 'SHA-1 in the names of compressed files: of the segments');
 }
 # other contents that are as sound
