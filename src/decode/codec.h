@@ -19,6 +19,12 @@
  */
 #define DECODE_WINDOW_LOG_MAX	27
 
+/*
+ * Of a file at most twice the bytes that it gave are read, and this many more:
+ * skippable frames and empty ones, of whatever length, do not take time.
+ */
+#define DECODE_EXCESS_MAX	(16 * 1024 * 1024)
+
 typedef enum DecodeReason
 {
 	DECODE_FINE,
@@ -28,7 +34,11 @@ typedef enum DecodeReason
 	DECODE_CHECKSUM,			/* of gzip: stored, computed */
 	DECODE_LENGTH,				/* of gzip: stored, computed */
 	DECODE_TRAILING,			/* bytes after the last frame */
+	/* from here on: nothing is said against the file */
 	DECODE_WINDOW,				/* needs more than DECODE_WINDOW_LOG_MAX */
+	DECODE_DICTIONARY,			/* needs one that is not in the file */
+	DECODE_EXCESS,				/* above DECODE_EXCESS_MAX; stored: bytes
+								 * given */
 	DECODE_MEMORY,				/* there is none */
 	DECODE_UNSUPPORTED			/* by this build, or ever */
 } DecodeReason;

@@ -61,6 +61,17 @@ lz4_end(void *state)
 	free(lz4);
 }
 
+/* Was the frame's header read, and does it name a dictionary? */
+static bool
+needs_dictionary(const Lz4 *lz4)
+{
+	LZ4F_frameInfo_t info = {0};
+	size_t		none = 0;
+
+	return !LZ4F_isError(LZ4F_getFrameInfo(lz4->context, &info, NULL, &none)) &&
+		info.dictID != 0;
+}
+
 static CodecResult
 lz4_step(void *state, CodecSpan *span, DecodeFailure *failure)
 {
@@ -72,7 +83,8 @@ lz4_step(void *state, CodecSpan *span, DecodeFailure *failure)
 
 	if (LZ4F_isError(result))
 	{
-		failure->reason = DECODE_DAMAGED;
+		failure->reason = needs_dictionary(lz4) ? DECODE_DICTIONARY :
+			DECODE_DAMAGED;
 		return CODEC_FAILED;
 	}
 	span->in += taken;

@@ -43,6 +43,8 @@ reason_of(size_t result)
 	{
 		case ZSTD_error_frameParameter_windowTooLarge:
 			return DECODE_WINDOW;
+		case ZSTD_error_dictionary_wrong:
+			return DECODE_DICTIONARY;
 		case ZSTD_error_memory_allocation:
 			return DECODE_MEMORY;
 		default:

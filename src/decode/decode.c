@@ -27,6 +27,7 @@ struct Decoder
 	size_t		end;
 	uint64_t	offset;			/* in the file, of buffer[0] */
 	bool		input_ended;
+	uint64_t	given;			/* bytes that came out of them */
 
 	/* where decoding stands */
 	const DecodeCodec *codec;	/* whose state is kept for the next file */
@@ -96,6 +97,12 @@ decode_failure(const Decoder *decoder)
 	return decoder->failure;
 }
 
+DecodeFormat
+decode_format(const Decoder *decoder)
+{
+	return decoder->format;
+}
+
 static void
 fail(Decoder *decoder, DecodeReason reason, uint64_t stored)
 {
@@ -105,9 +112,8 @@ fail(Decoder *decoder, DecodeReason reason, uint64_t stored)
 	decoder->ended = true;
 }
 
-void
-decode_begin(Decoder *decoder, DecodeFormat format, DecodeReadFn read,
-			 void *arg)
+static void
+choose(Decoder *decoder, DecodeFormat format)
 {
 	const DecodeCodec *codec = codec_of(format);
 
@@ -115,15 +121,22 @@ decode_begin(Decoder *decoder, DecodeFormat format, DecodeReadFn read,
 		free_state(decoder);
 	decoder->codec = codec;
 	decoder->format = format;
+	if (codec == NULL)
+		fail(decoder, DECODE_UNSUPPORTED, 0);
+}
+
+void
+decode_begin(Decoder *decoder, DecodeFormat format, DecodeReadFn read,
+			 void *arg)
+{
 	decoder->read = read;
 	decoder->arg = arg;
 	decoder->at = decoder->end = 0;
-	decoder->offset = 0;
+	decoder->offset = decoder->given = 0;
 	decoder->input_ended = false;
 	decoder->in_frame = decoder->any_frame = decoder->ended = false;
 	memset(&decoder->failure, 0, sizeof(decoder->failure));
-	if (codec == NULL)
-		fail(decoder, DECODE_UNSUPPORTED, 0);
+	choose(decoder, format);
 }
 
 /* ---- input ---- */
@@ -141,6 +154,11 @@ fill(Decoder *decoder, size_t n)
 		decoder->offset += decoder->at;
 		decoder->end -= decoder->at;
 		decoder->at = 0;
+		if (decoder->offset + decoder->end > 2 * decoder->given + DECODE_EXCESS_MAX)
+		{
+			fail(decoder, DECODE_EXCESS, decoder->given);
+			return false;
+		}
 		got = decoder->read(decoder->arg, decoder->buffer + decoder->end,
 							INPUT_BYTES - decoder->end,
 							decoder->offset + decoder->end);
@@ -212,6 +230,7 @@ skip_frame(Decoder *decoder)
 static void
 begin_frame(Decoder *decoder)
 {
+	DecodeFormat format;
 	size_t		len;
 
 	do
@@ -222,11 +241,16 @@ begin_frame(Decoder *decoder)
 	if (decoder->ended)
 		return;
 	len = decoder->end - decoder->at;
+	format = decode_format_of(decoder->buffer + decoder->at, len);
+	if (!decoder->any_frame && format != DECODE_PLAIN)
+		choose(decoder, format);
+	if (decoder->ended)
+		return;
 	if (len == 0 && decoder->any_frame)
 		decoder->ended = true;
 	else if (len == 0)
 		fail(decoder, DECODE_TRUNCATED, 0);
-	else if (decode_format_of(decoder->buffer + decoder->at, len) != decoder->format)
+	else if (format != decoder->format)
 		fail(decoder, decoder->any_frame ? DECODE_TRAILING : DECODE_DAMAGED, 0);
 	else if (!decoder->codec->begin(&decoder->state))
 		fail(decoder, DECODE_MEMORY, 0);
@@ -275,6 +299,7 @@ decode_read(Decoder *decoder, uint8_t *out, size_t len)
 		/* what a codec holds back comes before more of the file is read */
 		given = step(decoder, out + done, len - done);
 		done += given;
+		decoder->given += given;
 		if (given == 0 && decoder->at == decoder->end && decoder->in_frame &&
 			!decoder->ended)
 			(void) fill(decoder, 1);

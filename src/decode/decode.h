@@ -31,7 +31,8 @@ extern void decode_free(Decoder *decoder);
 
 /*
  * Begins a file, or the same one again.  A format that this build cannot read
- * is a failure of the first read.
+ * is a failure of the first read.  Where skippable frames come first, the frame
+ * after them may be of another format: decode_format() tells, after that read.
  */
 extern void decode_begin(Decoder *decoder, DecodeFormat format,
 						 DecodeReadFn read, void *arg);
@@ -41,6 +42,8 @@ extern void decode_begin(Decoder *decoder, DecodeFormat format,
  * decode_failure() tells.  Once it was fewer, it is 0.
  */
 extern size_t decode_read(Decoder *decoder, uint8_t *out, size_t len);
+
+extern DecodeFormat decode_format(const Decoder *decoder);
 
 /* reason DECODE_FINE: nothing failed yet */
 extern DecodeFailure decode_failure(const Decoder *decoder);

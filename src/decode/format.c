@@ -23,7 +23,8 @@ static const Magic magics[] = {
 	{DECODE_BZIP2, 3, "BZh"},
 	{DECODE_XZ, 6, "\xFD" "7zXZ\0"},
 	{DECODE_LZOP, 4, "\x89LZO"},
-	{DECODE_ENCRYPTED, 8, "Salted__"}
+	{DECODE_ENCRYPTED, 8, "Salted__"},
+	{DECODE_LZ4_LEGACY, 4, "\x02\x21\x4C\x18"}
 };
 
 static const struct
@@ -53,7 +54,7 @@ decode_format_suffix(DecodeFormat format)
 DecodeFormat
 decode_format_suffixed(const char *text)
 {
-	for (size_t i = NFORMATS - 1; i > 0; i--)
+	for (size_t i = 1; i < NFORMATS; i++)
 		if (strncmp(text, formats[i].suffix, strlen(formats[i].suffix)) == 0)
 			return (DecodeFormat) i;
 	return DECODE_PLAIN;
@@ -74,7 +75,7 @@ decode_format_of(const uint8_t *bytes, size_t len)
 		if (len >= magics[i].len &&
 			memcmp(bytes, magics[i].bytes, magics[i].len) == 0)
 			return magics[i].format;
-	/* a skippable frame: of LZ4 too, but pzstd is who writes them first */
+	/* a skippable frame: of LZ4 too, which the decoder finds out behind it */
 	if (len >= 4 && (bytes[0] & 0xF0) == 0x50 &&
 		memcmp(bytes + 1, "\x2A\x4D\x18", 3) == 0)
 		return DECODE_ZSTD;

@@ -25,7 +25,8 @@
 	DECODE_FORMAT(DECODE_XZ, "xz", ".xz") \
 	DECODE_FORMAT(DECODE_LZOP, "lzop", ".lzo") \
 	DECODE_FORMAT(DECODE_BROTLI, "brotli", ".br") \
-	DECODE_FORMAT(DECODE_ENCRYPTED, "encrypted", ".gpg")
+	DECODE_FORMAT(DECODE_ENCRYPTED, "encrypted", ".gpg") \
+	DECODE_FORMAT(DECODE_LZ4_LEGACY, "lz4_legacy", ".lz4")	/* of "lz4 -l" */
 
 typedef enum DecodeFormat
 {
@@ -42,7 +43,7 @@ typedef enum DecodeFormat
 extern const char *decode_format_name(DecodeFormat format);
 extern const char *decode_format_suffix(DecodeFormat format);
 
-/* The format whose suffix text begins with; DECODE_PLAIN: no other. */
+/* The first format whose suffix text begins with; DECODE_PLAIN: no other. */
 extern DecodeFormat decode_format_suffixed(const char *text);
 
 /* Is the text the suffix of a format that is read, and of which? */

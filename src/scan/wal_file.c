@@ -192,6 +192,8 @@ wal_file_failure(DecodeFormat format, const DecodeFailure *failure)
 		[DECODE_LENGTH] = WAL_REASON_COMPRESSED_LENGTH,
 		[DECODE_TRAILING] = WAL_REASON_COMPRESSED_TRAILING,
 		[DECODE_WINDOW] = WAL_REASON_COMPRESSED_WINDOW,
+		[DECODE_DICTIONARY] = WAL_REASON_COMPRESSED_DICTIONARY,
+		[DECODE_EXCESS] = WAL_REASON_COMPRESSED_EXCESS,
 		[DECODE_MEMORY] = WAL_REASON_COMPRESSED_MEMORY,
 		[DECODE_UNSUPPORTED] = WAL_REASON_COMPRESSED_LIBRARY,
 	};
@@ -218,6 +220,7 @@ decode_piece(WalFile *file)
 	wal_host_interrupts();
 	got = decode_read(file->decoder, half, WAL_PIECE_BYTES);
 	file->position += got;
+	file->format = decode_format(file->decoder);
 	if (begin == 0)
 	{
 		file->head_len = got;

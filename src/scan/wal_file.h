@@ -26,7 +26,7 @@ typedef struct WalFile
 {
 	FileScan	scan;			/* the file as it is stored */
 	char		path[PATH_MAX]; /* empty: not open */
-	DecodeFormat format;
+	DecodeFormat format;		/* settled by the first read */
 	struct Throttle *throttle;	/* for each read of it; NULL: no bound */
 
 	/*

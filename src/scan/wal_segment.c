@@ -635,8 +635,6 @@ judge_pass(SegmentScan *seg)
 	memset(result, 0, sizeof(*result));
 	result->name = seg->name;
 	result->has_format = true;
-	result->format = seg->source.file == NULL ? DECODE_PLAIN :
-		seg->source.file->format;
 	seg->digest = CHECKSUM_CRC_INIT;
 	seg->hands_over = false;
 	seg->sha1_differs = false;
@@ -644,6 +642,8 @@ judge_pass(SegmentScan *seg)
 	if (seg->findings != NULL)
 		seg->findings->count = 0;
 	identify(seg);
+	result->format = seg->source.file == NULL ? DECODE_PLAIN :
+		seg->source.file->format;
 	if (!wal_name_possible(&seg->name, seg->id.segment_size))
 	{
 		WalVerdict	why = verdict_of(WAL_REASON_FILE_NAME, 0,

@@ -432,6 +432,31 @@ put_old("$others/$names[2].br", 'whatever');
 put_old("$others/$names[3]", "BZh91AY&SY and so on");
 is(sql("SELECT string_agg(compression || ' ' || status || ' ' || errors || ' ' || split_part(message, ',', 1), E'\\n') FROM verify_wal_directory('$others')"),
 	join("\n", map { "$_ not_verifiable 1 the file is in format $_" } 'xz', 'encrypted', 'brotli', 'bzip2'), 'formats that are not read');
+# of "lz4 -l"; and what begins as LZ4 and Zstandard alike
+my $skippable = "\x5F\x2A\x4D\x18\x05\0\0\0skips";
+put_old("$others/$names[4]", "\x02\x21\x4C\x18 and so on");
+my $row_of_one = q{SELECT concat_ws(' ', compression, status, errors, message) FROM verify_wal_segment};
+my $whole = q{SELECT concat_ws(' ', compression, crc32c, errors) FROM verify_wal_segment};
+is(sql("$row_of_one('$names[4]', '$others')"), 'lz4_legacy not_verifiable 1 the file is in format lz4_legacy, which is not read here: restore the segment, or give its bytes to verify_wal_segment(bytea, text)', 'LZ4 legacy frames');
+foreach my $compression (grep { $readable{$_} } 'lz4', 'zstd')
+{
+	put_old("$others/$names[4]", $skippable x 2 . $readable{$compression}->[4]->(slurp_file("$plain/$names[4]")));
+	is(sql("$whole('$names[4]', '$others')"), "$compression " . sql("SELECT concat_ws(' ', crc32c, errors) FROM verify_wal_segment('$names[4]', '$plain')"),
+		"$compression: after skippable frames, named as nothing");
+	# frames of holes, 4 GB each
+	put_old("$others/$names[4]", '');
+	AccelWal::poke("$others/$names[4]", $_ * (2**32 + 7), "\x5F\x2A\x4D\x18\xFF\xFF\xFF\xFF") foreach 0 .. 19;
+	my ($from, $row, $to) = (sql($read), sql("$row_of_one('$names[4]', '$others')"), sql($read));
+	like($row, qr/^\w+ not_verifiable 1 0 bytes came out of the first \d+ bytes of the compressed data: it is not read further$/, "$compression: 80 GB that are skipped");
+	cmp_ok($to - $from, '<', 60 * $MB, "$compression: 80 GB that are skipped are not read");
+}
+SKIP:
+{
+	skip 'zstd is not read here', 1 unless $readable{zstd};
+	put_old("$others/$names[4]", "\x28\xB5\x2F\xFD\x21\x01\x01\x09\0\0x");
+	is(sql("$row_of_one('$names[4]', '$others')"), 'zstd not_verifiable 1 decompression needs a dictionary', 'zstd: a dictionary');
+}
+unlink "$others/$names[4]";
 copy("$plain/$names[0]", "$others/$names[0].gz");
 is(sql("SELECT compression || ' ' || status FROM verify_wal_segment('$names[0].gz', '$others')"), 'none ok', 'the bytes decide, not the name');
 

@@ -173,7 +173,7 @@ my $unit = slurp_file('test/unit/test_wal_reasons.c');
 my %elsewhere = (aborted_contrecord => '030_wal_segments.pl', recycled_tail => '035_wal_written.pl', no_segment => '036_wal_compressed.pl', file_growing => '017_moving_files.pl', file_digest => '036_wal_compressed.pl', file_long => '061_wal_timelines.pl',
 	(map { ("history_$_" => '065_wal_history.pl') } qw(missing line order empty cut switch point parent)),
 	(map { ("backup_$_" => '068_archive_whole.pl') } qw(line start stop)),
-	map { ("compressed_$_" => '036_wal_compressed.pl') } qw(truncated invalid crc length trailing size window library));
+	map { ("compressed_$_" => '036_wal_compressed.pl') } qw(truncated invalid crc length trailing size window dictionary excess library));
 foreach my $reason (sort keys %words)
 {
 	my $constant = 'WAL_REASON_' . uc $reason;

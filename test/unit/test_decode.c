@@ -388,6 +388,29 @@ test_gzip_trailer(void)
 #endif
 
 #ifdef DECODE_HAVE_LZ4
+/* A frame that names a dictionary, and refers to what is in that alone. */
+static void
+test_lz4_dictionary(void)
+{
+	static const uint8_t block[] = {13, 0, 0, 0, 0x10, 'a', 0x00, 0x01,
+	0x80, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0};
+	LZ4F_preferences_t preferences = {0};
+	Stored		stored = stored_of(frame, 0);
+	size_t		header;
+
+	preferences.frameInfo.dictID = 7;
+	header = LZ4F_compressFrame(frame, ROOM, plain, 0, &preferences) - 4;
+	memcpy(frame + header, block, sizeof(block));
+	stored.len = header + sizeof(block);
+	decode(&formats[1], &stored, 1000);
+	check(decode_failure(decoder).reason == DECODE_DICTIONARY,
+		  "lz4: a dictionary: failure %d", decode_failure(decoder).reason);
+	frame[header - 1] ^= 1;		/* the checksum of the header */
+	decode(&formats[1], &stored, 1000);
+	check(decode_failure(decoder).reason == DECODE_DAMAGED,
+		  "lz4: a damaged header: failure %d", decode_failure(decoder).reason);
+}
+
 /* A frame that tells its length, cut off, says nothing of the next one. */
 static void
 test_lz4_length(void)
@@ -442,7 +465,132 @@ test_skippable(void)
 	check(decode(&formats[2], &stored, 100) == 0 &&
 		  decode_failure(decoder).reason == DECODE_TRUNCATED, "skippable: cut off");
 }
+
+/* A header that names dictionary 1, and a block of one byte. */
+static void
+test_zstd_dictionary(void)
+{
+	static uint8_t bytes[] = {0x28, 0xB5, 0x2F, 0xFD, 0x21, 0x01, 0x01, 0x09, 0x00, 0x00, 'x'};
+	Stored		stored = stored_of(bytes, sizeof(bytes));
+
+	check(decode(&formats[2], &stored, 100) == 0 &&
+		  decode_failure(decoder).reason == DECODE_DICTIONARY,
+		  "zstd: a dictionary: failure %d", decode_failure(decoder).reason);
+}
 #endif
+
+#if defined(DECODE_HAVE_LZ4) && defined(DECODE_HAVE_ZSTD)
+/* Frames of both formats, behind what either may begin with. */
+static void
+test_first_frame(void)
+{
+	static const uint8_t skippable[] = {0x50, 0x2A, 0x4D, 0x18, 1, 0, 0, 0, 0};
+
+	for (size_t i = 1; i < NFORMATS; i++)
+	{
+		const Format *format = &formats[i];
+		Stored		stored = stored_of(frame, 0);
+		size_t		done;
+
+		make_plain(5000);
+		memcpy(frame, skippable, sizeof(skippable));
+		memcpy(frame + sizeof(skippable), skippable, sizeof(skippable));
+		stored.len = 2 * sizeof(skippable) +
+			format->encode(frame + 2 * sizeof(skippable), plain, 5000);
+		stored.piece = 10;
+		done = decode(&formats[2], &stored, 1000);
+		check(done == 5000 && is_prefix(done, 5000) &&
+			  decode_failure(decoder).reason == DECODE_FINE &&
+			  decode_format(decoder) == format->format,
+			  "%s after skippable frames: %zu bytes, failure %d", name(format),
+			  done, decode_failure(decoder).reason);
+		/* and what is told apart, in the place of the frame */
+		memcpy(frame + 2 * sizeof(skippable), "\x02\x21\x4C\x18 and so on", 14);
+		check(decode(&formats[i], &stored, 1000) == 0 &&
+			  decode_failure(decoder).reason == DECODE_UNSUPPORTED &&
+			  decode_format(decoder) == DECODE_LZ4_LEGACY,
+			  "legacy LZ4 after skippable frames");
+	}
+}
+#endif
+
+/* A file that repeats a pattern for ever, after whatever it begins with. */
+typedef struct Endless
+{
+	const char *what;
+	Stored		first;
+	const uint8_t *pattern;
+	size_t		period;
+	uint64_t	read;			/* how far */
+} Endless;
+
+static ssize_t
+read_endless(void *arg, void *buffer, size_t len, uint64_t offset)
+{
+	Endless    *endless = arg;
+	uint8_t    *to = buffer;
+
+	if (offset < endless->first.len)
+		return read_stored(&endless->first, buffer, len, offset);
+	for (size_t i = 0; i < len; i++)
+		to[i] = endless->pattern[(offset - endless->first.len + i) % endless->period];
+	endless->read = offset + len;
+	return (ssize_t) len;
+}
+
+static void
+test_excess(const Format *format, Endless *endless)
+{
+	size_t		done;
+	DecodeFailure failure;
+
+	decode_begin(decoder, format->format, read_endless, endless);
+	done = decode_read(decoder, out, ROOM);
+	failure = decode_failure(decoder);
+	check(done == 100000 && is_prefix(done, done) &&
+		  failure.reason == DECODE_EXCESS && failure.stored == done,
+		  "%s, %s: %zu bytes, failure %d", name(format), endless->what, done,
+		  failure.reason);
+	check(endless->read > DECODE_EXCESS_MAX &&
+		  endless->read <= 2 * done + DECODE_EXCESS_MAX + 65536,
+		  "%s, %s: %llu bytes are read", name(format), endless->what,
+		  (unsigned long long) endless->read);
+}
+
+/*
+ * What gives nothing is not read for ever, whatever it consists of: frames that
+ * are skipped, frames and blocks that are empty.
+ */
+static void
+test_excesses(const Format *format)
+{
+	static const uint8_t open_frame[] = {0x28, 0xB5, 0x2F, 0xFD, 0, 0x58};
+	static uint8_t skippable[70000] = {0x53, 0x2A, 0x4D, 0x18};
+	static uint8_t empty[1000];
+	Endless		endless = {"empty frames", stored_of(frame, 0), empty, 0, 0};
+	size_t		len = sizeof(skippable) - 8;
+
+	make_plain(100000);
+	endless.first.len = format->encode(frame, plain, 100000);
+	endless.period = format->encode(empty, plain, 0);
+	test_excess(format, &endless);
+	if (format->format == DECODE_GZIP)
+		return;
+	for (int i = 0; i < 4; i++)
+		skippable[4 + i] = (uint8_t) (len >> 8 * i);
+	endless.what = "skippable frames";
+	endless.pattern = skippable;
+	endless.period = sizeof(skippable);
+	test_excess(format, &endless);
+	if (format->format != DECODE_ZSTD)
+		return;
+	memcpy(frame + endless.first.len, open_frame, sizeof(open_frame));
+	endless.first.len += sizeof(open_frame);
+	endless.what = "blocks of zeros";
+	endless.pattern = (const uint8_t *) "";
+	endless.period = 1;
+	test_excess(format, &endless);
+}
 
 /* Formats that are told apart and not read. */
 static void
@@ -455,6 +603,7 @@ test_unsupported(void)
 	check(decode_format_of(xz, sizeof(xz)) == DECODE_XZ &&
 		  decode_format_of((const uint8_t *) "Salted__", 8) == DECODE_ENCRYPTED &&
 		  decode_format_of((const uint8_t *) "BZh9", 4) == DECODE_BZIP2 &&
+		  decode_format_of((const uint8_t *) "\x02\x21\x4C\x18", 4) == DECODE_LZ4_LEGACY &&
 		  decode_format_of((const uint8_t *) "\x10\xD1\x05\0\1\0\0\0", 8) == DECODE_PLAIN &&
 		  decode_format_of(NULL, 0) == DECODE_PLAIN, "formats");
 	check(decode(&unread, &stored, 10) == 0 &&
@@ -488,16 +637,22 @@ main(int argc, char **argv)
 		test_truncated(&formats[i]);
 		test_flips(&formats[i]);
 		test_bomb(&formats[i]);
+		test_excesses(&formats[i]);
 	}
 #ifdef DECODE_HAVE_ZLIB
 	test_gzip_trailer();
 #endif
 #ifdef DECODE_HAVE_LZ4
 	test_lz4_length();
+	test_lz4_dictionary();
 #endif
 #ifdef DECODE_HAVE_ZSTD
 	test_zstd_window();
 	test_skippable();
+	test_zstd_dictionary();
+#endif
+#if defined(DECODE_HAVE_LZ4) && defined(DECODE_HAVE_ZSTD)
+	test_first_frame();
 #endif
 	decode_free(decoder);
 	return unit_finish();
