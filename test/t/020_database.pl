@@ -102,7 +102,7 @@ my $warnings = call('CALL ext.verify_database_checksums()');
 is(scalar(() = $warnings =~ /WARNING/g), 3, 'a WARNING per finding');
 like($warnings, qr/WARNING:  invalid page in block 7 of relation public.broken
 DETAIL:  checksum_mismatch: .*\. File "\Q@{[substr $table, length($node->data_dir) + 1]}\E", offset 57344\.
-HINT:  Copy the data directory before any repair\. See docs\/corruption\.md\./,
+HINT:  Copy the data directory before any repair\. See ".*\/corruption\.md"\./,
 	'that says what, where and what to do first');
 like($warnings, qr/WARNING:  invalid page in block 1 of relation public.broken_i \(index of public.broken\)
 DETAIL:  .*

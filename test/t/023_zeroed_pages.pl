@@ -121,6 +121,7 @@ $q->('VACUUM FREEZE fresh');
 my $fresh = $q->("SELECT pg_relation_filepath('fresh')");
 my $unwritten = $q->('SELECT count(DISTINCT (ctid::text::point)[0]) FROM fresh');
 my $message = "SELECT message FROM verify_relation_summary('fresh', 'main')";
+is($q->('SELECT count(*) FROM tail; ' . $message =~ s/fresh/tail/r), "5000\n", 'zeros in shared buffers, too: nothing is to come');
 my $run = sub { my $err; $node->psql('postgres', "CALL verify_database_checksums(include => '{fresh}')", stderr => \$err); return $err; };
 is($q->($message), "$unwritten blocks are not on disk yet: shared buffers hold them", 'written to shared buffers only: the summary says so');
 like($run->(), qr/blocks \($unwritten not on disk yet\), /, '... and the last message of a run');
