@@ -108,11 +108,11 @@ is(sql("$damage('s.plain_one')"), '1|1|lsn_in_future|lsn_in_future', '... a sing
 
 # Another file under the name of one that the server has open.
 system_or_bail('cp', $path{replaced}, "$path{replaced}_damaged");
-spoil("$path{replaced}_damaged", 0, $blocks);
+spoil("$path{replaced}_damaged", 0, (-s $path{replaced}) / 8192);
 is(sql("SELECT count(*) FROM s.replaced;
 	COPY (SELECT 1) TO PROGRAM 'mv $path{replaced} $path{replaced}_open && mv $path{replaced}_damaged $path{replaced}';
-	$damage('s.replaced')"),
-	"500\n$blocks|$blocks|bad_on_disk_cached_ok|bad_on_disk_cached_ok", 'a damaged file in the place of one that is open: findings');
+	SELECT count(*) = pg_relation_size('s.replaced') / 8192, min(status) FROM verify_relation_checksums('s.replaced')"),
+	"500\nt|bad_on_disk_cached_ok", 'a damaged file in the place of one that is open: findings');
 
 # Healed before the server's storage manager reads the block: the reads of the
 # file are those of the scan, of the decision and of the question, which is next.
