@@ -33,6 +33,7 @@ sql("CREATE TABLESPACE secret LOCATION '$secret'");
 sql($_) foreach split /\n/, <<"SQL";
 CREATE EXTENSION crc32c_accel
 CREATE FUNCTION fault_arm(cstring, cstring, int, bool, cstring) RETURNS void AS '$shim' LANGUAGE C
+CREATE FUNCTION fault_fired() RETURNS int AS '$shim' LANGUAGE C
 CREATE SCHEMA s
 CREATE TABLE s.enc TABLESPACE secret AS SELECT g, repeat('e', 500) AS b FROM generate_series(1, 5000) g
 CREATE INDEX enc_g ON s.enc (g) TABLESPACE secret
@@ -46,7 +47,7 @@ VACUUM s.enc
 CHECKPOINT
 SQL
 my %path = map { $_ => $node->data_dir . '/' . sql("SELECT pg_relation_filepath('s.$_')") }
-  qw(enc plain plain_one replaced healed);
+  qw(enc enc_one plain plain_one replaced healed);
 $node->stop;
 
 # Turns bits of each byte of a file from a block on, a range of bytes at a time.
@@ -59,6 +60,7 @@ sub spoil
 my $blocks = (-s $path{plain}) / 8192;
 spoil($path{plain}, 0, $blocks);
 spoil($path{plain_one}, 0, 1);
+truncate $path{enc_one}, 2 * 8192 or die $!;	# a new block, which says nothing
 Accel::start_under("$shim:$transform", $node);
 
 # --- transformed ---------------------------------------------------------------
@@ -99,6 +101,13 @@ foreach my $options ('', ', workers => 2, max_rate => 1000000')
 	like($err, qr/; $plain findings, 4 not verifiable$/m, '... and findings of plain storage');
 }
 
+# Many relations are no storm of warnings.
+sql(q{CREATE SCHEMA many});
+sql(q{DO $$ BEGIN FOR i IN 1 .. 104 LOOP EXECUTE format('CREATE TABLE many.t%s TABLESPACE secret AS SELECT 1 AS i', i); END LOOP; END $$; CHECKPOINT});
+my ($rc, $stdout, $stderr) = $node->psql('postgres', "CALL verify_database_checksums(include => '{many.*}')");
+is(scalar(() = $stderr =~ /WARNING:/g), 101, 'many relations: a hundred of them have a warning');
+like($stderr, qr/WARNING:  could not verify 4 more relations\nHINT:  checksum_findings has all of them\.\n.*; 0 findings, 104 not verifiable$/s, '... and the rest one');
+
 # --- plain storage ---------------------------------------------------------------
 
 my $damage = "SELECT count(*), count(DISTINCT blkno), min(status), max(status) FROM verify_relation_checksums";
@@ -114,11 +123,15 @@ is(sql("SELECT count(*) FROM s.replaced;
 	SELECT count(*) = pg_relation_size('s.replaced') / 8192, min(status) FROM verify_relation_checksums('s.replaced')"),
 	"500\nt|bad_on_disk_cached_ok", 'a damaged file in the place of one that is open: findings');
 
-# Healed before the server's storage manager reads the block: the reads of the
-# file are those of the scan, of the decision and of the question, which is next.
+# Then the reads of the file are those of the scan, of the decision and of the
+# question; the fourth is the storage manager's.  It fails, or the block is healed
+# before it.
 sql('INSERT INTO s.healed VALUES (2)');
 spoil($path{healed}, 0, 1);
 my ($file) = $path{healed} =~ m{(base/.*)};
+is(sql("SELECT fault_arm('read', 'eio', 4, true, '$file\$');
+	SELECT status, buffer_state FROM verify_relation_checksums('s.healed', 'main'); SELECT fault_fired()"),
+	"\nbad_on_disk_cached_ok|dirty\n1", 'a storage manager that reads nothing: a finding');
 my ($out, $err) = Accel::stopped_at($node, 'read', 4, "$file\$",
 	"SELECT blkno, status, buffer_state FROM verify_relation_checksums('s.healed', 'main')",
 	sub { sql('CHECKPOINT'); });
