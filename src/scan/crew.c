@@ -64,7 +64,8 @@
 /* In shared memory; three arrays follow. */
 typedef struct CrewShared
 {
-	char		build[BUILD_BYTES]; /* first: another library reads nothing else */
+	char		build[BUILD_BYTES]; /* first: another library reads nothing
+									 * else */
 	char		library[MAXPGPATH]; /* nor does another copy */
 	PGPROC	   *leader;
 	int			leader_pid;

@@ -56,7 +56,8 @@
 /* In shared memory. */
 typedef struct ParallelControl
 {
-	char		build[BUILD_BYTES]; /* first: another library reads nothing else */
+	char		build[BUILD_BYTES]; /* first: another library reads nothing
+									 * else */
 	uint64		ntasks;
 	pg_atomic_uint64 next;		/* the task to be taken next */
 } ParallelControl;

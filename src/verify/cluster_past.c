@@ -41,7 +41,8 @@
 #define XACT_HAS_INFO			0x80
 #define XACT_XINFO				8	/* xl_xact_xinfo, after xact_time */
 #define XINFO_ORIGIN			0x20	/* XACT_XINFO_HAS_ORIGIN */
-#define XACT_ORIGIN_BYTES		16	/* xl_xact_origin, which is last: LSN, time */
+#define XACT_ORIGIN_BYTES		16	/* xl_xact_origin, which is last: LSN,
+									 * time */
 
 #define ORIGIN_SET		0x00	/* XLOG_REPLORIGIN_SET: LSN, identifier, force */
 #define ORIGIN_DROP		0x10	/* XLOG_REPLORIGIN_DROP: identifier */
