@@ -267,7 +267,8 @@ note_finding(ScanSink *sink, const PageFinding *finding)
 	{
 		scan->asked = true;
 		scan->transformed = fork_is_transformed(scan->fork,
-												(BlockNumber) finding->blkno);
+												(BlockNumber) finding->blkno,
+												scan->policy->throttle);
 	}
 	if (!scan->transformed)
 		report(scan, finding);

@@ -66,11 +66,13 @@ typedef struct Probe
 static bool ask_samples(Probe *probe, BlockNumber blkno);
 static Sample ask_block(Probe *probe, BlockNumber blkno);
 static Sample ask_in_turn(Probe *probe, BlockNumber blkno);
+static bool read_block(ForkReader *reader, BlockNumber blkno,
+					   PGAlignedBlock *block);
 static bool is_valid(Probe *probe, const char *page, BlockNumber blkno);
 static bool sectors_differ(const char *a, const char *b);
 
 bool
-fork_is_transformed(const Fork *fork, BlockNumber blkno)
+fork_is_transformed(const Fork *fork, BlockNumber blkno, Throttle *throttle)
 {
 	Probe	   *probe;
 	Fork		through = *fork;
@@ -86,6 +88,7 @@ fork_is_transformed(const Fork *fork, BlockNumber blkno)
 	through.md = false;
 	fork_reader_init(&probe->file, fork);
 	fork_reader_init(&probe->manager, &through);
+	probe->file.throttle = probe->manager.throttle = throttle;
 	smgrrelease(RelationGetSmgr(fork->rel));
 	transformed = fork_reader_open(&probe->file, blkno) &&
 		ask_samples(probe, blkno) && !fork_moved(fork);
@@ -122,7 +125,7 @@ ask_block(Probe *probe, BlockNumber blkno)
 {
 	Sample		sample = SAMPLE_UNCLEAR;
 
-	if (fork_reader_read(&probe->file, blkno, 1, probe->raw.data) != 1 ||
+	if (!read_block(&probe->file, blkno, &probe->raw) ||
 		page_is_zero(probe->raw.data))
 		return SAMPLE_SILENT;
 	if (is_valid(probe, probe->raw.data, blkno))
@@ -140,16 +143,24 @@ ask_block(Probe *probe, BlockNumber blkno)
 static Sample
 ask_in_turn(Probe *probe, BlockNumber blkno)
 {
-	if (fork_reader_read(&probe->manager, blkno, 1, probe->served.data) != 1)
+	if (!read_block(&probe->manager, blkno, &probe->served))
 		return SAMPLE_UNCLEAR;
 	if (memcmp(probe->served.data, probe->raw.data, BLCKSZ) == 0)
 		return SAMPLE_PLAIN;
 	if (!sectors_differ(probe->served.data, probe->raw.data) ||
 		!is_valid(probe, probe->served.data, blkno) ||
-		fork_reader_read(&probe->file, blkno, 1, probe->again.data) != 1 ||
+		!read_block(&probe->file, blkno, &probe->again) ||
 		memcmp(probe->again.data, probe->raw.data, BLCKSZ) != 0)
 		return SAMPLE_UNCLEAR;
 	return SAMPLE_TRANSFORMED;
+}
+
+static bool
+read_block(ForkReader *reader, BlockNumber blkno, PGAlignedBlock *block)
+{
+	if (reader->throttle)
+		throttle_wait(reader->throttle, BLCKSZ);
+	return fork_reader_read(reader, blkno, 1, block->data) == 1;
 }
 
 /* New ones are not: a page of zeros proves nothing. */

@@ -6,6 +6,7 @@
 #define ACCEL_FORK_TRANSFORM_H
 
 #include "scan/fork.h"
+#include "scan/throttle.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -16,9 +17,10 @@
 /*
  * A block of the fork is not a valid page on disk.  Does the server's storage
  * manager read valid pages all the same, from this file?  False where that is
- * not certain.  Hold no lock but the relation's.
+ * not certain.  throttle: NULL for no bound.  Hold no lock but the relation's.
  */
-extern bool fork_is_transformed(const Fork *fork, BlockNumber blkno);
+extern bool fork_is_transformed(const Fork *fork, BlockNumber blkno,
+								Throttle *throttle);
 
 #pragma GCC visibility pop
 

@@ -181,7 +181,7 @@ is_transformed(const Heal *heal)
 	PageStatus	status = heal->decision.verdict.status;
 
 	return status != PAGE_OK && status != PAGE_NEW &&
-		fork_is_transformed(&heal->fork, heal->blkno);
+		fork_is_transformed(&heal->fork, heal->blkno, NULL);
 }
 
 /* Asked before the block is held: all WAL since the page's LSN is read. */
