@@ -95,6 +95,20 @@ extern ChecksumPageFn checksum_page;
 extern uint32_t checksum_detect_features(void);
 extern const char *checksum_feature_name(int index);
 
+/* table.c */
+extern bool checksum_compiled(const ChecksumKernel *kernel);
+extern const char *checksum_algorithm_name(ChecksumAlgorithm algorithm);
+extern const ChecksumKernel *checksum_find(ChecksumAlgorithm algorithm,
+										   const char *name);
+
+/*
+ * The first row of an algorithm that is compiled in, needs and is preferred
+ * with nothing outside the mask and has no bit in skip (bit i: row i of the table): a pure function.
+ * Never NULL.
+ */
+extern const ChecksumKernel *checksum_select(ChecksumAlgorithm algorithm,
+											 uint32_t mask, uint64_t skip);
+
 /*
  * dispatch.c
  *
@@ -105,22 +119,10 @@ extern const char *checksum_feature_name(int index);
 extern void checksum_init(void);
 extern uint32_t checksum_features(void);
 extern bool checksum_kernel_failed(const ChecksumKernel *kernel);
-extern bool checksum_compiled(const ChecksumKernel *kernel);
 extern bool checksum_available(const ChecksumKernel *kernel);
-extern const char *checksum_algorithm_name(ChecksumAlgorithm algorithm);
-extern const ChecksumKernel *checksum_find(ChecksumAlgorithm algorithm,
-										   const char *name);
 
 /* The row in use. */
 extern const ChecksumKernel *checksum_selected(ChecksumAlgorithm algorithm);
-
-/*
- * The first row of an algorithm that is compiled in, needs and is preferred
- * with nothing outside the mask and has no bit in skip (bit i: row i of the table): a pure function.
- * Never NULL.
- */
-extern const ChecksumKernel *checksum_select(ChecksumAlgorithm algorithm,
-											 uint32_t mask, uint64_t skip);
 
 /* Uses this kernel (which must be available) until told otherwise. */
 extern void checksum_use(const ChecksumKernel *kernel);

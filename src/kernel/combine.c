@@ -7,7 +7,6 @@
  * the length: x^m = 1 for the order m of x, 2^31 - 1 for CRC-32C and 2^32 - 1
  * for CRC-32, so the length counts modulo m only (README.md, "Combining").
  */
-#define WANT_COMBINE
 #include "kernel.h"
 #include "powers.h"
 #include "constants.auto.h"

@@ -1,10 +1,11 @@
 /*
  * powers.c
- *	  Tables of powers of x, shared by the kernels that multiply.
+ *	  Tables of powers of x, shared by the kernels that multiply and by combining.
  *
  * README.md, "Multipliers"; derived by gen_constants.py.
  */
 #define WANT_POWERS
+#define WANT_COMBINE
 #include "kernel.h"
 #include "powers.h"
 #include "constants.auto.h"
