@@ -24,6 +24,10 @@ procedure_begin(FunctionCallInfo fcinfo, const char *name, const char *when)
 				(errcode(ERRCODE_INVALID_TRANSACTION_TERMINATION),
 				 errmsg("%s cannot run inside a transaction block", name),
 				 errdetail("It commits after every %s.", when)));
+	if (XactReadOnly && !RecoveryInProgress())
+		ereport(NOTICE,
+				(errmsg("default_transaction_read_only does not hold for %s", name),
+				 errdetail("It writes the tables of the extension, and nothing else.")));
 	if (SPI_connect_ext(SPI_OPT_NONATOMIC) != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect_ext failed");
 }
