@@ -274,8 +274,7 @@ note_loss(ArchiveRun *run, const ErrorData *error, bool reading)
 			 errmsg("could not record this run any further: %s", error->message),
 			 reading ? errdetail("Every segment is read, and nothing is remembered.") :
 			 errdetail("The run goes on; from here on its findings are in its messages alone."),
-			 !history_hints_at_damage(error) ? 0 :
-			 errhint("See %s if a table of the extension is damaged; TRUNCATE empties it.", ACCEL_RUNBOOK)));
+			 history_hint(error)));
 }
 
 static void

@@ -29,6 +29,7 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+#include "func/func.h"
 #include "func/history.h"
 #include "func/procedure.h"
 #include "func/signature.h"
@@ -56,12 +57,14 @@ history_of(FunctionCallInfo fcinfo)
 	return history;
 }
 
-bool
-history_hints_at_damage(const ErrorData *error)
+int
+history_hint(const ErrorData *error)
 {
-	return error->sqlerrcode == ERRCODE_DISK_FULL ||
-		ERRCODE_TO_CATEGORY(error->sqlerrcode) ==
-		ERRCODE_TO_CATEGORY(ERRCODE_DATA_CORRUPTED);
+	if (error->sqlerrcode != ERRCODE_DISK_FULL &&
+		ERRCODE_TO_CATEGORY(error->sqlerrcode) !=
+		ERRCODE_TO_CATEGORY(ERRCODE_DATA_CORRUPTED))
+		return 0;
+	return errhint("If a table of the extension is damaged, DROP EXTENSION and CREATE EXTENSION make it anew. See %s.", ACCEL_RUNBOOK);
 }
 
 ErrorData *

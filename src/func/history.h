@@ -52,8 +52,11 @@ extern void history_execute(const History *history, const char *table,
 extern ErrorData *history_write(const History *history,
 								void (*write) (void *arg), void *arg);
 
-/* Is it a damaged table, or a full disk? */
-extern bool history_hints_at_damage(const ErrorData *error);
+/*
+ * For ereport(): what to do about a damaged table, or a full disk.  Not TRUNCATE,
+ * which is decoded: it stops a subscriber that lacks the table.
+ */
+extern int	history_hint(const ErrorData *error);
 
 #pragma GCC visibility pop
 

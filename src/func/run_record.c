@@ -164,8 +164,7 @@ guarded(DatabaseRun *run, void (*write) (void *), void *arg)
 				 errmsg("could not record this run any further: %s",
 						error->message),
 				 errdetail("The run goes on; from here on its findings are in its messages alone."),
-				 !history_hints_at_damage(error) ? 0 :
-				 errhint("See %s if a table of the extension is damaged; TRUNCATE empties it.", ACCEL_RUNBOOK)));
+				 history_hint(error)));
 	run->record_lost = true;
 	run->recording = false;
 	return false;
