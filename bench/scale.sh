@@ -150,9 +150,9 @@ for step in $steps; do
 	bench_log "$rows rows of history"
 	bench_sql "TRUNCATE checksum_runs CASCADE"
 	bench_sql "CALL verify_database_checksums(include => '{none}', cluster_files => false)"
-	bench_sql "INSERT INTO checksum_runs (run, started, finished, relations, blocks, bytes, findings, state, unverifiable, new,
+	bench_sql "INSERT INTO checksum_runs (run, started, finished, relations, blocks, bytes, findings, state, unverifiable, new, files,
 			system_identifier, timeline, directory, database)
-		SELECT r, now() - interval '1 day' * (300 - r), now() - interval '1 day' * (300 - r), $rows / 300, 1, 1, 0, 'completed', 0, 0,
+		SELECT r, now() - interval '1 day' * (300 - r), now() - interval '1 day' * (300 - r), $rows / 300, 1, 1, 0, 'completed', 0, 0, 0,
 			o.system_identifier, o.timeline, o.directory, o.database
 		FROM generate_series(2, 300) r, checksum_runs o;
 		INSERT INTO checksum_relations SELECT r, 100000 + i, now() - interval '1 day' * (300 - r), 1, 0, now() - interval '1 day' * (300 - r), 0,

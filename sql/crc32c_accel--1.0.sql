@@ -283,6 +283,7 @@ CREATE TABLE checksum_runs (
 	state text NOT NULL,
 	unverifiable bigint NOT NULL,
 	new bigint NOT NULL,
+	files bigint NOT NULL,
 	system_identifier bigint NOT NULL,
 	timeline integer NOT NULL,
 	directory bigint NOT NULL,
@@ -299,6 +300,7 @@ COMMENT ON COLUMN checksum_runs.findings IS 'findings so far, not verifiable one
 COMMENT ON COLUMN checksum_runs.state IS 'running, completed, stopped (by max_duration), cancelled, failed; not_recorded: it ended, but from some point on the history could not be written; interrupted: the session ended without recording a state';
 COMMENT ON COLUMN checksum_runs.unverifiable IS 'findings that are not_verifiable';
 COMMENT ON COLUMN checksum_runs.new IS 'blocks that are all zero';
+COMMENT ON COLUMN checksum_runs.files IS 'files of the cluster; 0: they were not verified';
 COMMENT ON COLUMN checksum_runs.system_identifier IS 'system identifier of the cluster that was verified';
 COMMENT ON COLUMN checksum_runs.timeline IS 'its timeline';
 COMMENT ON COLUMN checksum_runs.directory IS 'inode of the file PG_VERSION in its data directory: tells copies apart';
@@ -455,6 +457,8 @@ COMMENT ON FUNCTION prune_checksum_history(interval) IS
 REVOKE ALL ON FUNCTION prune_checksum_history(interval) FROM PUBLIC;
 
 -- The views tell of this database alone, and of files that are still there.
+-- pg_relation_filenode() would leave an entry in the session's caches for each
+-- relation: it is asked where pg_class has no number, which are the mapped ones.
 -- During recovery the history is the primary's, whose data directory is another.
 -- Views call functions with the rights of their reader: this one is anybody's, so
 -- that SELECT is enough.  All that it can give away is the number of an inode.
@@ -487,7 +491,8 @@ CREATE VIEW checksum_bad_blocks AS
 					AND v.began_at OPERATOR(pg_catalog.>) b.last_seen),
 			CASE WHEN NOT EXISTS (SELECT FROM pg_catalog.pg_class c
 				WHERE c.oid OPERATOR(pg_catalog.=) b.relation
-					AND pg_catalog.pg_relation_filenode(c.oid) OPERATOR(pg_catalog.=) b.filenode)
+					AND b.filenode OPERATOR(pg_catalog.=) CASE WHEN c.relfilenode OPERATOR(pg_catalog.=) 0::pg_catalog.oid
+						THEN pg_catalog.pg_relation_filenode(c.oid) ELSE c.relfilenode END)
 			THEN pg_catalog.now() END) AS healed_at
 	FROM block b;
 COMMENT ON VIEW checksum_bad_blocks IS
@@ -520,7 +525,8 @@ CREATE VIEW checksum_last_good AS
 	LEFT JOIN LATERAL (SELECT n.* FROM checksum_relations n
 		WHERE n.relid OPERATOR(pg_catalog.=) c.oid
 		ORDER BY n.verified_at DESC LIMIT 1) v
-		ON v.filenode OPERATOR(pg_catalog.=) pg_catalog.pg_relation_filenode(c.oid)
+		ON v.filenode OPERATOR(pg_catalog.=) CASE WHEN c.relfilenode OPERATOR(pg_catalog.=) 0::pg_catalog.oid
+				THEN pg_catalog.pg_relation_filenode(c.oid) ELSE c.relfilenode END
 			AND v.run OPERATOR(pg_catalog.=) ANY ((SELECT own.runs FROM own)::bigint[])
 	WHERE c.relkind OPERATOR(pg_catalog.=) ANY ('{r,i,S,t,m}'::pg_catalog."char"[]) AND c.relpersistence OPERATOR(pg_catalog.<>) 't';
 COMMENT ON VIEW checksum_last_good IS
@@ -532,44 +538,57 @@ COMMENT ON COLUMN checksum_last_good.last_good IS 'when that last had no finding
 COMMENT ON COLUMN checksum_last_good.blocks IS 'blocks of all its forks at that time';
 
 CREATE VIEW checksum_metrics AS
-	SELECT b.bad_blocks, b.healed_blocks, c.bad_files, g.relations, g.never_verified,
+	WITH own AS MATERIALIZED (
+		SELECT r.run, r.started, r.finished, r.state, r.files, r.database FROM checksum_runs r
+		WHERE accel_is_own_run(r.system_identifier, r.timeline, r.directory, r.database))
+	SELECT b.bad_blocks, b.healed_blocks,
+		-- of the last run that verified them: others say nothing of them
+		(SELECT pg_catalog.count(DISTINCT f.path) FROM checksum_findings f
+			WHERE f.relation IS NULL AND f.status OPERATOR(pg_catalog.<>) 'not_verifiable'
+				AND f.run OPERATOR(pg_catalog.=) (SELECT pg_catalog.max(n.run) FROM own n
+					WHERE n.files OPERATOR(pg_catalog.>) 0)) AS bad_files,
+		(SELECT pg_catalog.count(DISTINCT f.relation) FROM checksum_findings f
+			WHERE f.status OPERATOR(pg_catalog.=) 'not_verifiable'
+				AND f.run OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT n.run FROM own n))
+				AND EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) f.relation)
+				AND NOT EXISTS (SELECT FROM checksum_relations v
+					WHERE v.relid OPERATOR(pg_catalog.=) f.relation AND v.verified_at OPERATOR(pg_catalog.>) f.found_at
+						AND v.run OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT n.run FROM own n)))) AS unverified_relations,
+		g.relations, g.never_verified,
 		g.oldest_good_seconds, r.last_run_seconds, r.last_run_state,
 		-- a run holds the advisory lock of its number as long as its session lives
-		(SELECT pg_catalog.count(*) FROM checksum_runs n WHERE n.state OPERATOR(pg_catalog.=) 'running'
-			AND accel_is_own_run(n.system_identifier, n.timeline, n.directory, n.database)
+		(SELECT pg_catalog.count(*) FROM own n WHERE n.state OPERATOR(pg_catalog.=) 'running'
 			AND EXISTS (SELECT FROM pg_catalog.pg_locks k
 				WHERE k.locktype OPERATOR(pg_catalog.=) 'advisory'::pg_catalog.text AND k.objsubid OPERATOR(pg_catalog.=) 3::smallint
 					AND k.database OPERATOR(pg_catalog.=) n.database
 					AND k.classid OPERATOR(pg_catalog.=) (n.run OPERATOR(pg_catalog.>>) 32 OPERATOR(pg_catalog.&) 4294967295)::pg_catalog.oid
-					AND k.objid OPERATOR(pg_catalog.=) (n.run OPERATOR(pg_catalog.&) 4294967295)::pg_catalog.oid)) AS running
+					AND k.objid OPERATOR(pg_catalog.=) (n.run OPERATOR(pg_catalog.&) 4294967295)::pg_catalog.oid)) AS running,
+		pg_catalog.current_setting('data_checksums') OPERATOR(pg_catalog.=) 'on' AS data_checksums,
+		pg_catalog.pg_is_in_recovery() AS of_primary
 	FROM (SELECT pg_catalog.count(*) FILTER (WHERE x.healed_at IS NULL) AS bad_blocks,
 			pg_catalog.count(x.healed_at) AS healed_blocks
 		FROM checksum_bad_blocks x) b,
-		(SELECT pg_catalog.count(DISTINCT f.path) AS bad_files
-		FROM checksum_findings f
-		WHERE f.relation IS NULL AND f.status OPERATOR(pg_catalog.<>) 'not_verifiable'
-			AND f.run OPERATOR(pg_catalog.>=) (SELECT pg_catalog.max(n.run) FROM checksum_runs n
-				WHERE n.state OPERATOR(pg_catalog.<>) 'running'
-					AND accel_is_own_run(n.system_identifier, n.timeline, n.directory, n.database))) c,
 		(SELECT pg_catalog.count(*) AS relations,
 			pg_catalog.count(*) FILTER (WHERE x.last_verified IS NULL) AS never_verified,
 			extract(epoch FROM pg_catalog.now() OPERATOR(pg_catalog.-) pg_catalog.min(x.last_good))::bigint AS oldest_good_seconds
 		FROM checksum_last_good x) g
 	LEFT JOIN LATERAL (SELECT x.state AS last_run_state,
 			extract(epoch FROM coalesce(x.finished, pg_catalog.now()) OPERATOR(pg_catalog.-) x.started)::bigint AS last_run_seconds
-		FROM checksum_runs x WHERE x.state OPERATOR(pg_catalog.<>) 'running'
-			AND accel_is_own_run(x.system_identifier, x.timeline, x.directory, x.database)
+		FROM own x WHERE x.state OPERATOR(pg_catalog.<>) 'running'
 		ORDER BY x.started DESC LIMIT 1) r ON true;
 COMMENT ON VIEW checksum_metrics IS 'the state of this database in one row, for monitoring';
 COMMENT ON COLUMN checksum_metrics.bad_blocks IS 'open rows of checksum_bad_blocks';
 COMMENT ON COLUMN checksum_metrics.healed_blocks IS 'healed rows of checksum_bad_blocks';
-COMMENT ON COLUMN checksum_metrics.bad_files IS 'damaged files of the cluster, by the last run and the one at work';
+COMMENT ON COLUMN checksum_metrics.bad_files IS 'damaged files of the cluster, by the last run that verified them';
+COMMENT ON COLUMN checksum_metrics.unverified_relations IS 'relations that a run could not verify, and none since: locked, for instance';
 COMMENT ON COLUMN checksum_metrics.relations IS 'relations with storage';
 COMMENT ON COLUMN checksum_metrics.never_verified IS 'relations whose present file was never verified';
 COMMENT ON COLUMN checksum_metrics.oldest_good_seconds IS 'age of the oldest last_good; NULL: none is good';
 COMMENT ON COLUMN checksum_metrics.last_run_seconds IS 'how long the last run took';
 COMMENT ON COLUMN checksum_metrics.last_run_state IS 'its state';
 COMMENT ON COLUMN checksum_metrics.running IS 'runs at work on this server; one whose session died is none';
+COMMENT ON COLUMN checksum_metrics.data_checksums IS 'whether pages have checksums; if not, all of this is about headers and files alone';
+COMMENT ON COLUMN checksum_metrics.of_primary IS 'this is a standby: the history is that of its primary, whose files are others';
 REVOKE ALL ON checksum_bad_blocks, checksum_last_good, checksum_metrics FROM PUBLIC;
 GRANT SELECT ON checksum_bad_blocks, checksum_last_good, checksum_metrics TO pg_stat_scan_tables;
 

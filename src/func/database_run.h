@@ -152,6 +152,7 @@ typedef struct DatabaseRun
 	bool		checksums_off;	/* it says so */
 	bool		record_lost;	/* it could not be written */
 	int64		number;			/* in checksum_runs; 0: no row */
+	int64		files_recorded; /* of the cluster; 0: not all were verified */
 	TimestampTz recorded;		/* when the run's row was written */
 	SPIPlanPtr	insert_relation;
 	List	   *positions;		/* of RunRelation: where earlier runs stand */

@@ -122,6 +122,8 @@ run_cluster_files(DatabaseRun *run)
 				 errmsg("could not verify the files of the cluster: %s",
 						error->message)));
 	}
+	else
+		run->files_recorded = run->totals.files;
 	record_cluster(run);
 	run->progress.findings = run->totals.findings;
 }

@@ -115,7 +115,10 @@ record_cluster(DatabaseRun *run)
 
 	run->relation = &none;
 	if (!run->recording || !guarded(run, write_cluster, run))
+	{
+		run->files_recorded = 0;
 		procedure_commit();
+	}
 	run->relation = NULL;
 	run->store = NULL;
 }
@@ -291,7 +294,7 @@ write_start(void *arg)
 			"SELECT $1, $2, NULL::pg_catalog.timestamptz, 0::pg_catalog.int8,"
 			" 0::pg_catalog.int8, 0::pg_catalog.int8, 0::pg_catalog.int8,"
 			" 'running'::pg_catalog.text, 0::pg_catalog.int8,"
-			" 0::pg_catalog.int8, $3, $4, $5, $6",
+			" 0::pg_catalog.int8, 0::pg_catalog.int8, $3, $4, $5, $6",
 			lengthof(types), types, values, NULL);
 	(void) lock_run(run->number, true);
 	tidy_runs(run);
@@ -327,7 +330,7 @@ tidy_runs(DatabaseRun *run)
 			continue;
 		execute(run, "checksum_runs", SPI_OK_UPDATE,
 				"SELECT r.ctid, run, started, finished, relations, blocks, bytes,"
-				" findings, 'interrupted'::pg_catalog.text, unverifiable, new,"
+				" findings, 'interrupted'::pg_catalog.text, unverifiable, new, files,"
 				" system_identifier, timeline, directory, database"
 				" FROM " HISTORY_SCHEMA ".checksum_runs r"
 				" WHERE run OPERATOR(pg_catalog.=) $1"
@@ -534,7 +537,7 @@ write_run(DatabaseRun *run, const char *state)
 {
 	const RunTotals *totals = &run->totals;
 	Oid			types[] = {INT8OID, INT8OID, INT8OID, INT8OID, INT8OID,
-	TEXTOID, BOOLOID, INT8OID, INT8OID};
+	TEXTOID, BOOLOID, INT8OID, INT8OID, INT8OID};
 	Datum		values[] = {Int64GetDatum(run->number),
 		Int64GetDatum(totals->relations),
 		Int64GetDatum(totals->blocks),
@@ -543,12 +546,13 @@ write_run(DatabaseRun *run, const char *state)
 		CStringGetTextDatum(state),
 		BoolGetDatum(strcmp(state, "running") != 0),
 		Int64GetDatum(totals->unverifiable),
-	Int64GetDatum(totals->new_pages)};
+		Int64GetDatum(totals->new_pages),
+	Int64GetDatum(run->files_recorded)};
 
 	execute(run, "checksum_runs", SPI_OK_UPDATE,
 			"SELECT r.ctid, run, started,"
 			" CASE WHEN $7 THEN pg_catalog.clock_timestamp() END,"
-			" $2, $3, $4, $5, $6, $8, $9,"
+			" $2, $3, $4, $5, $6, $8, $9, $10,"
 			" system_identifier, timeline, directory, database"
 			" FROM " HISTORY_SCHEMA ".checksum_runs r"
 			" WHERE run OPERATOR(pg_catalog.=) $1 FOR UPDATE",

@@ -226,6 +226,7 @@ like($warning, qr/INFO:  completed: .*; 0 findings, 1 not verifiable\n.*DETAIL: 
 is( $off->safe_psql('postgres', 'SELECT state, r.findings, num_nulls(relation, schema_name, tablespace, filenode), status, message FROM checksum_runs r JOIN checksum_findings USING (run)'),
 	'completed|1|4|not_verifiable|data checksums are disabled: only page headers and segments were verified',
 	'checksums off: recorded, no run without findings');
+is($off->safe_psql('postgres', 'SELECT data_checksums, bad_blocks FROM checksum_metrics'), 'f|0', 'checksums off: metrics say so');
 $path = main_path($off, 't');
 $off->restart;
 flip_bit($off, $path, 4 * BLCKSZ + 13, 7);	# pd_lower

@@ -228,6 +228,9 @@ Accel::start_under($shim, $standby);
 $node->wait_for_catchup($standby);
 is($standby->safe_psql('postgres', 'SELECT count(*) > 0 FROM checksum_runs WHERE accel_is_own_run(system_identifier, timeline, 0, database)'),
 	't', 'a standby has the history of its primary');
+my $whose = 'SELECT of_primary, last_run_state FROM checksum_metrics';
+is($standby->safe_psql('postgres', $whose), 't|' . query('SELECT last_run_state FROM checksum_metrics'), 'its metrics say that they are the primary\'s');
+like(query($whose), qr/^f\|/, 'and those of the primary that they are its own');
 # (the rate: the conflict comes at once, but not at the same moment)
 (undef, my $conflict) = Accel::stopped_at($standby, 'read', 3, query("SELECT pg_relation_filepath('victim')"),
 	'CALL verify_database_checksums(include_catalogs => false, max_rate => 4000, verbose => true)', sub {

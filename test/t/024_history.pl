@@ -24,9 +24,9 @@ sub query
 # A run of the tables but "never"; returns its messages.
 sub run
 {
-	my ($more) = @_;
+	my ($more, $what) = @_;
 	my $err;
-	$node->psql('postgres', "CALL verify_database_checksums(include => '{public.t,rewritten,dropped}'" . ($more // '') . ')',
+	$node->psql('postgres', sprintf('CALL verify_database_checksums(include => \'{%s}\'%s)', $what // 'public.t,rewritten,dropped', $more // ''),
 		stderr => \$err);
 	return $err;
 }
@@ -53,8 +53,8 @@ my $good = q{SELECT relation, last_verified IS NOT NULL, last_good IS NOT NULL, 
 	FROM checksum_last_good WHERE relation::text IN ('t', 'rewritten', 'never') ORDER BY relation::text};
 
 query('CHECKPOINT');
-is(query('SELECT bad_blocks, never_verified = relations, oldest_good_seconds, last_run_state, running FROM checksum_metrics'),
-	'0|t|||0', 'metrics before the first run');
+is(query('SELECT bad_blocks, never_verified = relations, oldest_good_seconds, last_run_state, running, data_checksums FROM checksum_metrics'),
+	'0|t|||0|t', 'metrics before the first run');
 run();
 is(query($good), "never|f|f|\nrewritten|t|t|t\nt|t|t|t", 'a good verdict on what was verified');
 
@@ -68,7 +68,10 @@ damage($_, 3) for 't', 'rewritten', 'dropped';
 run() for 1 .. 2;
 is(query($bad), join("\n", map { "$_|main|3|checksum_mismatch|2|f" } 'dropped', 'rewritten', 't'), 'damage is open');
 is(query($good), "never|f|f|\nrewritten|t|t|f\nt|t|t|f", 'the last good verdict stays behind');
-is(query('SELECT bad_blocks, healed_blocks, last_run_state FROM checksum_metrics'), '3|0|completed', 'metrics tell of it');
+run('', 'pg_am');
+is(query('SELECT bad_blocks, healed_blocks, last_run_state FROM checksum_metrics'), '3|0|completed', 'metrics tell of it, after a run of something else');
+my ($alert) = slurp_file('docs/operations.md') =~ /^## Alerts\n.*?^```sql\n(.*?)^```/ms;
+like(query($alert), qr/^3\|/, 'so does the query of the documents');
 query(qq{INSERT INTO checksum_runs SELECT (n).* FROM (SELECT jsonb_populate_record(r, jsonb_build_object('run', -1, 'state', other,
 	'started', now() + interval '1 hour', 'system_identifier', r.system_identifier + 1)) AS n
 	FROM checksum_runs r, unnest('{running,failed}'::text[]) other WHERE run = (SELECT max(run) FROM checksum_runs)) x});
@@ -82,6 +85,19 @@ run();
 is(query("SELECT healed_at > last_seen FROM checksum_bad_blocks WHERE relation = 't'::regclass"), 't', 'a rewritten block is healed');
 is(query('SELECT bad_blocks, healed_blocks FROM checksum_metrics'), '0|3', 'metrics tell of that, too');
 is(query($good), "never|f|f|\nrewritten|t|t|t\nt|t|t|t", 'all is good again');
+
+# a table that its owner keeps out of every run by a lock
+my $unverified = 'SELECT unverified_relations FROM checksum_metrics';
+is(query($unverified), '0', 'every relation could be verified');
+my $locker = $node->background_psql('postgres');
+$locker->query_safe("BEGIN; LOCK TABLE never, rewritten");
+like($node->psql('postgres', "SET lock_timeout = '10ms'; CALL verify_database_checksums(include => '{never,rewritten}', fail_on_findings => true)") . query($unverified),
+	qr/^02$/, 'a run that may not verify two: no finding, but metrics tell');
+$locker->quit;
+run();
+is(query($unverified), '1', 'of the one that was verified since no longer');
+query('DROP TABLE never; CREATE TABLE never (i int)');
+is(query($unverified), '0', 'nor of one that is gone');
 
 # the history has a bound, which leaves the last verdict on each relation
 cmp_ok(query("SELECT prune_checksum_history('0')"), '>', 5, 'pruning');

@@ -37,20 +37,48 @@ print $file 'damage';
 close $file or die $!;
 $node->psql('postgres', "CALL verify_database_checksums(include => '{t}')");
 
+# what a run says that left the files out, or whose findings were lost
+my $bad_files = 'SELECT bad_files FROM checksum_metrics';
+query("CALL verify_database_checksums(include => '{pg_am}', cluster_files => false)");
+is(query($bad_files), '1', 'a run that does not verify the files says nothing of them');
+query('ALTER TABLE checksum_findings RENAME TO elsewhere');
+$node->psql('postgres', "CALL verify_database_checksums(include => '{pg_am}')");
+query('ALTER TABLE elsewhere RENAME TO checksum_findings');
+is(query("SELECT state, files FROM checksum_runs ORDER BY run DESC LIMIT 1") . query($bad_files), 'not_recorded|01', 'nor does one whose findings could not be recorded');
+
+# an archive with a damaged segment
+my $archive = PostgreSQL::Test::Utils::tempdir();
+my $segment = query('SELECT pg_walfile_name(pg_switch_wal())');
+my $wal = slurp_file($node->data_dir . "/pg_wal/$segment");
+substr($wal, 100, 6) = 'damage';
+append_to_file("$archive/$segment", $wal);
+$node->psql('postgres', "CALL verify_wal_archive('$archive')");
+
 # postgres_exporter
 my $yaml = slurp_file("$examples/postgres_exporter.yaml");
-my ($sql) = $yaml =~ /query: \|\n(.*?)\n  metrics:/s;
-my @listed = $yaml =~ /^    - (\w+):/mg;
-is(query("SELECT bad_blocks, bad_files FROM ($sql) q"), '1|1', 'the exporter\'s query');
-is(join(' ', sort split /\|/, query("SELECT string_agg(key, '|') FROM json_object_keys((SELECT row_to_json(q) FROM ($sql) q)) key")),
-	join(' ', sort @listed), 'has the columns that it lists');
+my %exported;
+while ($yaml =~ /^(\w+):\n  query: \|\n(.*?)\n  metrics:\n(.*?)(?=^\w|\z)/gms)
+{
+	my ($name, $text, $metrics) = ($1, $2, $3);
+	$exported{$name} = { sql => $text, listed => [ $metrics =~ /^    - (\w+):/mg ], gauges => [ $metrics =~ /^    - (\w+):\n +usage: "GAUGE"/mg ] };
+	is(join(' ', sort split /\|/, query("SELECT string_agg(key, '|') FROM json_object_keys((SELECT row_to_json(q) FROM ($text) q)) key")),
+		join(' ', sort @{ $exported{$name}{listed} }), "the exporter's query $name has the columns that it lists");
+	is(join(' ', map { $node->safe_psql($_, "SELECT count(*) FROM ($text) q") } 'postgres', 'template1'), '1 0',
+		"the exporter's query $name: no row where the extension is not");
+}
+my $sql = $exported{crc32c_accel}{sql};
+is(query("SELECT bad_blocks, bad_files, history, data_checksums FROM ($sql) q"), '1|1|own|1', 'the exporter\'s query');
+is(query("SELECT files, bad_files, not_verifiable FROM ($exported{crc32c_accel_wal_archive}{sql}) q"), '1|1|0', 'that of the archive');
 SKIP:
 {
-	skip 'no prometheus-postgres-exporter', @listed + 1 if !$program{'prometheus-postgres-exporter'};
+	skip 'no prometheus-postgres-exporter', 4 + @{ $exported{crc32c_accel}{gauges} } + @{ $exported{crc32c_accel_wal_archive}{gauges} }
+	  if !$program{'prometheus-postgres-exporter'};
 	my $address = '127.0.0.1:' . PostgreSQL::Test::Cluster::get_free_port();
 	query('CREATE ROLE watcher LOGIN; GRANT pg_monitor TO watcher');
+	query('CREATE DATABASE elsewhere');
+	$node->safe_psql('elsewhere', 'CREATE SCHEMA elsewhere; GRANT USAGE ON SCHEMA elsewhere TO watcher; CREATE EXTENSION crc32c_accel SCHEMA elsewhere');
 	local $ENV{DATA_SOURCE_NAME} = sprintf 'host=%s port=%s user=watcher dbname=postgres sslmode=disable', $node->host, $node->port;
-	my $exporter = IPC::Run::start([ 'prometheus-postgres-exporter', "--web.listen-address=$address",
+	my $exporter = IPC::Run::start([ 'prometheus-postgres-exporter', "--web.listen-address=$address", '--auto-discover-databases',
 		"--extend.query-path=$examples/postgres_exporter.yaml", '--disable-default-metrics', '--disable-settings-metrics' ],
 		'>', \my $out, '2>', \my $err);
 	my $scraped;
