@@ -23,7 +23,7 @@ for part in "$@"; do
 		pgtap) packages="$packages $server postgresql-$major-pgtap" chroots="$chroots $needed_majors $optional_majors" ;;
 		tap)
 			packages="$packages $server libipc-run-perl lz4 zstd" chroots="$chroots $needed_majors $optional_majors"
-			monitoring="check-postgres postgresql-$major-cron prometheus-postgres-exporter pgbackrest barman"
+			monitoring="check-postgres postgresql-$major-cron prometheus prometheus-postgres-exporter pgbackrest barman"
 			;;
 		matrix) packages="$packages $server clang libclang-rt-dev qemu-user-static binfmt-support qemu-system-x86 cpio
 			gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross mmdebstrap valgrind
@@ -41,9 +41,11 @@ done
 # shellcheck disable=SC2086
 install_packages $packages
 [ -z "$monitoring" ] || (
-	unit=/etc/systemd/system/prometheus-postgres-exporter.service	# would listen on all addresses
-	as_root mkdir -p "${unit%/*}"
-	[ -e $unit ] || dpkg -s prometheus-postgres-exporter >/dev/null 2>&1 || as_root ln -s /dev/null $unit
+	as_root mkdir -p /etc/systemd/system
+	for daemon in prometheus prometheus-postgres-exporter; do	# would listen on all addresses
+		unit=/etc/systemd/system/$daemon.service
+		[ -e "$unit" ] || dpkg -s "$daemon" >/dev/null 2>&1 || as_root ln -s /dev/null "$unit"
+	done
 	# shellcheck disable=SC2086
 	install_packages $monitoring
 ) || say "no programs for monitoring: 047_monitoring.pl skips what they would do"

@@ -1,38 +1,52 @@
 #!/bin/sh
-# verify_all.sh: verifies every database of a server but templates, one after the
-# other, as who runs psql.  Standbys too, which record nothing.  libpq's variables
-# (PGHOST, PGPORT) say which server; MAX_RATE bounds kB/s (default 100000).
+# verify_all.sh [lost_writes]: verifies every database of a server but templates,
+# one after the other, as who runs psql; with lost_writes, that their files have
+# what the WAL in pg_wal says.  Standbys too, which record nothing.  libpq's
+# variables (PGHOST, PGPORT) say which server; MAX_RATE bounds kB/s (default 100000).
 # Exit status 0: all were verified, without a finding.  A database without the
-# extension counts as not verified.
+# extension counts as not verified.  INSTALL=1 creates the extension there, and takes
+# templates along: for a copy of a server.
 #
 # Names of databases are their makers': each is passed on as a quoted value, with
 # a NUL behind it, and nobody's search_path is in force.
 set -eu
 PGOPTIONS="${PGOPTIONS:-} -c search_path=pg_catalog"
-export PGOPTIONS
+WHAT=${WHAT:-${1:-checksums}} INSTALL=${INSTALL:-0}
+export PGOPTIONS WHAT INSTALL
+case $WHAT in
+	checksums | lost_writes) ;;
+	*) echo "usage: verify_all.sh [lost_writes]" >&2; exit 2 ;;
+esac
 
 verify()	# connection string
 {
-	psql -XAtq -v ON_ERROR_STOP=1 -v rate="${MAX_RATE:-100000}" -d "$1" <<'SQL'
+	psql -XAtq -v ON_ERROR_STOP=1 -v what="$WHAT" -v install="$INSTALL" -v rate="${MAX_RATE:-100000}" -d "$1" <<'SQL'
+SELECT unnest(ARRAY['CREATE SCHEMA crc32c_accel_drill', 'CREATE EXTENSION crc32c_accel SCHEMA crc32c_accel_drill'])
+WHERE :'install' = '1' AND NOT EXISTS (SELECT FROM pg_extension WHERE extname = 'crc32c_accel') \gexec
 DO $$ BEGIN
 	IF NOT EXISTS (SELECT FROM pg_extension WHERE extname = 'crc32c_accel') THEN
 		RAISE 'database "%" has no extension crc32c_accel: not verified', current_database();
 	END IF;
 END $$;
-SELECT format('CALL %I.verify_database_checksums(max_rate => %s, fail_on_findings => true)',
+SELECT format(CASE :'what'
+	WHEN 'checksums' THEN 'CALL %I.verify_database_checksums(max_rate => %s, fail_on_findings => true)'
+	ELSE 'SELECT current_database(), relation, fork, blkno, status, message FROM %I.verify_lost_writes()' END,
 	n.nspname, :'rate'::integer)
 FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
 WHERE e.extname = 'crc32c_accel' \gexec
 SQL
 }
 
-if [ $# -gt 0 ]; then
-	verify "$1"
+if [ "${1:-}" = --one ]; then
+	rows=$(verify "$2")
+	[ -n "$rows" ] || exit 0
+	printf '%s\n' "$rows"
+	! printf '%s\n' "$rows" | grep -qv '|not_verifiable|'
 	exit
 fi
 list=$(mktemp)
 trap 'rm -f "$list"' EXIT
 psql -XAt0q -v ON_ERROR_STOP=1 -d postgres -c "
 	SELECT format('dbname=''%s''', regexp_replace(datname, '([\\\\''])', '\\\\\\1', 'g'))
-	FROM pg_database WHERE datallowconn AND NOT datistemplate ORDER BY datname" >"$list"
-xargs -0 -r -n 1 sh "$0" <"$list"
+	FROM pg_database WHERE datallowconn AND (NOT datistemplate OR '$INSTALL' = '1') ORDER BY datname" >"$list"
+xargs -0 -r -n 1 sh "$0" --one <"$list"

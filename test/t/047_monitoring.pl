@@ -1,9 +1,10 @@
 # docs/examples with the programs that they are for, as Debian has them: an
-# exporter that scrapes, check_postgres, pg_cron, a timer of systemd.  What is not
+# exporter that scrapes, Prometheus' rules, check_postgres, pg_cron, timers of systemd.  What is not
 # installed is skipped.
 use strict;
 use warnings;
 use Accel;
+use Cwd ();
 use HTTP::Tiny;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -15,7 +16,7 @@ my $node = Accel::new_node('main', allows_streaming => 1, conf => "autovacuum = 
 $node->start;
 my $examples = -d 'docs/examples' ? 'docs/examples' : "$ENV{ACCEL_TOP}/docs/examples";
 my %program = map { my $name = $_; $name => scalar((grep { -x } map { "$_/$name" } split /:/, $ENV{PATH})[0]) }
-  qw(check_postgres prometheus-postgres-exporter systemd-analyze);
+  qw(check_postgres prometheus-postgres-exporter promtool systemd-analyze);
 
 sub query
 {
@@ -92,8 +93,58 @@ SKIP:
 	}
 	$exporter->kill_kill(grace => 2);
 	like($scraped, qr/^crc32c_accel_bad_blocks\{database="postgres".*?\} 1$/m, 'the exporter: the block, as a role with pg_monitor') or diag $err;
-	like($scraped, qr/^crc32c_accel_$_\{/m, "the exporter: $_") for grep { $_ ne 'database' } @listed;
+	like($scraped, qr/^crc32c_accel_bad_blocks\{database="elsewhere".*?\} 0$/m, 'the exporter: another database and schema');
+	foreach my $query (sort keys %exported)
+	{
+		like($scraped, qr/^${query}_$_\{/m, "the exporter: ${query}_$_") for @{ $exported{$query}{gauges} };
+	}
+	like($scraped, qr/^pg_exporter_last_scrape_error 0$/m, 'the exporter: databases without the extension are no error');
 	unlike($err, qr/level=error/, 'the exporter: no error');
+	query('DROP DATABASE elsewhere WITH (FORCE)');
+}
+
+# Prometheus: what fires each alert, and it alone, beside a server that is in order.
+my $of = sub { return qq($_[0]\{instance="$_[1]", database="shop", history="own"}) };
+my @fires = (
+	[ 'PostgresDamage', [ $of->('crc32c_accel_bad_blocks', 'bad'), 0 ], [ $of->('crc32c_accel_bad_files', 'bad'), 1 ] ],
+	[ 'PostgresWalArchiveDamage', [ 'crc32c_accel_wal_archive_bad_files{instance="bad"}', 2 ] ],
+	[ 'PostgresVerificationFailed', [ 'node_systemd_unit_state{name="crc32c-accel-backup.service", state="failed"}', 1 ] ],
+	[ 'PostgresUnverifiedRelations', [ $of->('crc32c_accel_unverified_relations', 'bad'), 1 ] ],
+	[ 'PostgresUnverifiedRelations', [ 'crc32c_accel_wal_archive_not_verifiable{instance="bad"}', 1 ] ],
+	[ 'PostgresRunFailed', [ $of->('crc32c_accel_last_run_ended', 'bad'), 0 ], [ $of->('crc32c_accel_last_run_seconds', 'bad'), 5 ] ],
+	[ 'PostgresVerificationOverdue', [ $of->('crc32c_accel_oldest_good_seconds', 'bad'), 8 * 86400 + 1 ] ],
+	[ 'PostgresVerificationOverdue', [ $of->('crc32c_accel_oldest_good_seconds', 'bad'), -1 ] ],
+	[ 'PostgresWalArchiveOverdue', [ 'crc32c_accel_wal_archive_behind_seconds{instance="bad"}', 86401 ] ],
+	[ 'PostgresVerificationJobOverdue', [ 'node_systemd_timer_last_trigger_seconds{name="crc32c-accel-verify.timer", instance="bad"}', 0 ] ],
+	[ 'PostgresNotVerified', [ 'pg_up{instance="bad"}', 1 ] ],
+	[ 'PostgresWithoutDataChecksums', [ $of->('crc32c_accel_data_checksums', 'bad'), 0 ] ]);
+my @in_order = (
+	(map { [ $of->("crc32c_accel_$_", 'good'), 0 ] } qw(bad_blocks bad_files unverified_relations)),
+	(map { [ qq(crc32c_accel_wal_archive_$_\{instance="good"}), 0 ] } qw(bad_files not_verifiable)),
+	[ $of->('crc32c_accel_last_run_ended', 'good'), 1 ], [ $of->('crc32c_accel_last_run_seconds', 'good'), 5 ],
+	[ $of->('crc32c_accel_last_run_ended', 'new'), 0 ], [ $of->('crc32c_accel_last_run_seconds', 'new'), -1 ],
+	[ $of->('crc32c_accel_oldest_good_seconds', 'good'), 7 * 86400 ], [ $of->('crc32c_accel_data_checksums', 'good'), 1 ],
+	[ 'crc32c_accel_wal_archive_behind_seconds{instance="good"}', 3600 ], [ 'pg_up{instance="good"}', 1 ], [ 'pg_up{instance="down"}', 0 ],
+	[ 'node_systemd_unit_state{name="crc32c-accel-verify.service", state="failed"}', 0 ],
+	[ 'node_systemd_unit_state{name="crc32c-accel-verify.service", state="active"}', 1 ],
+	[ 'node_systemd_unit_state{name="another.service", state="failed"}', 1 ],
+	[ 'node_systemd_timer_last_trigger_seconds{name="crc32c-accel-verify.timer", instance="good"}', '0+3600' ],
+	[ 'node_systemd_timer_last_trigger_seconds{name="another.timer"}', 0 ]);
+is(join(' ', sort(slurp_file("$examples/prometheus_rules.yaml") =~ /- alert: (\w+)/g)), join(' ', sort keys %{ { map { $_->[0] => 1 } @fires } }),
+	'what fires each alert is known');
+SKIP:
+{
+	skip 'no promtool', 1 if !$program{promtool};
+	my $tests = "$archive/rules_test.yaml";
+	my @tests = map {
+		my ($alert, @series) = @$_;
+		"  - interval: 1h\n    input_series:\n"
+		  . join('', map { "      - {series: '$_->[0]', values: '" . ($_->[1] =~ /\+/ ? $_->[1] : "$_->[1]+0") . "x220'}\n" } @in_order, @series)
+		  . "    promql_expr_test:\n      - expr: count by (alertname) (ALERTS{alertstate=\"firing\"})\n        eval_time: 220h\n"
+		  . "        exp_samples: [" . ($alert ? "{labels: '{alertname=\"$alert\"}', value: 1}" : '') . "]\n";
+	} [''], @fires;
+	append_to_file($tests, "rule_files: ['" . Cwd::abs_path("$examples/prometheus_rules.yaml") . "']\nevaluation_interval: 1h\ntests:\n" . join('', @tests));
+	command_ok([ 'promtool', 'test', 'rules', $tests ], 'each alert is fired by its cause alone');
 }
 
 # check_postgres
@@ -114,7 +165,7 @@ SKIP:
 SKIP:
 {
 	skip 'no systemd-analyze', 1 if !$program{'systemd-analyze'};
-	my ($stdout, $stderr) = run_command([ 'systemd-analyze', 'verify', '--man=no', map { "$examples/crc32c-accel-verify.$_" } 'service', 'timer' ]);
+	my ($stdout, $stderr) = run_command([ 'systemd-analyze', 'verify', '--man=no', glob "$examples/*.service $examples/*.timer" ]);
 	is(join("\n", grep { /crc32c-accel/ } split /\n/, $stderr), '', 'systemd-analyze verify');
 }
 
@@ -127,9 +178,9 @@ is(query("SELECT bad_files FROM ($sql) q"), '0', 'a file that is in order again'
 my ($script) = slurp_file("$examples/crc32c-accel-verify.service") =~ m{^ExecStart=/bin/sh /usr/local/bin/crc32c_accel_(\w+\.sh)$}m;
 sub exit_status
 {
-	my ($port) = @_;
+	my ($port, @arguments) = @_;
 	local @ENV{qw(PGHOST PGPORT)} = ($node->host, $port);
-	return system('sh', "$examples/$script") >> 8;
+	return system('sh', "$examples/$script", @arguments) >> 8;
 }
 sub query_in
 {
@@ -153,6 +204,20 @@ foreach my $name (@names)
 }
 is(exit_status($node->port), 0, 'the unit: names of all kinds');
 is(query_in($_, 'SELECT count(*), min(state) FROM "Its own".checksum_runs'), '1|completed', "the unit: verified $_") foreach @names;
+
+# a lost write: storage kept the page of before
+is(exit_status($node->port, 'lost_writes'), 0, 'lost writes: none');
+query_in($names[1], 'CREATE TABLE public.lost AS SELECT 1 AS i; CHECKPOINT');
+$path = $node->data_dir . '/' . query_in($names[1], "SELECT pg_relation_filepath('public.lost')");
+my $before = slurp_file($path);
+query_in($names[1], 'UPDATE public.lost SET i = 2; CHECKPOINT');
+$node->stop;
+open $file, '>:raw', $path or die "$path: $!";
+print $file $before;
+close $file or die $!;
+$node->start;
+isnt(exit_status($node->port, 'lost_writes'), 0, 'lost writes: one');
+isnt(exit_status($node->port, 'lost writes'), 0, 'an argument that is none');
 
 query(q{DROP DATABASE "an other" WITH (FORCE)});
 
