@@ -164,12 +164,24 @@ block_decision_status(const BlockDecision *decision, bool initialized)
 
 	if (decision->fate == BLOCK_UNREADABLE)
 		return PAGE_IO_ERROR;
-	if (status == PAGE_OK ||
-		(status == PAGE_NEW && (!initialized || decision->write_to_come)))
+	if (status == PAGE_NEW && (!initialized || decision->write_to_come))
 		return status;
 	if (decision->copy != BLOCK_COPY_NONE)
 		return PAGE_BAD_ON_DISK_CACHED_OK;
 	return status == PAGE_NEW ? PAGE_ZEROED : status;
+}
+
+/*
+ * Whoever marks a page all-visible makes its buffer dirty, so a clean one was
+ * written with the mark.
+ */
+static bool
+is_mark_lost(const BlockDecision *decision)
+{
+	return decision->verdict.status == PAGE_OK &&
+		decision->buffer_state == BLOCK_BUFFER_CLEAN &&
+		PageIsAllVisible((Page) decision->cached.data) &&
+		!PageIsAllVisible((Page) decision->image.data);
 }
 
 static void
@@ -181,7 +193,7 @@ decide(Attempt *attempt, PageRules *rules)
 	decision->retries = 0;
 	decision->buffer_state = BLOCK_BUFFER_UNKNOWN;
 	decision->copy = BLOCK_COPY_NONE;
-	decision->write_to_come = false;
+	decision->write_to_come = decision->mark_lost = false;
 	read_decisively(attempt);
 	if (attempt->nread == 0)
 	{
@@ -192,7 +204,10 @@ decide(Attempt *attempt, PageRules *rules)
 	decision->fate = BLOCK_JUDGED;
 	page_judge(decision->image.data, blkno, rules, &decision->verdict);
 	block_judge_lsn(decision->image.data, blkno, rules, &decision->verdict);
-	if (decision->verdict.status != PAGE_OK && BLOCK_IS_CACHED(decision))
+	if (!BLOCK_IS_CACHED(decision))
+		return;
+	decision->mark_lost = is_mark_lost(decision);
+	if (decision->verdict.status != PAGE_OK || decision->mark_lost)
 	{
 		decision->copy = judge_copy(decision, blkno, rules);
 		decision->write_to_come =

@@ -26,6 +26,8 @@ typedef struct BlockDecision
 	BlockBufferState buffer_state;
 	BlockCopy	copy;
 	bool		write_to_come;	/* a dirty buffer holds a page, not zeros */
+	bool		mark_lost;		/* a clean buffer's page is marked
+								 * all-visible, the disk's is not */
 	int			retries;		/* reads made here */
 	PGAlignedBlock image;		/* as read from disk */
 	PGAlignedBlock cached;		/* what a valid buffer held: if clean, dirty */
@@ -36,6 +38,14 @@ typedef struct BlockDecision
 #define BLOCK_IS_CACHED(decision) \
 	((decision)->buffer_state == BLOCK_BUFFER_CLEAN || \
 	 (decision)->buffer_state == BLOCK_BUFFER_DIRTY)
+
+/* The page of a judged block, as the server has it. */
+static inline const char *
+block_page(const BlockDecision *decision)
+{
+	return BLOCK_IS_CACHED(decision) ? decision->cached.data :
+		decision->image.data;
+}
 
 /*
  * Reads a block of the reader's open segment again while nobody can be writing

@@ -193,8 +193,7 @@ ask_age(Heal *heal)
 		lost_server_end(wal_segment_size) : InvalidXLogRecPtr;
 
 	decide(heal, false);
-	if (decision->verdict.status != PAGE_OK &&
-		decision->copy != BLOCK_COPY_NONE)
+	if (decision->copy != BLOCK_COPY_NONE)
 		heal->age = page_age(&heal->fork, heal->blkno,
 							 PageGetLSN((Page) decision->cached.data), end,
 							 heal->why);
@@ -275,15 +274,16 @@ choose(Heal *heal, const char **why)
 	const BlockDecision *decision = &heal->decision;
 	PageStatus	status = decision->verdict.status;
 	BlockCopy	copy = worth(heal);
+	bool		good = status == PAGE_OK && !decision->mark_lost;
 
-	if (status == PAGE_OK && !heal->fork.checksums)
+	if (good && !heal->fork.checksums)
 	{
 		*why = "data checksums are disabled: the page header is sane, nothing else is known";
 		return HEAL_NOT_VERIFIABLE;
 	}
-	if (status == PAGE_OK || (status == PAGE_NEW && !zeros_are_damage(heal)))
+	if (good || (status == PAGE_NEW && !zeros_are_damage(heal)))
 	{
-		*why = status == PAGE_OK ? "the page on disk is good" :
+		*why = good ? "the page on disk is good" :
 			decision->write_to_come ?
 			"the page on disk is all zeros, but a dirty page in shared buffers is yet to be written: CHECKPOINT writes it" :
 			"the page on disk is all zeros, as a new page is";

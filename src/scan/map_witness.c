@@ -36,7 +36,49 @@
  *
  * By the same argument a file that is sampled after t0 reaches every block that
  * had a bit at t0: a file that ends before was cut, or the map is damaged.
- * Proof by experiment: test/t/011_storm.pl, test/t/023_zeroed_pages.pl.
+ *
+ * The map and the page contradict each other
+ *
+ * A page that the map calls all-visible carries PD_ALL_VISIBLE.  Claim: where a
+ * page lacks it at t1 and at t3, with the same LSN, and its bit was set at t2
+ * between, storage has lost a write, of the page or of the map.
+ *
+ * (5) Page and map are what valid buffers hold, else what is on disk while none
+ *	   can hold it.  So it does not matter which of them is written first.
+ *
+ * (6) Both change while the page's content lock is held exclusively, and who
+ *	   reads the page has that lock, or there is no buffer to change.  Setting,
+ *	   page and bit change under one lock (VACUUM, COPY FREEZE, in 19 pruning by
+ *	   readers).  Clearing, too (insert, update, delete, pg_surgery).  Locking a row
+ *	   and freezing change another bit of the map.
+ *
+ * (7) Replay sets the page first and then the bit, and clears the bit first and
+ *	   then the page; of the new page of an update the bit, while it holds that
+ *	   page's lock.  Bits are cleared however new the page is already.  So from
+ *	   the point of consistency on, before which nobody is let in, it holds on a
+ *	   standby at every moment, and after a crash.
+ *
+ * (8) A page can lack the mark at t1 and t3 and have it between only if it was
+ *	   cleared again.  That is in the WAL, and gives the page a new LSN, by
+ *	   replay, too.  (Setting may leave the LSN where checksums are off.)  So it
+ *	   lacked it throughout, and at t2 the bit was wrong.  What VACUUM clears
+ *	   without WAL is a contradiction that it has met itself.  Changes that
+ *	   wal_level minimal skips are of the transaction that made the file: nobody
+ *	   else sees it.
+ *
+ * (9) What cuts off pages or their bits takes AccessExclusiveLock: see (2).  That
+ *	   includes pg_truncate_visibility_map.  CREATE DATABASE, a move to another
+ *	   tablespace and pg_upgrade copy both files while nobody changes them.
+ *
+ * Unlogged tables have no LSN, so (8) does not hold: they are not asked.
+ * Versions before 17.11 and 18.6 clear bits without naming the map in the WAL, so
+ * that an incremental backup misses that.  A server restored from such a one
+ * has wrong bits: findings, and rightly.
+ *
+ * Facts of PostgreSQL's heapam.c, heapam_xlog.c, visibilitymap.c, vacuumlazy.c,
+ * pruneheap.c and heap_surgery.c, 15 to 19.
+ * Proof by experiment: test/t/011_storm.pl, test/t/023_zeroed_pages.pl,
+ * test/t/076_zeroed_storm.pl.
  */
 #include "compat.h"
 
@@ -50,6 +92,7 @@
 static void open_map(MapWitness *witness);
 static void load(MapWitness *witness, BlockNumber block);
 static const uint8 *map_bits(const MapWitness *witness);
+static uint8 bits_of(const MapWitness *witness, BlockNumber blkno);
 static BlockNumber last_bit(const uint8 *bits);
 
 void
@@ -63,6 +106,7 @@ map_witness_init(MapWitness *witness, const Fork *fork)
 		fork->rel->rd_rel->relam == HEAP_TABLE_AM_OID &&
 		(kind == RELKIND_RELATION || kind == RELKIND_TOASTVALUE ||
 		 kind == RELKIND_MATVIEW);
+	witness->marks = witness->possible && fork->test_lsn;
 	witness->block = InvalidBlockNumber;
 	witness->fork.rel = fork->rel;
 }
@@ -80,30 +124,40 @@ map_witness_close(MapWitness *witness)
 void
 map_witness_forget(MapWitness *witness)
 {
-	witness->block = InvalidBlockNumber;
+	witness->fresh = false;
 }
 
 bool
 map_witness_must_read(const MapWitness *witness, BlockNumber blkno)
 {
 	return blkno >= witness->first && witness->possible &&
-		witness->block != blkno / MAP_BLOCKS_PER_PAGE;
+		(!witness->fresh || witness->block != blkno / MAP_BLOCKS_PER_PAGE);
 }
 
 bool
 map_witness_initialized(MapWitness *witness, BlockNumber blkno)
 {
-	BlockNumber within = blkno % MAP_BLOCKS_PER_PAGE;
-
 	if (blkno < witness->first)
 		return true;
 	if (map_witness_must_read(witness, blkno))
 		load(witness, blkno / MAP_BLOCKS_PER_PAGE);
-	if (!witness->usable)
-		return false;
-	return ((map_bits(witness)[within / MAP_BLOCKS_PER_BYTE] >>
-			 within % MAP_BLOCKS_PER_BYTE * BITS_PER_HEAPBLOCK) &
-			VISIBILITYMAP_VALID_BITS) != 0;
+	return bits_of(witness, blkno) != 0;
+}
+
+bool
+map_witness_seems_marked(const MapWitness *witness, BlockNumber blkno)
+{
+	return witness->marks &&
+		(witness->block != blkno / MAP_BLOCKS_PER_PAGE ||
+		 (bits_of(witness, blkno) & VISIBILITYMAP_ALL_VISIBLE) != 0);
+}
+
+bool
+map_witness_marked(MapWitness *witness, BlockNumber blkno)
+{
+	if (map_witness_must_read(witness, blkno))
+		load(witness, blkno / MAP_BLOCKS_PER_PAGE);
+	return map_witness_seems_marked(witness, blkno);
 }
 
 BlockNumber
@@ -144,16 +198,30 @@ map_bits(const MapWitness *witness)
 	return (const uint8 *) map + MAXALIGN(SizeOfPageHeaderData);
 }
 
+/* The bits of a block, by number within its page of the map. */
+static uint8
+bits_at(const uint8 *bits, BlockNumber within)
+{
+	return bits[within / MAP_BLOCKS_PER_BYTE] >>
+		within % MAP_BLOCKS_PER_BYTE * BITS_PER_HEAPBLOCK &
+		VISIBILITYMAP_VALID_BITS;
+}
+
+/* The bits of a block of the page that is loaded; 0 if that is no witness. */
+static uint8
+bits_of(const MapWitness *witness, BlockNumber blkno)
+{
+	return witness->usable ?
+		bits_at(map_bits(witness), blkno % MAP_BLOCKS_PER_PAGE) : 0;
+}
+
 /* One past the last block of a page of the map that has a bit; 0: none has. */
 static BlockNumber
 last_bit(const uint8 *bits)
 {
 	BlockNumber end = MAP_BLOCKS_PER_PAGE;
 
-	while (end > 0 &&
-		   ((bits[(end - 1) / MAP_BLOCKS_PER_BYTE] >>
-			 (end - 1) % MAP_BLOCKS_PER_BYTE * BITS_PER_HEAPBLOCK) &
-			VISIBILITYMAP_VALID_BITS) == 0)
+	while (end > 0 && bits_at(bits, end - 1) == 0)
 		end--;
 	return end;
 }
@@ -178,6 +246,7 @@ load(MapWitness *witness, BlockNumber block)
 	open_map(witness);
 	page = witness->page;
 	witness->block = block;
+	witness->fresh = true;
 	witness->usable = false;
 	rules.checksums = witness->fork.checksums;
 	rules.kind = witness->fork.kind;

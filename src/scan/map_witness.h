@@ -22,7 +22,9 @@ typedef struct MapWitness
 	BlockNumber first;			/* so many blocks were initialized anyway */
 	bool		possible;		/* a table whose map we understand */
 	bool		opened;			/* fork, reader and page are there */
+	bool		marks;			/* it tells which pages are marked all-visible */
 	bool		usable;			/* page holds the bits */
+	bool		fresh;			/* it was read since map_witness_forget() */
 	BlockNumber block;			/* of the map, held in page; Invalid: none */
 	Fork		fork;
 	ForkReader	reader;
@@ -51,6 +53,14 @@ extern BlockNumber map_witness_end(const Fork *fork, BlockNumber blkno);
  * this raises no error.
  */
 extern bool map_witness_initialized(MapWitness *witness, BlockNumber blkno);
+
+/*
+ * Does the map say that the page is marked all-visible?  And may it, as far as is
+ * known without a read?
+ */
+extern bool map_witness_marked(MapWitness *witness, BlockNumber blkno);
+extern bool map_witness_seems_marked(const MapWitness *witness,
+									 BlockNumber blkno);
 
 #pragma GCC visibility pop
 

@@ -174,6 +174,11 @@ explain_verdict(PageFinding *finding, const PageVerdict *verdict,
 
 	switch (verdict->status)
 	{
+		case PAGE_OK:
+			finding_append(finding, finding->status == PAGE_MAP_MISMATCH ?
+						   "page is not marked all-visible, but the visibility map says so: a write of the page or of the map was lost" :
+						   "page lacks the all-visible mark that the clean page in shared buffers has: a write was lost");
+			break;
 		case PAGE_NEW:
 			if (PAGE_KIND_HAS_FIRST(rules->kind))
 				finding_append(finding, "page is all zeros, but %s has none such at its beginning",

@@ -42,8 +42,12 @@ static void count_healthy(RangeScan *scan, BlockNumber blkno,
 						  const char *page, PageStatus status);
 static bool ask_map(RangeScan *scan, BlockNumber blkno);
 static void judge_zeros(RangeScan *scan, BlockNumber blkno, const char *page);
+static void judge_mark(RangeScan *scan, BlockNumber blkno, const char *page);
+static void recheck_mark(RangeScan *scan, BlockNumber blkno);
 static void recheck_block(RangeScan *scan, BlockNumber blkno,
 						  bool initialized);
+static void settle_block(RangeScan *scan, BlockNumber blkno,
+						 PageStatus status);
 static void report_block(RangeScan *scan, BlockNumber blkno,
 						 PageStatus status);
 
@@ -170,7 +174,7 @@ judge_piece(RangeScan *scan, BlockNumber blkno, uint32 nblocks)
 
 		block_judge_lsn(page, blkno + i, &scan->rules, &verdicts[i]);
 		if (verdicts[i].status == PAGE_OK)
-			count_healthy(scan, blkno + i, page, PAGE_OK);
+			judge_mark(scan, blkno + i, page);
 		else if (verdicts[i].status == PAGE_NEW)
 			judge_zeros(scan, blkno + i, page);
 		else
@@ -239,8 +243,72 @@ recheck_block(RangeScan *scan, BlockNumber blkno, bool initialized)
 	status = block_decision_status(decision, initialized);
 	if (status == PAGE_ZEROED && fork_moved(scan->fork))
 		return;					/* a sequence that has another file by now */
+	settle_block(scan, blkno, status);
+}
+
+static bool
+ask_mark(RangeScan *scan, BlockNumber blkno)
+{
+	if (map_witness_must_read(&scan->witness, blkno))
+		wait_turn(scan, 1);
+	return map_witness_marked(&scan->witness, blkno);
+}
+
+/* Does the map call a sound page all-visible that is not marked so? */
+static void
+judge_mark(RangeScan *scan, BlockNumber blkno, const char *page)
+{
+	if (!PageIsAllVisible((Page) page) &&
+		map_witness_seems_marked(&scan->witness, blkno) &&
+		ask_mark(scan, blkno))
+		recheck_mark(scan, blkno);
+	else
+		count_healthy(scan, blkno, page, PAGE_OK);
+}
+
+static bool
+unmarked_since(const BlockDecision *decision, XLogRecPtr lsn)
+{
+	return decision->fate == BLOCK_JUDGED &&
+		decision->verdict.status == PAGE_OK &&
+		page_unmarked_since(block_page(decision), lsn);
+}
+
+/* The page, the map, and the page again: see map_witness.c. */
+static bool
+contradicts_map(RangeScan *scan, BlockNumber blkno)
+{
+	BlockDecision *decision = scan->decision;
+	XLogRecPtr	lsn;
+
+	wait_turn(scan, 1);
+	block_decide(&scan->reader, blkno, &scan->rules, decision);
+	lsn = PageGetLSN((Page) block_page(decision));
+	if (!unmarked_since(decision, lsn))
+		return false;
+	map_witness_forget(&scan->witness);
+	if (!ask_mark(scan, blkno))
+		return false;
+	wait_turn(scan, 1);
+	block_decide(&scan->reader, blkno, &scan->rules, decision);
+	return unmarked_since(decision, lsn);
+}
+
+static void
+recheck_mark(RangeScan *scan, BlockNumber blkno)
+{
+	bool		contradicts = contradicts_map(scan, blkno);
+
+	if (scan->decision->fate != BLOCK_GONE)
+		settle_block(scan, blkno, contradicts ? PAGE_MAP_MISMATCH :
+					 block_decision_status(scan->decision, false));
+}
+
+static void
+settle_block(RangeScan *scan, BlockNumber blkno, PageStatus status)
+{
 	if (status == PAGE_OK || status == PAGE_NEW)
-		count_healthy(scan, blkno, decision->image.data, status);
+		count_healthy(scan, blkno, scan->decision->image.data, status);
 	else
 		report_block(scan, blkno, status);
 }

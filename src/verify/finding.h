@@ -18,6 +18,7 @@
 	PAGE_STATUS(PAGE_ZERO_HEADER, "zero_header") \
 	PAGE_STATUS(PAGE_ZEROED, "zeroed_page") \
 	PAGE_STATUS(PAGE_WRONG_KIND, "wrong_page_kind") \
+	PAGE_STATUS(PAGE_MAP_MISMATCH, "map_mismatch") \
 	PAGE_STATUS(PAGE_LSN_IN_FUTURE, "lsn_in_future") \
 	PAGE_STATUS(PAGE_PARTIAL_BLOCK, "partial_block") \
 	PAGE_STATUS(PAGE_PARTIAL_TAIL, "partial_tail") \

@@ -110,3 +110,9 @@ page_header_sane(const char *page)
 		header->pd_special <= BLCKSZ &&
 		header->pd_special == MAXALIGN(header->pd_special);
 }
+
+bool
+page_unmarked_since(const char *page, XLogRecPtr lsn)
+{
+	return !PageIsAllVisible((Page) page) && PageGetLSN((Page) page) == lsn;
+}

@@ -59,6 +59,12 @@ extern bool page_is_zero(const char *page);
 /* Are flags and bounds of the header as the server demands, no stricter? */
 extern bool page_header_sane(const char *page);
 
+/*
+ * Of a table's page that was not marked all-visible, and had this LSN: has it
+ * never been marked since?  Who takes the mark off again gives it another LSN.
+ */
+extern bool page_unmarked_since(const char *page, XLogRecPtr lsn);
+
 #pragma GCC visibility pop
 
 #endif							/* ACCEL_PAGE_H */

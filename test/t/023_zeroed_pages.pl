@@ -1,5 +1,6 @@
-# Zeros in place of a page that the visibility map knows are a finding; zeros
-# that are legal are none.
+# What the visibility map knows of pages: zeros in place of one that it knows are a
+# finding, and so is a page without the all-visible mark that the map says it has.
+# Zeros that are legal are none.
 use strict;
 use warnings;
 use Accel;
@@ -33,6 +34,19 @@ CREATE TABLE tail AS SELECT g, repeat('e', 100) AS b FROM generate_series(1, 500
 CREATE TABLE torn AS SELECT g, repeat('m', 100) AS b FROM generate_series(1, 5000) g
 CREATE UNLOGGED TABLE unlogged AS SELECT g, repeat('n', 100) AS b FROM generate_series(1, 5000) g
 CREATE TABLE cached AS SELECT g, repeat('c', 100) AS b FROM generate_series(1, 5000) g
+CREATE TABLE marked AS SELECT g, repeat('m', 100) AS b FROM generate_series(1, 5000) g
+CREATE INDEX marked_g ON marked (g)
+CREATE UNLOGGED TABLE unasked AS SELECT g, repeat('u', 100) AS b FROM generate_series(1, 5000) g
+CHECKPOINT
+SQL
+my %path = map { $_ => $q->("SELECT pg_relation_filepath('$_')") }
+  qw(z z_g visible mv unvacuumed tail torn unlogged cached marked unasked);
+my $data = $node->data_dir;
+sub block { return AccelWal::peek("$data/$_[0]", $_[1] * 8192, 8192); }
+my %unmarked = map { $_ => block($path{$_}, 6) } qw(visible marked unasked);
+$q->($_) foreach split /\n/, <<'SQL';
+VACUUM marked
+VACUUM unasked
 VACUUM FREEZE z
 VACUUM FREEZE mv
 VACUUM FREEZE toasted
@@ -43,8 +57,6 @@ VACUUM FREEZE unlogged
 VACUUM FREEZE cached
 CHECKPOINT
 SQL
-my %path = map { $_ => $q->("SELECT pg_relation_filepath('$_')") }
-  qw(z z_g visible mv unvacuumed tail torn unlogged cached);
 $path{toast} = $q->("SELECT pg_relation_filepath(reltoastrelid) FROM pg_class WHERE relname = 'toasted'");
 
 sub zero	# overwrites blocks with zeros
@@ -60,7 +72,7 @@ sub findings
 	return "SELECT coalesce(string_agg(concat_ws(' ', blkno, status, buffer_state), ', ' ORDER BY fork, blkno), 'none')
 		FROM verify_relation_checksums('$table'" . ($arguments // '') . ')';
 }
-is($q->(findings($_)), 'none', "intact: $_") foreach qw(z mv toasted visible tail unlogged);
+is($q->(findings($_)), 'none', "intact: $_") foreach qw(z mv toasted visible tail unlogged marked);
 
 # (bulk extension leaves new pages, some versions more than others)
 my $new = "SELECT new || ' ' || bad FROM verify_relation_summary('%s', 'main')";
@@ -70,7 +82,6 @@ my $backup = 'standby';
 $node->backup($backup);
 
 $node->stop;
-my $data = $node->data_dir;
 zero($data, $path{z}, 0, 10, 11, 12, 500);
 zero($data, $path{z_g}, 5);
 zero($data, $path{mv}, 7);
@@ -147,14 +158,52 @@ my $stderr;
 $node->psql('postgres', 'CALL verify_database_checksums(include_catalogs => false)', stderr => \$stderr);
 is($q->("SELECT count(*) FROM checksum_findings WHERE status = 'zeroed_page'"), '9', 'a whole database records them');
 
+# the page, and not the map, lost the write of VACUUM
+my $lose = sub { AccelWal::poke("$data/$path{$_[0]}", 6 * 8192, $unmarked{$_[0]}); };
+my $restart = sub { $node->stop; $_[0]->(); $node->start; };
+$q->('SELECT count(b) FROM marked');
+$lose->('marked');
+is($q->(findings('marked')), '6 bad_on_disk_cached_ok clean', 'a mark lost below a clean page that has it');
+is($q->("SELECT status FROM heal_block('marked', 'main', 6, true)"), 'healed', '... which heals it');
+is($q->(findings('marked')), 'none', '... for good');
+$restart->(sub { $lose->($_) foreach qw(marked unasked); });
+my $mark = 'map_mismatch';
+is($q->(findings('marked')), "6 $mark uncached", 'a page without its mark');
+is($q->("SELECT bad, verified + bad = blocks, status, message ~ 'visibility map' FROM verify_relation_summary('marked', 'main')"),
+	"1|t|$mark|t", '... the summary says so');
+is($q->(findings('unasked')), 'none', 'an unlogged table is not asked');
+$q->("DELETE FROM marked WHERE ctid BETWEEN '(6,1)' AND '(6,999)'");
+is($q->('SET enable_indexscan = off; SET enable_bitmapscan = off; SET enable_seqscan = off; SET enable_indexonlyscan = on; SELECT count(*) > 0 FROM marked WHERE g BETWEEN 300 AND 500') .
+	$q->("SELECT count(*) FROM marked WHERE ctid BETWEEN '(6,1)' AND '(6,999)'"), 't0', 'rows that are deleted, and an index-only scan returns');
+is($q->(findings('marked')), "6 $mark dirty", '... the page in shared buffers');
+$q->('CHECKPOINT');
+$restart->(sub { system_or_bail('pg_checksums', '--disable', '-D', $data); });
+is($q->(findings('marked')), "6 $mark uncached", '... without checksums');
+my ($out, $err);
+$node->psql('postgres', 'VACUUM (DISABLE_PAGE_SKIPPING) marked', stderr => \$err);
+like($err, qr/WARNING/, 'VACUUM corrects the map');
+is($q->(findings('marked')), 'none', '... and it is none any more');
+$restart->(sub { system_or_bail('pg_checksums', '--enable', '-D', $data); });
+
+# the map, and not the page
+my $map = AccelWal::peek("$data/$path{marked}_vm", 0, 8192);
+$q->("DELETE FROM marked WHERE ctid = '(9,1)'");
+is($q->(findings('marked')), 'none', 'cleared on both');
+$q->('CHECKPOINT');
+$restart->(sub { AccelWal::poke("$data/$path{marked}_vm", 0, $map); });
+is($q->(findings('marked')), "9 $mark uncached", 'a map that lost the write of a DELETE');
+$q->('VACUUM (DISABLE_PAGE_SKIPPING) marked; VACUUM marked');
+is($q->(findings('marked')), 'none', 'marked in memory, to be written');
+
 # a standby that lost a page, which its primary has
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($node, $backup, has_streaming => 1);
 Accel::configure($standby);
 zero($standby->data_dir, $path{visible}, 9);
+AccelWal::poke($standby->data_dir . "/$path{visible}", 6 * 8192, $unmarked{visible});
 $standby->start;
 $node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
-is($standby->safe_psql('postgres', findings('visible')), "9 $u", 'a standby: the page that it lost');
+is($standby->safe_psql('postgres', findings('visible')), "6 $mark uncached, 9 $u", 'a standby: the page that it lost, and the mark');
 is($standby->safe_psql('postgres', findings($_)), 'none', "a standby: $_ is sound there") foreach qw(z tail mv fresh);
 $standby->stop;
 $node->stop;

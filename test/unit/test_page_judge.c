@@ -208,6 +208,33 @@ test_batch(void)
 	}
 }
 
+/* A mark that came and went between two looks leaves another LSN. */
+static void
+test_marks(void)
+{
+	static const struct
+	{
+		uint16		flags;
+		XLogRecPtr	lsn;
+		bool		unmarked;
+	}			cases[] = {
+		{0, 100, true}, {PD_ALL_VISIBLE, 100, false},
+		{0, 101, false}, {0, 99, false}, {PD_ALL_VISIBLE, 101, false},
+		{PD_PAGE_FULL | PD_HAS_FREE_LINES, 100, true},
+	};
+	PGAlignedBlock page;
+	PageHeader	header = (PageHeader) page.data;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	{
+		make_page(&page, 7);
+		header->pd_flags = cases[i].flags;
+		PageXLogRecPtrSet(header->pd_lsn, cases[i].lsn);
+		check(page_unmarked_since(page.data, 100) == cases[i].unmarked,
+			  "mark, case %zu", i);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -217,5 +244,6 @@ main(int argc, char **argv)
 	test_header();
 	test_order();
 	test_batch();
+	test_marks();
 	return unit_finish();
 }
