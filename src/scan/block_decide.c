@@ -71,13 +71,15 @@
  * it would be one of them, so suppose that all four did.  The LSN of the page
  * never goes back; the first read has that of X or an older one, the last that
  * of Z or a newer one, and they are the same: so it is that of X, Y and Z.
- * What changes a page without its LSN only adds to it (hint bits, dead line
- * pointers) or only takes away (bits of a map).  So the second read, between X
- * and Y, and the third, between Y and Z, can agree in nothing but Y.  Outside of
- * this are fields of the header that go both ways (the checksum, the xid for
- * pruning), which would have to repeat by chance; and free space maps and
- * unlogged relations, which have no such LSN: four writes in a row would have to
- * be met there, each in the same place, each to undo what the one before did.
+ * What changes a page without its LSN goes one way: hint bits and dead line
+ * pointers come, bits of a map go, a sequence counts.  So the second read, between
+ * X and Y, and the third, between Y and Z, can agree in nothing but Y.
+ *
+ * Some fields go both ways without an LSN: the checksum and the xid for pruning in
+ * the header, what the first page of an SP-GiST index caches.  They would have to
+ * repeat by chance.  And free space maps and unlogged relations have no such LSN:
+ * there four writes in a row would have to be met, each in the same place, each
+ * to undo what the one before did.
  *
  * The buffer is looked at before each read, not after it: what a clean one holds
  * was on disk by then, and what a dirty one holds was not judged missing.
