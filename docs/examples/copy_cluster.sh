@@ -23,14 +23,14 @@ for new in "$copy" "$copy.tablespaces"; do
 	[ ! -e "$new" ] || die "$new is there already"
 done
 
-cp -a "$data/." "$copy"
+cp -a "$data/." "$copy" || die "the copy is not whole: docs/corruption.md tells what to do about a device that fails"
 for link in "$copy/pg_wal" "$copy"/pg_tblspc/*; do
 	[ -L "$link" ] || continue
 	place=$copy.tablespaces/$(basename "$link")
 	from=$(readlink -f "$link")
 	[ -d "$from" ] || die "$link leads nowhere"
 	mkdir -p "$copy.tablespaces"
-	cp -a "$from/." "$place"
+	cp -a "$from/." "$place" || die "the copy is not whole"
 	ln -sfn "$place" "$link"
 done
 # names places of the original, which a start would link again

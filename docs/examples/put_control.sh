@@ -37,3 +37,4 @@ segment=$(sed -n "s/^Latest checkpoint's REDO WAL file: *//p" "$page/said")
 [ ! -e "$data/global/pg_control" ] || cp -a "$data/global/pg_control" "$data/pg_control.before"
 cp "$page/global/pg_control" "$data/global/pg_control"
 chmod 600 "$data/global/pg_control"
+[ "$(id -u)" != 0 ] || chown --reference="$data/PG_VERSION" "$data/global/pg_control"

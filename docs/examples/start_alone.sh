@@ -1,5 +1,5 @@
 #!/bin/sh
-# start_alone.sh COPY PORT: starts a server in a copy of a cluster, by settings of
+# start_alone.sh COPY PORT [OPTION]: starts a server in a copy of a cluster, by settings of
 # its own that keep it from the world.  It listens on a socket only.  It runs no
 # apply workers, which would take the slots of the real subscriber, and lose rows
 # for it.  It follows no primary, archives nothing, and loads no library that has
@@ -7,7 +7,7 @@
 # its data_directory may be the original's.  ALONE_CONF names a file of settings to
 # add, that of a library that the tables need, say.
 set -eu
-[ $# = 2 ] || { echo "usage: start_alone.sh COPY PORT" >&2; exit 2; }
+[ $# = 2 ] || [ $# = 3 ] || { echo "usage: start_alone.sh COPY PORT [OPTION]" >&2; exit 2; }
 copy=$1 port=$2
 
 die()
@@ -54,7 +54,7 @@ echo "local all all peer" >"$copy/alone_hba.conf"
 : >"$copy/postgresql.auto.conf"
 rm -f "$copy/standby.signal" "$copy/recovery.signal"
 pg_ctl -s -w -D "$copy" -l "$copy/alone.log" start -o "-c config_file='$copy/alone.conf' -c data_directory='$copy' \
-	-c hba_file='$copy/alone_hba.conf' -c ident_file='$copy/alone_ident.conf'" || {
+	-c hba_file='$copy/alone_hba.conf' -c ident_file='$copy/alone_ident.conf' ${3:-}" || {
 	tail -20 "$copy/alone.log" >&2
 	die "no server starts in $copy"
 }

@@ -10,6 +10,7 @@ use strict;
 use warnings;
 use Accel;
 use AccelWal;
+use File::Basename;
 use File::Copy;
 use IO::Uncompress::Gunzip qw(gunzip);
 use IPC::Run ();
@@ -149,6 +150,31 @@ sub differing
 	return join(' ', grep { my $bytes = $get->($_); ($bytes // '') ne slurp_file("$plain/$_") } @segments);
 }
 
+# A damaged segment in pgBackRest's archive is put in order as docs/corruption.md
+# says, and by nothing less.
+sub push_again
+{
+	my ($directory) = @_;
+	my ($damaged) = (glob "$directory/*/*-*.gz")[4];
+	my $segment = substr basename($damaged), 0, 24;
+	my ($recipe) = slurp_file('docs/corruption.md') =~ /^```sh\n(mv [^`]*archive-push[^`]*)^```$/m;
+	my $push = join ' ', pgbackrest('gz', '--log-level-console=off');
+	my $folder = dirname($damaged);
+	$recipe =~ s{/repo/archive/main/15-1/0{7}10{8}}{$folder};
+	$recipe =~ s{/repo/archive/main/15-1}{$directory};
+	$recipe =~ s{0{7}10{15}1}{$segment}g;
+	$recipe =~ s{/archive2/}{$plain/};
+	$recipe =~ s{/spare/}{$tmp/};
+	$recipe =~ s{pgbackrest --stanza=main}{$push};
+	AccelWal::poke($damaged, int((-s $damaged) / 2), 'damage');
+	run_of(pgbackrest('gz', 'archive-push', "$plain/$segment"));
+	my $bad = "SELECT string_agg(status, ', ') FROM verify_wal_directory('$directory') WHERE status NOT LIKE 'ok%'";
+	isnt(sql($bad), '', 'pgbackrest: archive-push leaves a damaged segment as it is');
+	local @ENV{qw(PGHOST PGPORT PGDATABASE)} = ($host, $port, 'postgres');
+	is_deeply([ (run_of('sh', '-c', $recipe))[ 0, 1 ] ], [ 1, "0\n" ], 'pgbackrest: a good one takes its place');
+	return;
+}
+
 sub from_pgbackrest
 {
 	my ($type, $name) = @_;
@@ -165,6 +191,7 @@ SKIP:
 	{
 		my ($directory) = glob("$tmp/pgbackrest_$type/archive/main/*-1");
 		whole("pgbackrest, $type", $directory, $compression{$type}, $expected);
+		push_again($directory) if $type eq 'gz';
 		is(differing(sub { from_pgbackrest($type, @_) }, @names), '', "pgbackrest, $type: archive-get gives the bytes");
 	}
 	my ($directory) = glob("$tmp/pgbackrest_encrypted/archive/main/*-1");

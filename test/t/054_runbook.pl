@@ -14,7 +14,7 @@ my $node = Accel::new_node('main',
 my $folder = PostgreSQL::Test::Utils::tempdir();
 my %paths = map { ("/$_" => "$folder/$_") } qw(archive archive2 backup base good spare);
 $paths{'/var/log/postgresql'} = $folder;
-$paths{'5433'} = PostgreSQL::Test::Cluster::get_free_port();
+$paths{$_} = PostgreSQL::Test::Cluster::get_free_port() foreach '5433', '5434';
 mkdir $paths{'/spare'};
 # what start_alone.sh adds to its settings, to find the staged extension
 $ENV{ALONE_CONF} = $ENV{ACCEL_STAGED_CONF};
@@ -22,7 +22,8 @@ $ENV{ALONE_CONF} = $ENV{ACCEL_STAGED_CONF};
 $node->start;
 my $examples = run_document($node, 'docs/corruption.md',
 	paths => \%paths,
-	hooks => { copy => \&copy_cluster, archive => \&archive_segment, slot => \&damage_slot, clean => \&clean_folder, control => \&damage_control });
+	hooks => { copy => \&copy_cluster, 'second copy' => \&damage_copy, archive => \&archive_segment, slot => \&damage_slot,
+		clean => \&clean_folder, 'missing file' => \&lose_file, control => \&damage_control });
 system_or_bail('pg_ctl', '-s', '-D', "$paths{'/spare'}/cluster", '-m', 'fast', 'stop');
 cmp_ok($examples, '>', 25, "examples run: $examples");
 $node->stop;
@@ -32,14 +33,46 @@ done_testing();
 sub copy_cluster
 {
 	$node->stop;
+	system_or_bail('rm', '-rf', $paths{'/good'});
 	system_or_bail('cp', '-R', $node->data_dir, $paths{'/good'});
+	$node->start;
+	return;
+}
+
+# A table of three files, of which the second goes: zeros, but for rows in the third.
+sub lose_file
+{
+	my ($run, $table) = @_;
+	$node->safe_psql($run->{db}, "CREATE TABLE $table (id integer)");
+	my $file = $node->data_dir . '/' . $node->safe_psql($run->{db}, "CHECKPOINT; SELECT pg_relation_filepath('$table')");
+	$node->stop;
+	truncate $file, 1 << 30 or die $!;
+	append_to_file("$file.1", '');
+	truncate "$file.1", (1 << 30) or die $!;
+	append_to_file("$file.2", "\0" x 8192);
+	$node->start;
+	$node->safe_psql($run->{db}, "INSERT INTO $table SELECT generate_series(1, 1000); CHECKPOINT");
+	$node->stop;
+	unlink "$file.1" or die $!;
+	$node->start;
+	return;
+}
+
+# A second copy with a page of which the checksum alone is wrong
+sub damage_copy
+{
+	my ($run, $relation) = @_;
+	my $path = $node->safe_psql($run->{db}, "SELECT pg_relation_filepath('$relation')");
+	$node->stop;
+	system_or_bail('sh', 'docs/examples/copy_cluster.sh', $node->data_dir, "$paths{'/spare'}/cluster");
+	AccelWal::poke("$paths{'/spare'}/cluster/$path", 8, "\0\1");
 	$node->start;
 	return;
 }
 
 sub clean_folder
 {
-	unlink glob "$paths{'/spare'}/*";
+	system_or_bail('rm', '-rf', glob "$paths{'/spare'}/*");
 	return;
 }
 

@@ -39,6 +39,7 @@ copy_with_tablespace();
 control_file();
 drill();
 $node->stop;
+debian();
 done_testing();
 
 # --- helpers ---------------------------------------------------------------------
@@ -50,6 +51,15 @@ sub recipe
 	my ($found) = grep { index($_, $text) >= 0 } $document =~ /^```$language\n(.*?)^```$/msg;
 	die "docs/corruption.md has no block with \"$text\"" if !defined $found;
 	return $found;
+}
+
+# The same with the folders of this test
+sub placed
+{
+	my ($recipe, %names) = @_;
+	%names = (good => "$dir/good", spare => "$dir/spare", %names);
+	my $any = join '|', keys %names;
+	return $recipe =~ s{(?<![\w.\$])/($any)\b}{$names{$1}}gr;
 }
 
 sub shell
@@ -84,8 +94,8 @@ sub sql { return $node->safe_psql('postgres', $_[0]); }
 sub alone
 {
 	my ($query) = @_;
-	my (undef, $out) = shell(qq{psql -XAtq -p $port -c "$query"});
-	return $out;
+	local $ENV{PGPORT} = $port;
+	return ask($query);
 }
 
 sub flip
@@ -119,27 +129,36 @@ sub two_files
 
 	documents_installed();
 
-	my $recipe = recipe('sh', '/good/');
-	$recipe =~ s/pg_description/big/g;
-	$recipe =~ s{(?<![\w.\$])/(good|spare|var/log/postgresql)\b}{$1 eq 'good' ? "$dir/good" : "$dir/spare"}ge;
-
+	my $recipe = placed(recipe('sh', 'pg_description') =~ s/pg_description/big/gr);
 	my $before = AccelWal::peek("$data/$path.1", 0, 80000);
-	my $bare = "$dir/bare";
-	mkdir $bare;
-	for my $program (qw(psql sh tail head dd cmp wc tr dirname cat))
-	{
-		chomp(my $from = `sh -c 'command -v $program'`);
-		symlink $from, "$bare/$program";
-	}
-	my ($ok) = shell($recipe, PATH => $bare, PGDATA => $data);
-	ok(!$ok, 'without pg_ctl in PATH the recipe ends with a failure');
+	mkdir "$dir/failing";
+	append_to_file("$dir/failing/pg_ctl", "#!/bin/sh\nexit 1\n");
+	chmod 0755, "$dir/failing/pg_ctl";
+	my ($ok) = shell($recipe, PATH => "$dir/failing:$ENV{PATH}", PGDATA => $data);
+	ok(!$ok, 'where the server does not stop the recipe ends with a failure');
 	ok(AccelWal::peek("$data/$path.1", 0, 80000) eq $before, 'and nothing was written into the file of a running server');
 
 	($ok, my $out, my $err) = shell($recipe, PGDATA => $data);
 	ok($ok, 'the recipe for two damaged blocks in the second file') or diag($err);
 	is($out, '0', 'no finding is left');
 	is(sql('SELECT count(*) FROM big'), '5000', 'every row is there');
+	unlink glob "$dir/spare/*";
+	pages_from_wal($path, $per_file);
 	sql('DROP TABLE big; CHECKPOINT');
+	return;
+}
+
+# Three damaged blocks, of which WAL has the pages of two.
+sub pages_from_wal
+{
+	my ($path, $per_file) = @_;
+	sql(sprintf "DELETE FROM big WHERE ctid IN ('(%d,1)', '(%d,1)')", $per_file + 3, $per_file + 7);
+	$node->stop;
+	flip("$data/$path.1", $_ * 8192 + 5000) foreach 3, 5, 7;
+	$node->start;
+	my ($ok, $out, $err) = shell(placed(recipe('sh', "FROM verify_relation_checksums('accounts', 'main')") =~ s/accounts/big/gr), PGDATA => $data);
+	ok($ok, 'pages from the WAL, of which one is not there') or diag($err);
+	is($out, '1', 'the others are put back, and the server runs');
 	unlink glob "$dir/spare/*";
 	return;
 }
@@ -266,7 +285,11 @@ sub copy_with_tablespace
 	is(alone("SELECT string_agg(setting, ',' ORDER BY name) FROM pg_settings WHERE name IN
 		('archive_mode', 'listen_addresses', 'max_logical_replication_workers', 'primary_conninfo', 'shared_preload_libraries')"),
 		'off,,0,,', 'it keeps to itself');
-	stop_alone("$dir/second");
+	my @server = ('env', "PGDATA=$dir/second", "PGPORT=$port", 'sh', "$examples/server.sh");
+	system_or_bail(@server, 'stop');
+	system_or_bail(@server, 'start', '-P');
+	is(alone('SHOW ignore_system_indexes') . alone('SHOW archive_mode'), 'onoff', 'server.sh starts it alone again, with an option');
+	system_or_bail(@server, 'stop');
 	is_deeply([ map { contents($_) } "$dir/space", "$dir/copy.tablespaces" ], \@before,
 		'what is written in it reaches neither the original nor the first copy');
 
@@ -343,4 +366,50 @@ sub drill
 	($ok) = script('restore_drill.sh', "$dir/late", "$dir/restored3", $port);
 	ok(!$ok, 'a base backup of a damaged cluster ends it with an error');
 	return;
+}
+
+# --- Debian's layout -----------------------------------------------------------------------
+
+# The recipes that stop and start the server, by Debian's tools: nothing global is touched.
+sub debian
+{
+	my ($major) = `pg_config --bindir` =~ m{^/usr/lib/postgresql/(\d+)/bin$};
+  SKIP:
+	{
+		skip 'no pg_createcluster for this server', 1 if !$major || system('command -v pg_createcluster >/dev/null');
+		mkdir $_ foreach "$dir/socket", "$dir/debian_good";
+		local %ENV = (%ENV, PG_CLUSTER_CONF_ROOT => "$dir/debian_etc", PGDATA => "$dir/debian", PGHOST => "$dir/socket");
+		delete local @ENV{qw(PGCTLTIMEOUT)};
+		$ENV{PGPORT} = PostgreSQL::Test::Cluster::get_free_port();
+		my $said = '';
+		IPC::Run::run([ 'pg_createcluster', '-d', $ENV{PGDATA}, '-l', "$dir/debian.log", '-p', $ENV{PGPORT}, '-s', $ENV{PGHOST},
+				'--start-conf=manual', $major, 'main', '--', '-k', '-A', 'trust', '-N' ], '>&', \$said) or die $said;
+		append_to_file("$dir/debian_etc/$major/main/conf.d/test.conf",
+			"listen_addresses = ''\nexternal_pid_file = ''\nfsync = off\n" . slurp_file($ENV{ACCEL_STAGED_CONF}));
+		my @server = ('sh', "$examples/server.sh");
+		system_or_bail(@server, 'start');
+		is(ask('SHOW config_file'), "$dir/debian_etc/$major/main/postgresql.conf", 'Debian: server.sh starts by the configuration in /etc');
+		ask('CREATE EXTENSION crc32c_accel');
+		my ($class, $index) = map { "$ENV{PGDATA}/" . ask("SELECT pg_relation_filepath('$_')") } 'pg_description', 'pg_class_oid_index';
+		system_or_bail(@server, 'stop');
+		system_or_bail('cp', '-a', "$ENV{PGDATA}/.", "$dir/debian_good");
+		flip($class, $_ * 8192 + 5000) foreach 5, 7;
+		system_or_bail(@server, 'start');
+		my ($ok, $out, $err) = shell(placed(recipe('sh', 'pg_description'), good => "$dir/debian_good"));
+		ok($ok && $out eq '0', 'Debian: two blocks are put back') or diag($out, $err);
+		system_or_bail(@server, 'stop');
+		AccelWal::poke($index, 8192 + 10, "\xff" x 10);
+		system_or_bail(@server, 'start');
+		($ok, $out, $err) = shell(recipe('sh', 'start -P'));
+		ok($ok && $out eq '0', 'Debian: the index of a catalog is made anew') or diag($out, $err);
+		like(`pg_lsclusters -h`, qr/^$major main \d+ online /, 'Debian: its tools see the server');
+		system_or_bail(@server, 'stop');
+	}
+	return;
+}
+
+sub ask
+{
+	my (undef, $out) = shell(qq{psql -XAtqc "$_[0]"});
+	return $out;
 }
