@@ -100,6 +100,18 @@ put_misplaced(Judging *judging, const WalSegmentResult *result)
 					 "only an archive may have WAL in this form: the server does not read it");
 }
 
+/*
+ * A server has files after the end of its WAL that it will write to: older WAL
+ * under a new name, or zeros.  The judge of segments says so only if no newer
+ * WAL follows.  Where the end is known, such a file before it is a finding.
+ */
+static bool
+is_for_later(const Judging *judging, const WalSegmentResult *result)
+{
+	return judging->wal->own && judging->end == WAL_LSN_MAX &&
+		(result->status == WAL_RECYCLED || result->status == WAL_UNUSED);
+}
+
 static void
 put_result(void *arg, const WalSegmentResult *result)
 {
@@ -111,7 +123,8 @@ put_result(void *arg, const WalSegmentResult *result)
 	if (ends_early(judging, result))
 		put_early_end(judging, result);
 	else if (result->status != WAL_OK && result->status != WAL_OK_SWITCHED &&
-			 result->status != WAL_OK_END_OF_WAL)
+			 result->status != WAL_OK_END_OF_WAL &&
+			 !is_for_later(judging, result))
 		put_segment(judging, result);
 }
 

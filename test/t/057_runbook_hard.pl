@@ -265,6 +265,7 @@ sub copy_with_tablespace
 {
 	sql("CREATE TABLESPACE space LOCATION '$dir/space'");
 	sql("CREATE TABLE far (id integer) TABLESPACE space; INSERT INTO far SELECT generate_series(1, 1000); CHECKPOINT");
+	recycle();
 	sql("SELECT pg_create_logical_replication_slot('slot' || g, 'pgoutput') FROM generate_series(1, 12) g");
 	sql("CREATE SUBSCRIPTION sub CONNECTION 'dbname=postgres' PUBLICATION pub WITH (connect = false)");
 	sql("BEGIN; CREATE TABLE prepared (id integer); PREPARE TRANSACTION 'prepared'");
@@ -277,6 +278,7 @@ sub copy_with_tablespace
 	my @before = map { contents($_) } "$dir/space", "$dir/copy.tablespaces";
 	system_or_bail('sh', "$examples/start_alone.sh", "$dir/second", $port);
 	is(alone('SELECT count(*) FROM far'), '1000', 'a copy of the copy starts, with its tablespace');
+	is(alone(stopped_findings("$dir/copy")), '', 'a stopped cluster with recycled WAL segments: no finding');
 	alone('DELETE FROM far; CHECKPOINT');
 	alone('INSERT INTO far VALUES (1); CHECKPOINT');
 	is(alone('SELECT count(*) FROM pg_replication_slots'), '12', 'and its slots');
@@ -305,6 +307,30 @@ sub copy_with_tablespace
 	return;
 }
 
+# Segments after the end of WAL that hold older WAL, as any server has them.
+sub recycle
+{
+	sql("ALTER SYSTEM SET wal_keep_size = 0");
+	$node->reload;
+	foreach (1 .. 3)
+	{
+		sql('INSERT INTO far VALUES (0)');
+		sql('SELECT pg_switch_wal()');
+	}
+	sql('CHECKPOINT');
+	sql('DELETE FROM far WHERE id = 0');
+	sql('ALTER SYSTEM RESET wal_keep_size');
+	$node->reload;
+	return;
+}
+
+# What verify_backup finds in a data directory
+sub stopped_findings
+{
+	my ($folder) = @_;
+	return "SELECT string_agg(concat_ws(' ', path, blkno, status), ', ') FROM verify_backup('$folder') WHERE status <> 'no_manifest'";
+}
+
 sub contents
 {
 	my ($folder) = @_;
@@ -319,9 +345,16 @@ sub control_file
 	system_or_bail('sh', "$examples/copy_cluster.sh", $data, "$dir/cold");
 	$node->start;
 	system_or_bail('pg_basebackup', '-D', "$dir/base", '-T', "$dir/space=$dir/base_space", '--checkpoint=fast', '--no-sync');
+	sql('CHECKPOINT');
+	my $oldest = sql('SELECT pg_walfile_name(pg_switch_wal())');
 	sql('CREATE TABLE committed AS SELECT generate_series(1, 100) AS id');
+	my $middle = sql('SELECT pg_walfile_name(pg_switch_wal())');
+	sql('CREATE TABLE committed_since AS SELECT 1');
 	$node->stop('immediate');
 	system_or_bail('sh', "$examples/copy_cluster.sh", $data, "$dir/broken");
+	system_or_bail('cp', '-a', "$dir/broken/.", "$dir/crashed");
+	system_or_bail('cp', '-a', "$dir/broken/.", "$dir/hole");
+	system_or_bail('cp', "$data/pg_wal/$oldest", "$dir/hole/pg_wal/$middle");
 	AccelWal::poke("$dir/broken/global/pg_control", 0, "\0" x 512);
 
 	refused('pg_control of a stopped server', qr/its state is "shut down"/, 'put_control.sh', "$dir/cold", "$dir/broken");
@@ -336,6 +369,8 @@ sub control_file
 	is(alone('SELECT count(*) FROM committed'), '100', 'pg_control of a base backup: what was committed since is there');
 	stop_alone("$dir/broken");
 	$node->start;
+	is(sql(stopped_findings("$dir/crashed")), '', 'a crashed cluster: no finding');
+	is(sql(stopped_findings("$dir/hole")), "pg_wal/$middle corrupt", 'an older segment among newer ones is one');
 	return;
 }
 
@@ -352,6 +387,14 @@ sub drill
 	($ok, $out, $err) = script('restore_drill.sh', "$dir/sound", "$dir/restored4", $port);
 	ok($ok, 'so does one without a manifest') or diag($out, $err);
 	rename "$dir/manifest", "$dir/sound/backup_manifest" or die $!;
+
+	# after the end of WAL a recycled segment is none; before the end of a backup it is
+	my ($needed) = glob "$dir/sound/pg_wal/0*";
+	my ($recycled) = glob "$dir/hole/pg_wal/0*";
+	system_or_bail('mv', $needed, "$dir/needed");
+	system_or_bail('cp', $recycled, $needed);
+	like(sql(stopped_findings("$dir/sound")), qr/^pg_wal\/\w+ recycled$/, 'a recycled segment in place of the WAL of a backup');
+	system_or_bail('mv', "$dir/needed", $needed);
 
 	my $path = sql("SELECT pg_relation_filepath('committed')");
 	flip("$dir/sound/$path", 5000);
