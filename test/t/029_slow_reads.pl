@@ -57,7 +57,7 @@ for my $round (1 .. 5)
 {
 	my $before = tps();
 	my $during;
-	my ($out, $err) = Accel::stopped_at($node, 'coldread', 2, $path,
+	my ($out, $err) = Accel::stopped_at($node, 'coldread', 2, "$path\$",
 		"SELECT blkno, status, buffer_state, retries FROM verify_relation_checksums('slow', 'main')",
 		sub { $during = tps(); });
 	my $after = tps();
