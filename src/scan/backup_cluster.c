@@ -38,11 +38,15 @@ put_row(const ClusterScan *scan, const ClusterRow *row, const char *status,
 	backup_sink_put(scan->sink, &finding);
 }
 
-/* WAL may be in an archive: what is missing of it is found there. */
+/*
+ * WAL may be in an archive: what is missing of it is found there.  A link that
+ * leads nowhere was found when the folders were walked through.
+ */
 static bool
-is_of_wal(const ClusterRow *row)
+is_found_elsewhere(const ClusterRow *row)
 {
-	return row->verdict.reason == CLUSTER_REASON_CONTROL_CHECKPOINT ||
+	return row->verdict.reason == CLUSTER_REASON_LINK ||
+		row->verdict.reason == CLUSTER_REASON_CONTROL_CHECKPOINT ||
 		row->verdict.reason == CLUSTER_REASON_CONTROL_WAL_NONE ||
 		row->verdict.reason == CLUSTER_REASON_CONTROL_WAL_UNREAD;
 }
@@ -54,7 +58,7 @@ take_row(void *arg, const ClusterRow *row)
 	const char *status = cluster_status_name(row->verdict.status);
 	char		words[CLUSTER_MESSAGE_SIZE];
 
-	if (row->verdict.status == CLUSTER_OK || is_of_wal(row) ||
+	if (row->verdict.status == CLUSTER_OK || is_found_elsewhere(row) ||
 		scan->known(scan->arg, row->path))
 		return;
 	cluster_verdict_words(&row->verdict, row->kind, false, words);
