@@ -610,7 +610,7 @@ sub damage_wal_of_backup
 	my $segment = "$backup/pg_wal/" . sql("SELECT pg_walfile_name('$start')");
 	my @records = output('pg_waldump', '-p', "$backup/pg_wal", '-s', $start, '-e', $end) =~ /lsn: (\S+),/g;
 	my $verify = sub { $said{"pg_verifybackup $_[0]"} = output('pg_verifybackup', '-s', $backup) };
-	my $hit = sub { flip($segment, AccelWal::number($records[ $_[0] ]) % MB + 26) };
+	my $hit = sub { flip($segment, AccelWal::record_byte(AccelWal::number($records[ $_[0] ]), 26, MB) % MB) };
 
 	cmp_ok(scalar(@records), '>', 2, 'WAL of the backup has several records');
 	is(sql("SELECT pg_walfile_name('$start') = pg_walfile_name(pg_lsn '$end' - 1)"), 't', '... in one segment');

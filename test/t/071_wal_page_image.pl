@@ -116,27 +116,32 @@ is(join('|', same('t', $from, $archive)), same('t', $from), 'images from an arch
 
 # --- gaps ----------------------------------------------------------------------------------
 
+# Flips a bit of the CRC of the record at an LSN.
+sub flip
+{
+	my ($lsn) = @_;
+	my $at = AccelWal::record_byte(AccelWal::number($lsn), 22, $MB);
+	my $file = "$pg_wal/" . sql(sprintf(q{SELECT pg_walfile_name('%X/%X')}, $at >> 32, $at & 0xFFFFFFFF));
+	AccelWal::poke($file, $at % $MB, AccelWal::peek($file, $at % $MB, 1) ^ "\x10");
+	return;
+}
+
 # a record after the image, in a segment that the server has done with
 my $after = sql(qq{SELECT lsn FROM wal_block_history('t', 'main', 2) WHERE is_last});
-my $offset = AccelWal::number($after) % $MB + 22;
-my $byte = AccelWal::peek("$pg_wal/$segment", $offset, 1);
-AccelWal::poke("$pg_wal/$segment", $offset, $byte ^ "\x10");
+flip($after);
 my $gap = sql(qq{SELECT kind || ' ' || is_page || ' ' || message FROM wal_block_history('t', 'main', 1) WHERE is_last});
 like($gap, qr/^gap false incorrect resource manager data checksum in record at/, 'a damaged record after the image');
 is(sql(qq{SELECT lsn <= '$after' AND end_lsn > '$after' AND end_lsn < lsn + 20000 FROM wal_block_history('t', 'main', 1) WHERE is_last}), 't', 'its place');
 is(sql(qq{SELECT count(*) FROM wal_block_history('t', 'main', 1) WHERE kind = 'image' AND NOT is_last}), '1', 'the image is said all the same');
-AccelWal::poke("$pg_wal/$segment", $offset, $byte);
+flip($after);
 is(last_row(1), 'image true', 'healed');
 
 # in the last segment, to which the server writes: no end of WAL
-my $current = sql(q{CREATE TABLE z (id int); INSERT INTO z VALUES (1); SELECT pg_walfile_name(pg_current_wal_flush_lsn())});
+sql(q{CREATE TABLE z (id int); INSERT INTO z VALUES (1)});
 my $place = sql(q{SELECT lsn FROM wal_block_history('z', 'main', 0) WHERE is_last});
-my $last = sql(qq{SELECT pg_walfile_name('$place')});
-$offset = AccelWal::number($place) % $MB + 22;
-$byte = AccelWal::peek("$pg_wal/$last", $offset, 1);
-AccelWal::poke("$pg_wal/$last", $offset, $byte ^ "\x10");
+flip($place);
 is(last_row(1), 'gap false', 'damage in the last segment is not the end of WAL');
-AccelWal::poke("$pg_wal/$last", $offset, $byte);
+flip($place);
 
 # nothing follows: the last record of all, as soon as it is on disk
 do
@@ -145,10 +150,9 @@ do
 } until AccelWal::number($place) % 8192 > 100;
 sql(q{SELECT pg_logical_emit_message(false, 'last', 'x')});
 is(last_row(1), 'image true', 'an end of WAL is none before it');
-$last = sql(qq{SELECT pg_walfile_name('$place')});
-AccelWal::poke("$pg_wal/$last", AccelWal::number($place) % $MB + 22, AccelWal::peek("$pg_wal/$last", AccelWal::number($place) % $MB + 22, 1) ^ "\x10");
+flip($place);
 is(last_row(1), 'gap false', 'the last record of all is damaged');
-AccelWal::poke("$pg_wal/$last", AccelWal::number($place) % $MB + 22, AccelWal::peek("$pg_wal/$last", AccelWal::number($place) % $MB + 22, 1) ^ "\x10");
+flip($place);
 
 rename "$pg_wal/$segment", "$archive/away" or die;
 is(sql(qq{SELECT string_agg(kind, ' ') FROM wal_block_history('t', 'main', 1, start_lsn => '$from')}), 'gap', 'a segment that is gone');

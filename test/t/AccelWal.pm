@@ -15,19 +15,26 @@ sub number
 	return hex($high) * 2**32 + hex($low);
 }
 
-# Where a record ends that starts at lsn and has len bytes: page headers lie
-# between, and the next record is aligned.
-sub record_end
+# Where the n-th byte (from 0) of a record lies that starts at lsn: page headers
+# lie between.
+sub record_byte
 {
-	my ($lsn, $len, $segment_size) = @_;
+	my ($lsn, $n, $segment_size) = @_;
 	while (1)
 	{
 		my $room = 8192 - $lsn % 8192;
-		return int(($lsn + $len + 7) / 8) * 8 if $len <= $room;
-		$len -= $room;
+		return $lsn + $n if $n < $room;
+		$n -= $room;
 		$lsn += $room;
 		$lsn += $lsn % $segment_size == 0 ? 40 : 24;
 	}
+}
+
+# Where a record ends that starts at lsn and has len bytes: the next one is aligned.
+sub record_end
+{
+	my ($lsn, $len, $segment_size) = @_;
+	return int((record_byte($lsn, $len - 1, $segment_size) + 8) / 8) * 8;
 }
 
 # Where the log in a folder ends for pg_waldump, which reads from lsn on: behind
