@@ -272,7 +272,7 @@ SQL_FUNCTION(accel_verify_wal_directory)
 	wal_parallel_judge(&dir, WAL_RANGE_ALL, &list, workers, NULL, put_result,
 					   fcinfo->resultinfo);
 	if (texts[0] == NULL && texts[1] == NULL)
-		wal_beside_judge(&dir, put_result, fcinfo->resultinfo);
+		wal_beside_judge(&dir, NULL, put_result, fcinfo->resultinfo);
 	return (Datum) 0;
 }
 

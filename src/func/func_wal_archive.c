@@ -340,6 +340,12 @@ take_result(void *arg, const WalSegmentResult *result)
 	run->results[run->nresults++] = *result;
 }
 
+static Throttle *
+throttle_of(ArchiveRun *run)
+{
+	return run->throttle.pace.paid > 0 ? &run->throttle : NULL;
+}
+
 /* What was removed or replaced meanwhile is for the next run. */
 static void
 judge_file(ArchiveRun *run, const WalArchiveFile *file,
@@ -369,8 +375,7 @@ end_batch(ArchiveRun *run)
 	run->nresults = 0;
 	if (run->nfiles > 0)
 		wal_parallel_judge(&run->dir, WAL_RANGE_ALL, &run->names, run->workers,
-						   run->throttle.pace.paid > 0 ? &run->throttle : NULL,
-						   take_result, run);
+						   throttle_of(run), take_result, run);
 	for (size_t i = 0; i < run->nresults; i++)
 		judge_file(run, run->files[i], &run->results[i]);
 	if (run->rows != NIL)
@@ -554,7 +559,7 @@ verify_beside(ArchiveRun *run)
 {
 	MemoryContext old = MemoryContextSwitchTo(run->batch_context);
 
-	wal_beside_judge(&run->dir, judge_beside, run);
+	wal_beside_judge(&run->dir, throttle_of(run), judge_beside, run);
 	record(run, forget_beside);
 	MemoryContextSwitchTo(old);
 	end_batch(run);

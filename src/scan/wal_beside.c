@@ -247,9 +247,9 @@ check_begin(Beside *ctx, const WalLineage *lineage, WalVerdict *verdict)
 }
 
 static WalStatus
-status_of(WalReason reason)
+status_of(const WalVerdict *verdict)
 {
-	switch (reason)
+	switch (verdict->reason)
 	{
 		case WAL_REASON_NONE:
 			return WAL_OK;
@@ -257,13 +257,14 @@ status_of(WalReason reason)
 			return WAL_MISSING;
 		case WAL_REASON_FILE_READ:
 			return WAL_IO_ERROR;
+		case WAL_REASON_FILE_OPEN:
+			return wal_status_of_open((int) verdict->value);
 		case WAL_REASON_FILE_IRREGULAR:
 		case WAL_REASON_FILE_LONG:
-		case WAL_REASON_FILE_OPEN:
 			return WAL_NOT_VERIFIABLE;
 		default:
-			return wal_reason_unreadable(reason) ? WAL_NOT_VERIFIABLE :
-				WAL_CORRUPT;
+			return wal_reason_unreadable(verdict->reason) ?
+				WAL_NOT_VERIFIABLE : WAL_CORRUPT;
 	}
 }
 
@@ -299,7 +300,7 @@ put(const WalName *name, WalVerdict verdict, WalBesideFn row, void *arg)
 	memset(&result, 0, sizeof(result));
 	result.name = *name;
 	result.message = verdict;
-	result.status = status_of(verdict.reason);
+	result.status = status_of(&verdict);
 	row(arg, &result);
 }
 
@@ -327,7 +328,8 @@ judge_backups(const WalDirectory *dir, WalBesideFn row, void *arg)
 }
 
 void
-wal_beside_judge(const WalDirectory *dir, WalBesideFn row, void *arg)
+wal_beside_judge(const WalDirectory *dir, struct Throttle *throttle,
+				 WalBesideFn row, void *arg)
 {
 	Beside	   *ctx;
 
@@ -337,6 +339,7 @@ wal_beside_judge(const WalDirectory *dir, WalBesideFn row, void *arg)
 	memset(ctx, 0, sizeof(*ctx));
 	ctx->dir = dir;
 	wal_file_init(&ctx->file);
+	ctx->file.throttle = throttle;
 	judge_histories(ctx, row, arg);
 	wal_file_end(&ctx->file);
 	wal_host_free(ctx->names.names);

@@ -868,6 +868,12 @@ wal_segment_none(const WalDirectory *dir, WalSegmentResult *result)
 								 wal_directory_listing(dir)->others, 0, 0);
 }
 
+WalStatus
+wal_status_of_open(int error)
+{
+	return error == EIO ? WAL_IO_ERROR : WAL_NOT_VERIFIABLE;
+}
+
 /* A row for a file of the list that could not be opened. */
 static void
 row_of_unopened(WalSession *session, const WalName *name,
@@ -885,8 +891,7 @@ row_of_unopened(WalSession *session, const WalName *name,
 		row_of_name(session, name, result, WAL_NOT_VERIFIABLE,
 					WAL_REASON_FILE_IRREGULAR, 0);
 	else
-		row_of_name(session, name, result,
-					error == EIO ? WAL_IO_ERROR : WAL_NOT_VERIFIABLE,
+		row_of_name(session, name, result, wal_status_of_open(error),
 					WAL_REASON_FILE_OPEN, error);
 }
 

@@ -87,6 +87,9 @@ extern void wal_segment_missing(const WalSession *session,
 extern void wal_segment_none(const WalDirectory *dir,
 							 WalSegmentResult *result);
 
+/* The status of a file whose opening failed with this errno. */
+extern WalStatus wal_status_of_open(int error);
+
 /* Judges a name of a list; what cannot be read is a row too. */
 extern void wal_segment_judge_entry(WalSession *session, const WalName *name,
 									WalSegmentResult *result);

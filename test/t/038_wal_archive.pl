@@ -342,6 +342,22 @@ foreach my $case ([ 'alone', [ @wal[0 .. 2] ], '' ], [ 'workers', [ @wal[0 .. 2]
 	}
 }
 
+# The lowest segment of a timeline is read in each run, for its history.
+archive();
+foreach my $name (@wal[0, 1])
+{
+	my $bytes = slurp_file("$own/$name");
+	substr($bytes, $_ * 8192 + 4, 4) = pack('L', 2) foreach 0 .. $MB / 8192 - 1;
+	put($name =~ s/^00000001/00000002/r, $bytes);
+}
+put('00000002.history', "1\t" . $q->("SELECT start_lsn FROM verify_wal_segment('$wal[0]')") . "\tno reason\n");
+reads('of timeline 2', '', 2, 2);
+{
+	my $begin = Time::HiRes::time();
+	reads('max_rate, the lowest segment alone', 'max_rate => 700', 2, 0);
+	cmp_ok(Time::HiRes::time() - $begin, '>', 1.2, 'max_rate, the lowest segment alone: 1 MB at 0.7 MB/s');
+}
+
 archive();
 put("$_.gz", gzipped(slurp_file("$own/$_"))) foreach @alone;
 SKIP:

@@ -46,11 +46,12 @@ sub archive
 	return $archive;
 }
 
-# What a query says while a call fails on files of the segment's name.
+# What a query says while a call fails on files of a name, or the segment's.
 sub under
 {
-	my ($call, $fault, $nth, $query) = @_;
-	return $q->("SELECT WHERE fault_arm('$call', '$fault', $nth, true, '$name') IS NULL; $query; SELECT WHERE fault_fired() < 0");
+	my ($call, $fault, $nth, $query, $file) = @_;
+	$file //= $name;
+	return $q->("SELECT WHERE fault_arm('$call', '$fault', $nth, true, '$file') IS NULL; $query; SELECT WHERE fault_fired() < 0");
 }
 
 my $row = q{SELECT concat_ws('|', status, message) FROM };
@@ -87,6 +88,16 @@ foreach my $nth (2 .. 6)
 }
 like(under('open', 'eio', 1, "$row verify_wal_directory('$archive') WHERE segment = '$name'"),
 	qr{^io_error\|could not open the file: Input/output error$}, 'an open fails');
+my $history = '00000002.history';
+AccelWal::put("$archive/$history", "1\t$start\tno reason\n");
+foreach my $case ([ 'open', 'could not open the file' ], [ 'read', 'could not read at offset 0' ])
+{
+	my ($call, $words) = @$case;
+	is(under($call, 'eio', 1, "$row verify_wal_directory('$archive') WHERE segment = '$history'", $history),
+		"io_error|$words: Input/output error", "a history file: $call fails");
+}
+is($q->("$row verify_wal_directory('$archive') WHERE segment = '$history'"), 'ok', 'the history file is fine');
+unlink "$archive/$history";
 is(under('read', 'eio', 3, "SELECT DISTINCT status || '|' || reason FROM wal_findings('$name', '$archive')"),
 	'io_error|file_read', 'it is a finding');
 my ($result, $out, $err) = $node->psql('postgres', "SELECT fault_arm('read', 'eio', 3, true, '$name');
