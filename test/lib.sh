@@ -409,13 +409,14 @@ commit_tree()	# top, destination
 	)
 }
 
-# What was compiled for this server with these arguments, from the same source and
-# the same headers, is not compiled again.  ACCEL_BUILDS holds the last builds, each
-# in a folder KEY.NUMBER with the sums of its sources; if it is not set, none is kept.
+# What was compiled for this server with these arguments, from the same source, the
+# same headers and the same SQL, is not compiled again, except build.c, which has the
+# sum of all.  ACCEL_BUILDS holds the last builds, each in a folder KEY.NUMBER with
+# the sums of its sources; if it is not set, none is kept.
 build_key()	# argument of make...
 {
 	{
-		"$pg_config" --version --configure --cflags --cppflags
+		"$pg_config" --version --configure --cflags --cppflags --docdir
 		"$("$pg_config" --cc | cut -d' ' -f1)" --version
 		echo "$@"
 	} 2>/dev/null | sha256sum | cut -c1-20
@@ -423,7 +424,7 @@ build_key()	# argument of make...
 
 source_sums()	# tree
 {
-	(cd "$1" && find Makefile src -type f ! -name '*.o' ! -name '*.bc' | LC_ALL=C sort | xargs sha256sum)
+	(cd "$1" && find Makefile src sql/*--*.sql ./*.control -type f ! -name '*.o' ! -name '*.bc' | LC_ALL=C sort | xargs sha256sum)
 }
 
 reuse_build()	# tree, sums, key
@@ -431,7 +432,8 @@ reuse_build()	# tree, sums, key
 	# shellcheck disable=SC2012	# names of our own, the newest first
 	ls -td "$ACCEL_BUILDS/$3".* 2>/dev/null | while read -r entry; do
 		[ "$(grep -v '\.c$' "$2")" = "$(grep -v '\.c$' "$entry/sums")" ] || continue
-		grep -Fxf "$entry/sums" "$2" | sed -n 's/.* \(.*\)\.c$/\1.o/p' >"$2.same"
+		grep -Fxf "$entry/sums" "$2" |
+			sed -n '/src\/scan\/build\.c$/!s/.* \(.*\)\.c$/\1.o/p' >"$2.same"
 		(cd "$entry" && xargs ls -d <"$2.same" 2>/dev/null | tar cf - -T -) | (cd "$1" && tar xmf -)
 		! cmp -s "$2" "$entry/sums" || cp "$entry"/*.so "$1/"
 		break

@@ -114,7 +114,7 @@ decode(Decoder *decoder, DecodeFormat format, Stored *stored, size_t step)
 		decoded.ended = got < wanted;
 	}
 	decoded.failure = decode_failure(decoder);
-	check_failure(&decoded, stored, format);
+	check_failure(&decoded, stored, decode_format(decoder));
 	if (decoded.ended)
 		must(decode_read(decoder, decoded.bytes, 1) == 0);
 	return decoded;
@@ -233,6 +233,7 @@ check_whole(const Decoded *decoded, DecodeFormat format, const Stored *stored)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	DecodeFormat named;
 	DecodeFormat format;
 	Stored		stored;
 	Decoder    *decoder;
@@ -242,16 +243,18 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < OPTIONS)
 		return 0;
-	format = formats[data[0] % 4];
+	named = formats[data[0] % 4];
 	size -= OPTIONS;
 	file = malloc(size + 1);	/* a decoder that writes to it is seen */
 	memcpy(file, data + OPTIONS, size);
 	stored = (Stored) {file, size, SIZE_MAX, data[0] & 0x80 ? EIO : 0};
 	must(decode_format_name(decode_format_of(file, size < DECODE_MAGIC_MAX ? size : DECODE_MAGIC_MAX))[0] != '\0');
 	decoder = decode_new();
-	first = decode(decoder, format, &stored, ROOM);
+	first = decode(decoder, named, &stored, ROOM);
+	format = decode_format(decoder);
 	stored.piece = 1 + data[1];
-	second = decode(decoder, format, &stored, (size_t) 1 + data[2] + 256 * (size_t) (data[3] % 64));
+	second = decode(decoder, named, &stored, (size_t) 1 + data[2] + 256 * (size_t) (data[3] % 64));
+	must(decode_format(decoder) == format);
 	check_same(&first, &second, format);
 	check_whole(&first, format, &stored);
 	must(memcmp(file, data + OPTIONS, size) == 0);

@@ -104,7 +104,8 @@ try()
 	need_tree "$arch" || { failed=$((failed + 1)); return; }
 	stage=$scratch/$arch
 	mkdir -p "$stage/lib" "$stage/usr/share/postgresql/$major/extension"
-	"$triplet-gcc" -std=gnu11 -O2 -Wall -fPIC -shared -D_GNU_SOURCE -I"$top/src" \
+	"$triplet-gcc" -std=gnu11 -O2 -Wall -fPIC -shared -D_GNU_SOURCE -I"$top/src" -I"$scratch/generated/src" \
+		-DACCEL_DOCUMENTS='"/usr/share/doc"' \
 		-I"$root/usr/include/postgresql/$major/server" -I"$root/usr/include/postgresql" \
 		-o "$stage/lib/crc32c_accel.so" "$top"/src/*.c "$top"/src/*/*.c -lm \
 		>"$scratch/cc.log" 2>&1 || {
@@ -148,6 +149,8 @@ try()
 	done
 }
 
+mkdir "$scratch/generated"
+make -s -C "$scratch/generated" -f "$top/Makefile" src/func/signatures.auto.h
 cp "$top/test/matrix/probe.sql" "$scratch/probe.sql"
 try arm64 aarch64-linux-gnu aarch64 pmull cortex-a57
 try arm64 aarch64-linux-gnu aarch64 pmull_eor3 max

@@ -402,9 +402,12 @@ test_lz4_dictionary(void)
 	header = LZ4F_compressFrame(frame, ROOM, plain, 0, &preferences) - 4;
 	memcpy(frame + header, block, sizeof(block));
 	stored.len = header + sizeof(block);
-	decode(&formats[1], &stored, 1000);
-	check(decode_failure(decoder).reason == DECODE_DICTIONARY,
-		  "lz4: a dictionary: failure %d", decode_failure(decoder).reason);
+	for (stored.piece = 1; stored.piece <= stored.len; stored.piece++)
+	{
+		decode(&formats[1], &stored, 1000);
+		check(decode_failure(decoder).reason == DECODE_DICTIONARY,
+			  "lz4: a dictionary, pieces of %zu: failure %d", stored.piece, decode_failure(decoder).reason);
+	}
 	frame[header - 1] ^= 1;		/* the checksum of the header */
 	decode(&formats[1], &stored, 1000);
 	check(decode_failure(decoder).reason == DECODE_DAMAGED,
