@@ -10,6 +10,7 @@
 
 #include "scan/backup_cluster.h"
 #include "scan/cluster_files.h"
+#include "scan/slru_files.h"
 
 typedef struct ClusterScan
 {
@@ -67,7 +68,7 @@ take_row(void *arg, const ClusterRow *row)
 }
 
 void
-backup_cluster_verify(const char *root,
+backup_cluster_verify(const char *root, bool whole,
 					  bool (*known) (void *arg, const char *path), void *arg,
 					  BackupSuspects *suspects, BackupSink *sink)
 {
@@ -76,7 +77,11 @@ backup_cluster_verify(const char *root,
 	/* without the version, formats are not known */
 	if (known(arg, "PG_VERSION") ||
 		cluster_files_scan(root, NULL, take_row, &scan) == CLUSTER_FILES_OK)
+	{
+		if (whole)
+			slru_files_scan(root, false, take_row, &scan);
 		return;
+	}
 	backup_sink_file(sink, "PG_VERSION", BACKUP_MISSING,
 					 "not a data directory: this file is not there or says nothing");
 }

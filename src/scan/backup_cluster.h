@@ -11,10 +11,11 @@
 
 /*
  * Judges them by scan/cluster_files.h.  Relation maps go to the suspects, since
- * WAL may restore them; others to the sink.  known: has something been found of
- * this path before?  Then that is enough.
+ * WAL may restore them; others to the sink.  whole: all files are there, not some
+ * of an archive's.  known: has something been found of this path before?  Then
+ * that is enough.
  */
-extern void backup_cluster_verify(const char *root,
+extern void backup_cluster_verify(const char *root, bool whole,
 								  bool (*known) (void *arg, const char *path),
 								  void *arg, BackupSuspects *suspects,
 								  BackupSink *sink);

@@ -20,6 +20,7 @@
 #include "scan/backup_chain.h"
 #include "scan/backup_cluster.h"
 #include "scan/backup_files.h"
+#include "scan/backup_gaps.h"
 #include "scan/backup_json.h"
 #include "scan/backup_meta.h"
 #include "scan/backup_need.h"
@@ -772,7 +773,9 @@ backup_run(const BackupOptions *options, BackupSink *sink,
 	read_priors(&run);
 	read_backup(&run);
 	join_chain(&run);
-	backup_cluster_verify(run.base, is_told, &run, &run.suspects, sink);
+	if (run.manifest->status != BACKUP_OK)
+		backup_gaps_find(run.list, &run.suspects);
+	backup_cluster_verify(run.base, !run.tar, is_told, &run, &run.suspects, sink);
 	verify_wal(&run);
 	backup_parts_end(&parts);
 	if (run.tar)

@@ -5,11 +5,14 @@
 #include "compat.h"
 
 #include "miscadmin.h"
+#include "storage/block.h"
 #include "utils/memutils.h"
 
 #include "scan/backup_suspects.h"
 
 #define MESSAGE_SIZE	512
+
+#define OF_FILE			UINT32_C(0x80000000)	/* in the number of a suspect */
 
 static void *
 grown(void *memory, Size size)
@@ -72,7 +75,47 @@ backup_suspects_forget(BackupSuspects *ctx)
 {
 	ctx->count = 0;
 	ctx->beyond = 0;
-	ctx->nmaps = 0;
+	ctx->nfiles = 0;
+}
+
+/* false: it is one too many */
+static bool
+add_file(BackupSuspects *ctx, const char *path, const BackupRelationFile *file,
+		 const char *status, const char *message)
+{
+	BackupSuspect *suspect;
+	BackupBadFile *bad;
+
+	if (ctx->nfiles == BACKUP_BAD_FILES_MAX)
+		return false;
+	if (ctx->files == NULL)
+		ctx->files = MemoryContextAlloc(ctx->memory, BACKUP_BAD_FILES_MAX *
+										sizeof(BackupBadFile));
+	grow(ctx);
+	suspect = &ctx->suspects[ctx->count++];
+	memset(suspect, 0, sizeof(*suspect));
+	suspect->tag.tablespace = file->tablespace;
+	suspect->tag.database = file->database;
+	suspect->tag.relation = file->number;
+	suspect->tag.fork = (uint32) file->fork;
+	/* no record restores it, but those that remove the relation name it */
+	if (file->number != 0)
+		suspect->tag.block = MaxBlockNumber;
+	suspect->number = OF_FILE | (uint32) ctx->nfiles;
+	bad = &ctx->files[ctx->nfiles++];
+	bad->path = MemoryContextStrdup(ctx->memory, path);
+	bad->status = status;
+	bad->message = MemoryContextStrdup(ctx->memory, message);
+	return true;
+}
+
+void
+backup_suspects_add_file(BackupSuspects *ctx, const char *path,
+						 const BackupRelationFile *file, BackupStatus status,
+						 const char *message)
+{
+	if (!add_file(ctx, path, file, backup_status_name(status), message))
+		ctx->beyond++;
 }
 
 bool
@@ -80,25 +123,9 @@ backup_suspects_add_map(BackupSuspects *ctx, const char *path,
 						const char *status, const char *message)
 {
 	BackupRelationFile file;
-	BackupSuspect *suspect;
-	BackupBadMap *map;
 
-	if (!backup_map_file(path, &file) || ctx->nmaps == BACKUP_BAD_MAPS_MAX)
-		return false;
-	if (ctx->maps == NULL)
-		ctx->maps = MemoryContextAlloc(ctx->memory, BACKUP_BAD_MAPS_MAX *
-									   sizeof(BackupBadMap));
-	grow(ctx);
-	suspect = &ctx->suspects[ctx->count++];
-	memset(suspect, 0, sizeof(*suspect));
-	suspect->tag.tablespace = file.tablespace;
-	suspect->tag.database = file.database;
-	suspect->number = (uint32) ctx->nmaps;
-	map = &ctx->maps[ctx->nmaps++];
-	map->path = MemoryContextStrdup(ctx->memory, path);
-	map->status = status;
-	map->message = MemoryContextStrdup(ctx->memory, message);
-	return true;
+	return backup_map_file(path, &file) &&
+		add_file(ctx, path, &file, status, message);
 }
 
 /* ---- telling ---- */
@@ -208,11 +235,12 @@ put_page(const BackupSuspect *suspect, const BackupBadPage *page,
 	backup_sink_put(sink, &finding);
 }
 
-/* No relation has the number 0. */
-static bool
-is_map(const BackupSuspect *suspect)
+/* A file as a whole; NULL: it is a page. */
+static const BackupBadFile *
+file_of(const BackupSuspects *ctx, const BackupSuspect *suspect)
 {
-	return suspect->tag.relation == 0;
+	return suspect->number & OF_FILE ?
+		&ctx->files[suspect->number & ~OF_FILE] : NULL;
 }
 
 static bool
@@ -224,10 +252,10 @@ is_healed(const BackupSuspect *suspect)
 }
 
 static void
-put_map(const BackupSuspect *suspect, const BackupBadMap *map,
-		BackupSink *sink)
+put_file(const BackupSuspect *suspect, const BackupBadFile *file,
+		 BackupSink *sink)
 {
-	BackupFinding finding = {map->path, -1, map->status};
+	BackupFinding finding = {file->path, -1, file->status};
 	char		fate[MESSAGE_SIZE];
 
 	if (is_healed(suspect))
@@ -235,7 +263,7 @@ put_map(const BackupSuspect *suspect, const BackupBadMap *map,
 	else if (suspect->fate == BACKUP_FATE_UNKNOWN)
 		finding.status = backup_status_name(BACKUP_UNDECIDED);
 	words_of_fate(suspect, fate);
-	finding.message = psprintf("%s; %s", map->message, fate);
+	finding.message = psprintf("%s; %s", file->message, fate);
 	backup_sink_put(sink, &finding);
 }
 
@@ -243,20 +271,22 @@ put_map(const BackupSuspect *suspect, const BackupBadMap *map,
 static bool
 is_harmless(const BackupSuspects *ctx, const BackupSuspect *suspect)
 {
+	if (file_of(ctx, suspect) != NULL)
+		return is_healed(suspect) || suspect->fate == BACKUP_FATE_RESET;
 	return is_healed(suspect) ||
-		(!is_map(suspect) &&
-		 status_of(suspect, &ctx->pages[suspect->number]) == BACKUP_MADE_ANEW);
+		status_of(suspect, &ctx->pages[suspect->number]) == BACKUP_MADE_ANEW;
 }
 
 static void
 put_suspect(BackupSuspects *ctx, const BackupSuspect *suspect,
 			const BackupList *list, BackupSink *sink)
 {
+	const BackupBadFile *file = file_of(ctx, suspect);
 	const BackupBadPage *page;
 
-	if (is_map(suspect))
+	if (file != NULL)
 	{
-		put_map(suspect, &ctx->maps[suspect->number], sink);
+		put_file(suspect, file, sink);
 		return;
 	}
 	page = &ctx->pages[suspect->number];
@@ -270,13 +300,14 @@ replace(BackupSuspects *ctx, const BackupList *list)
 	for (size_t i = 0; ctx->replaced != NULL && i < ctx->count; i++)
 	{
 		BackupSuspect *suspect = &ctx->suspects[i];
-		const BackupBadPage *page = &ctx->pages[suspect->number];
+		const BackupBadFile *file = file_of(ctx, suspect);
 		BackupFate	fate;
 
 		CHECK_FOR_INTERRUPTS();
-		if (is_map(suspect))
+		if (suspect->tag.relation == 0)
 			continue;
-		fate = ctx->replaced(ctx->arg, backup_list_path(list, page->entry),
+		fate = ctx->replaced(ctx->arg, file != NULL ? file->path :
+							 backup_list_path(list, ctx->pages[suspect->number].entry),
 							 suspect->tag.block);
 		if (fate != BACKUP_FATE_NONE)
 			suspect->fate = fate;
@@ -296,7 +327,7 @@ backup_suspects_decide(BackupSuspects *ctx, BackupWal *wal,
 		const BackupSuspect *suspect = &ctx->suspects[i];
 
 		CHECK_FOR_INTERRUPTS();
-		if (is_healed(suspect) && !is_map(suspect))
+		if (is_healed(suspect) && file_of(ctx, suspect) == NULL)
 			ctx->healed++;
 		if (ctx->verbose || !is_harmless(ctx, suspect))
 			put_suspect(ctx, suspect, list, sink);

@@ -7,6 +7,7 @@
 
 #include "scan/backup_files.h"
 #include "scan/backup_wal.h"
+#include "verify/backup_names.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -22,16 +23,15 @@ typedef struct BackupBadPage
 	PageVerdict page;
 } BackupBadPage;
 
-/* A relation map that contradicts the rest of the backup. */
-typedef struct BackupBadMap
+/* A file that is missing, or contradicts the rest of the backup. */
+typedef struct BackupBadFile
 {
 	char	   *path;
 	const char *status;
 	char	   *message;
-} BackupBadMap;
+} BackupBadFile;
 
-/* More maps than these are told at once. */
-#define BACKUP_BAD_MAPS_MAX	1000
+#define BACKUP_BAD_FILES_MAX	1000
 
 typedef struct BackupSuspects
 {
@@ -40,8 +40,8 @@ typedef struct BackupSuspects
 	size_t		room;
 	BackupBadPage *pages;
 	BackupSuspect *suspects;
-	int			nmaps;
-	BackupBadMap *maps;
+	int			nfiles;
+	BackupBadFile *files;
 	int64		beyond;			/* too many to be kept */
 	bool		verbose;		/* healed ones are told, too */
 	int64		healed;			/* pages */
@@ -58,7 +58,15 @@ extern void backup_suspects_add(BackupSuspects *ctx, const char *path,
 /* None of those so far counts. */
 extern void backup_suspects_forget(BackupSuspects *ctx);
 
-/* Keeps a file that is a relation map.  false: it is none, or one too many. */
+/*
+ * Keeps a file as a whole: of a database (number 0), which a record of its map
+ * restores, or of a relation, which WAL can only remove.
+ */
+extern void backup_suspects_add_file(BackupSuspects *ctx, const char *path,
+									 const BackupRelationFile *file,
+									 BackupStatus status, const char *message);
+
+/* The same of a relation map.  false: it is none, or one too many. */
 extern bool backup_suspects_add_map(BackupSuspects *ctx, const char *path,
 									const char *status, const char *message);
 

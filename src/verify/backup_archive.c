@@ -95,22 +95,6 @@ matches_one(const char *path, const char *const *patterns, size_t count)
 	return false;
 }
 
-/* The PG_VERSION of a database: it lies where a relation map would. */
-static bool
-is_database_version(const char *path)
-{
-	static const char version[] = "PG_VERSION";
-	const char *slash = strrchr(path, '/');
-	char		map[BACKUP_PATH_MAX + 32];
-	BackupRelationFile file;
-
-	if (slash == NULL || strcmp(slash + 1, version) != 0)
-		return false;
-	snprintf(map, sizeof(map), "%.*s/pg_filenode.map", (int) (slash - path),
-			 path);
-	return backup_map_file(map, &file);
-}
-
 bool
 backup_path_kept(const char *path)
 {
@@ -123,7 +107,7 @@ backup_path_kept(const char *path)
 	BackupRelationFile file;
 
 	return matches_one(path, patterns, sizeof(patterns) / sizeof(patterns[0])) ||
-		backup_map_file(path, &file) || is_database_version(path);
+		backup_map_file(path, &file) || backup_version_file(path, &file);
 }
 
 bool

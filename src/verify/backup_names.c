@@ -196,6 +196,15 @@ backup_map_file(const char *path, BackupRelationFile *file)
 	return name != NULL && strcmp(name, "pg_filenode.map") == 0;
 }
 
+bool
+backup_version_file(const char *path, BackupRelationFile *file)
+{
+	const char *name = relation_folder(path, file);
+
+	return name != NULL && file->database != 0 &&
+		strcmp(name, "PG_VERSION") == 0;
+}
+
 /* ---- folders ---- */
 
 const char *

@@ -61,6 +61,9 @@ extern bool backup_incremental_path(const char *full, char *path);
 /* Is it a relation map?  Sets tablespace and database of *file. */
 extern bool backup_map_file(const char *path, BackupRelationFile *file);
 
+/* Is it the PG_VERSION of a database?  The same. */
+extern bool backup_version_file(const char *path, BackupRelationFile *file);
+
 /*
  * The folders of a data directory that the server does not make, number n in
  * order; NULL: there are no more.  Without one of them it does not start, or

@@ -136,13 +136,15 @@ sub segments { return sort grep { /^[0-9A-F]{24}$/ } slurp_dir("$_[0]/pg_wal"); 
 
 # The copy is older than some changes, which are in its WAL alone.
 my $hot = "$dir/hot";
-sql('CREATE TABLE w (filler text)');
+sql($_) foreach 'CREATE TABLE w (filler text)', 'CREATE TABLE dropped AS SELECT 1 AS i';
+my $gone = sql(q{SELECT pg_relation_filepath('dropped')});
+my $database = $gone =~ s{/\d+$}{}r;
 my $session = $node->background_psql('postgres');
 $session->query_safe(q{SELECT pg_backup_start('hot', true)});
 system_or_bail('cp', '-a', $node->data_dir, $hot);
 system_or_bail('rm', '-rf', "$hot/postmaster.pid", "$hot/backup_label", glob("$hot/pg_wal/*"));
 sql($_) foreach q{UPDATE t SET filler = 'early' WHERE g = 1}, q{INSERT INTO t SELECT g, 'later' FROM generate_series(20001, 25000) g},
-  'CHECKPOINT', q{INSERT INTO w SELECT repeat('w', 100) FROM generate_series(1, 10000)}, 'SELECT pg_switch_wal()';
+  'DROP TABLE dropped', 'CHECKPOINT', q{INSERT INTO w SELECT repeat('w', 100) FROM generate_series(1, 10000)}, 'SELECT pg_switch_wal()';
 my $late_block = sql(q{SELECT (ctid::text::point)[0]::int FROM t WHERE g = 10000});
 sql(q{DELETE FROM t WHERE g = 10000});
 system_or_bail('cp', '-a', $node->data_dir . '/global/pg_control', "$hot/global/pg_control");
@@ -181,6 +183,11 @@ my @losses = (
 		qr{^backup_label bad_format$}m, $no_start ],
 	[ 'the server it is from', sub { put_text("$_[0]/backup_label", $label =~ s/FROM: primary/FROM: standby/r) },
 		qr{^backup_label bad_format$}m, $no_start ],
+	[ 'the version of a database', sub { unlink "$_[0]/$database/PG_VERSION" }, qr{^$database/PG_VERSION missing$}m, qr{^starts .*FATAL: } ],
+	[ 'the map of a database', sub { unlink "$_[0]/$database/pg_filenode.map" }, qr{^$database/pg_filenode.map missing$}m, qr{^starts .*FATAL: } ],
+	[ 'both', sub { unlink map { "$_[0]/$database/$_" } qw(PG_VERSION pg_filenode.map) },
+		qr{^$database/PG_VERSION missing\n$database/pg_filenode.map missing$}m, qr{^starts .*FATAL: } ],
+	[ 'the first file of a table', sub { rename "$_[0]/$table", "$_[0]/$table.1" }, qr{^\Q$table\E undecided$}m, qr{^(?:no start: |starts (?!24999))} ],
 );
 foreach (@losses)
 {
@@ -191,6 +198,13 @@ foreach (@losses)
 	like(start_of($changed), $start, "lost: $what: what a start does");
 	system('rm', '-rf', $changed);
 }
+
+# between both copies of a dropped table's files
+my $between = copied($hot);
+rename "$between/$gone", "$between/$gone.1";
+is(findings($between), $none, 'the first file of a table that was dropped meanwhile');
+is(start_of($between), 'starts 24999', 'the first file of a table that was dropped meanwhile: it starts');
+system('rm', '-rf', $between);
 
 # a segment that cannot be read may be sound
 sql("CREATE FUNCTION fault_arm(cstring, cstring, int, bool, cstring) RETURNS void AS '$shim' LANGUAGE C;
@@ -273,6 +287,11 @@ my $stopped = copied($node->data_dir, '-a');
 $node->start;
 is(findings($stopped), $none, 'a server that was stopped');
 is(start_of($stopped), "starts $rows", 'a server that was stopped: it starts');
+my $xact = (sort(slurp_dir("$stopped/pg_xact")))[-1];
+rename "$stopped/pg_xact/$xact", "$stopped/xact";
+is(findings($stopped), "$none\npg_xact/$xact missing", 'the status of its transactions is gone: found');
+like(start_of($stopped), qr{^(?:no start: |starts (?!$rows))}, 'the status of its transactions is gone: what a start does');
+rename "$stopped/xact", "$stopped/pg_xact/$xact";
 unlink map { "$stopped/pg_wal/$_" } segments($stopped);
 like(findings($stopped), qr{^pg_wal missing$}m, 'its WAL is gone: found');
 like(start_of($stopped), $no_start, 'its WAL is gone: no start');

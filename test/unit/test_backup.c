@@ -118,6 +118,9 @@ test_names(void)
 	check(backup_map_file("base/5/pg_filenode.map", &file) && file.database == 5, "a map");
 	check(backup_map_file("global/pg_filenode.map", &file) && file.database == 0, "the shared map");
 	check(!backup_map_file("pg_filenode.map", &file), "no map");
+	check(backup_version_file("base/5/PG_VERSION", &file) && file.database == 5, "the version of a database");
+	check(!backup_version_file("PG_VERSION", &file), "the version of the cluster");
+	check(!backup_version_file("global/PG_VERSION", &file), "no database");
 	for (size_t n = 0; backup_folder_needed(n) != NULL; n++)
 		check(backup_path_possible(backup_folder_needed(n)), "a folder");
 	check(backup_folder_has("pg_xact", "pg_xact"), "a folder itself");

@@ -1,0 +1,21 @@
+/*
+ * backup_gaps.h
+ *	  Files that a backup without a manifest must have, by those that it has.
+ */
+#ifndef BACKUP_GAPS_H
+#define BACKUP_GAPS_H
+
+#include "scan/backup_list.h"
+#include "scan/backup_suspects.h"
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * The list has ended.  What is missing is added to the suspects: WAL may remove
+ * all of that relation or database.
+ */
+extern void backup_gaps_find(const BackupList *list, BackupSuspects *suspects);
+
+#pragma GCC visibility pop
+
+#endif							/* BACKUP_GAPS_H */
