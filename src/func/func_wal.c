@@ -145,6 +145,12 @@ accel_wal_directory(WalDirectory *dir, const char *argument, WalName *only)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not a directory", path)));
+	if (result == WAL_DIRECTORY_FAILED && dir->listing->failed[0] != '\0')
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not read directory \"%s/%s\": %m", path,
+						dir->listing->failed),
+				 errhint("The other folders can be verified one by one.")));
 	if (result == WAL_DIRECTORY_FAILED)
 		ereport(ERROR,
 				(errcode_for_file_access(),

@@ -19,6 +19,7 @@
 #include "miscadmin.h"
 
 #include "scan/backup_gaps.h"
+#include "scan/backup_meta.h"
 #include "verify/backup_names.h"
 
 #define VERSION_NAME	"PG_VERSION"
@@ -28,6 +29,8 @@
 typedef struct Gaps
 {
 	const BackupList *list;
+	const char *root;
+	const char *major;
 	BackupSuspects *suspects;
 	char		told[BACKUP_PATH_MAX];	/* a folder without all of its files */
 } Gaps;
@@ -90,6 +93,22 @@ check_folder(Gaps *gaps, const char *path, const BackupRelationFile *file)
 	need_in_folder(gaps, folder, MAP_NAME, file);
 }
 
+/* Else the server refuses every connection to the database. */
+static void
+check_version(Gaps *gaps, const char *path, const BackupRelationFile *file)
+{
+	char		major[BACKUP_MAJOR_SIZE];
+	char	   *message;
+
+	backup_meta_release(gaps->root, path, major);
+	if (strcmp(major, gaps->major) == 0)
+		return;
+	message = psprintf("says release \"%s\", but PG_VERSION of the backup \"%s\"",
+					   major, gaps->major);
+	backup_suspects_add_file(gaps->suspects, path, file, BACKUP_BAD_FORMAT, message);
+	pfree(message);
+}
+
 static void
 look_at(Gaps *gaps, const char *path)
 {
@@ -103,15 +122,20 @@ look_at(Gaps *gaps, const char *path)
 		if (file.database != 0 && file.number < FirstNormalObjectId)
 			check_folder(gaps, path, &file);
 	}
-	else if (backup_version_file(path, &file) ||
-			 (backup_map_file(path, &file) && file.database != 0))
+	else if (backup_version_file(path, &file))
+	{
+		check_version(gaps, path, &file);
+		check_folder(gaps, path, &file);
+	}
+	else if (backup_map_file(path, &file) && file.database != 0)
 		check_folder(gaps, path, &file);
 }
 
 void
-backup_gaps_find(const BackupList *list, BackupSuspects *suspects)
+backup_gaps_find(const BackupList *list, const char *root, const char *major,
+				 BackupSuspects *suspects)
 {
-	Gaps		gaps = {list, suspects, ""};
+	Gaps		gaps = {list, root, major, suspects, ""};
 
 	for (uint32 i = 0; i < list->count; i++)
 	{

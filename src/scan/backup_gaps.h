@@ -12,9 +12,11 @@
 
 /*
  * The list has ended.  What is missing is added to the suspects: WAL may remove
- * all of that relation or database.
+ * all of that relation or database.  So is a PG_VERSION of a database that says
+ * something else than that of the backup, major; root: where it is.
  */
-extern void backup_gaps_find(const BackupList *list, BackupSuspects *suspects);
+extern void backup_gaps_find(const BackupList *list, const char *root,
+							 const char *major, BackupSuspects *suspects);
 
 #pragma GCC visibility pop
 

@@ -89,16 +89,22 @@ read_label(BackupMeta *meta, const char *root, BackupSink *sink)
 }
 
 void
+backup_meta_release(const char *root, const char *path,
+					char major[BACKUP_MAJOR_SIZE])
+{
+	ssize_t		got = read_start(root, path, major, BACKUP_MAJOR_SIZE - 1);
+
+	major[Max(got, 0)] = '\0';
+	major[strspn(major, "0123456789")] = '\0';
+}
+
+void
 backup_meta_read(BackupMeta *meta, const char *root, BackupSink *sink)
 {
-	ssize_t		got;
-
 	memset(meta, 0, sizeof(*meta));
 	read_control(meta, root, sink);
 	read_label(meta, root, sink);
-	got = read_start(root, "PG_VERSION", meta->major, sizeof(meta->major) - 1);
-	meta->major[Max(got, 0)] = '\0';
-	meta->major[strspn(meta->major, "0123456789")] = '\0';
+	backup_meta_release(root, "PG_VERSION", meta->major);
 }
 
 /* ---- do they agree? ---- */

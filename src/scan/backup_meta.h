@@ -10,6 +10,8 @@
 
 #pragma GCC visibility push(hidden)
 
+#define BACKUP_MAJOR_SIZE	16
+
 typedef struct BackupMeta
 {
 	bool		has_control;
@@ -17,12 +19,16 @@ typedef struct BackupMeta
 	bool		has_label;
 	bool		bad_label;		/* there is one, but it says nothing */
 	BackupLabel label;
-	char		major[16];		/* of PG_VERSION; "": unknown */
+	char		major[BACKUP_MAJOR_SIZE];	/* of PG_VERSION; "": unknown */
 } BackupMeta;
 
 /* Reads them.  Those that are not there are only noted as such. */
 extern void backup_meta_read(BackupMeta *meta, const char *root,
 							 BackupSink *sink);
+
+/* The release that a PG_VERSION names, "": none. */
+extern void backup_meta_release(const char *root, const char *path,
+								char major[BACKUP_MAJOR_SIZE]);
 
 /* What the manifest says, for comparison. */
 typedef struct BackupFrame

@@ -774,7 +774,7 @@ backup_run(const BackupOptions *options, BackupSink *sink,
 	read_backup(&run);
 	join_chain(&run);
 	if (run.manifest->status != BACKUP_OK)
-		backup_gaps_find(run.list, &run.suspects);
+		backup_gaps_find(run.list, run.base, run.meta.major, &run.suspects);
 	backup_cluster_verify(run.base, !run.tar, is_told, &run, &run.suspects, sink);
 	verify_wal(&run);
 	backup_parts_end(&parts);

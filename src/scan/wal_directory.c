@@ -127,6 +127,8 @@ list_folders(const WalDirectory *dir, Reading *reading)
 			reading->listing->others++;
 			done = true;
 		}
+		else if (!done)
+			strcpy(reading->listing->failed, reading->folders[i]);
 	}
 	reading->in_folder = NULL;
 	wal_host_free(path);

@@ -212,5 +212,19 @@ is($other->safe_psql('postgres', "SELECT DISTINCT system_identifier = $system FR
 like((call($archive, ", system_identifier => $system, workers => 2, reverify_after => '0'", $other))[0], qr/; 0 findings, 0 not/, 'with workers, too');
 like((call($archive, undef, $other))[0], qr/^completed: .*, @{[scalar @all]} read, .*; @{[scalar @all]} findings/, 'without it is foreign again');
 $other->stop;
+
+# --- a folder that cannot be read ------------------------------------------------
+
+my $deep = "$tmp/deep";
+my $folder = substr($all[0], 0, 16);
+mkdir $_ foreach $deep, "$deep/$folder";
+AccelWal::copy_files($archive, "$deep/$folder");
+chmod 0, "$deep/$folder";
+foreach my $what ("CALL verify_wal_archive('$deep')", "SELECT * FROM verify_wal_directory('$deep')")
+{
+	my (undef, undef, $err) = $node->psql('postgres', $what);
+	like($err, qr/ERROR:  could not read directory "\Q$deep\E\/$folder": Permission denied\nHINT:/, "an unreadable folder is named: $what");
+}
+chmod 0700, "$deep/$folder";
 $node->stop;
 done_testing();

@@ -184,6 +184,7 @@ my @losses = (
 	[ 'the server it is from', sub { put_text("$_[0]/backup_label", $label =~ s/FROM: primary/FROM: standby/r) },
 		qr{^backup_label bad_format$}m, $no_start ],
 	[ 'the version of a database', sub { unlink "$_[0]/$database/PG_VERSION" }, qr{^$database/PG_VERSION missing$}m, qr{^starts .*FATAL: } ],
+	[ 'the release of a database', sub { put_text("$_[0]/$database/PG_VERSION", "1\n") }, qr{^$database/PG_VERSION bad_format$}m, qr{^starts .*FATAL: } ],
 	[ 'the map of a database', sub { unlink "$_[0]/$database/pg_filenode.map" }, qr{^$database/pg_filenode.map missing$}m, qr{^starts .*FATAL: } ],
 	[ 'both', sub { unlink map { "$_[0]/$database/$_" } qw(PG_VERSION pg_filenode.map) },
 		qr{^$database/PG_VERSION missing\n$database/pg_filenode.map missing$}m, qr{^starts .*FATAL: } ],
