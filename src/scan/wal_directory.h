@@ -39,7 +39,7 @@ typedef struct WalListing
 	WalNames	files;			/* sorted */
 	uint64_t	others;			/* entries that are neither */
 	int			error;			/* why it could not be made, 0: it was */
-	char		failed[WAL_NAME_FOLDER + 1];	/* the folder that was not read */
+	char		failed[WAL_NAME_FOLDER + 1];	/* the folder not read */
 } WalListing;
 
 /* Immutable once it is open; lives in the caller's memory. */
