@@ -42,6 +42,7 @@ typedef struct BackupRun
 	bool		tar;
 	BackupSpool *spool;			/* NULL: of a plain one */
 	uint32		folders;		/* needed ones in archives, by bits */
+	bool		unread;			/* nothing was read of an archive */
 	BackupManifest *manifest;
 	BackupMeta	meta;
 	BackupList *list;			/* the manifest's, or what is there */
@@ -414,6 +415,7 @@ read_archives(BackupRun *run, BackupTar *tar)
 	run->base = tar->spool->path;
 	backup_tar_read(tar);
 	run->folders = tar->folders;
+	run->unread = tar->unread;
 	if (tar->listed)
 		return;
 	twice = backup_list_end(run->list);
@@ -775,7 +777,10 @@ backup_run(const BackupOptions *options, BackupSink *sink,
 	join_chain(&run);
 	if (run.manifest->status != BACKUP_OK)
 		backup_gaps_find(run.list, run.base, run.meta.major, &run.suspects);
-	backup_cluster_verify(run.base, !run.tar, is_told, &run, &run.suspects, sink);
+	/* without an archive nothing is known of its files */
+	if (!run.unread || run.meta.major[0] != '\0')
+		backup_cluster_verify(run.base, !run.tar, is_told, &run, &run.suspects,
+							  sink);
 	verify_wal(&run);
 	backup_parts_end(&parts);
 	if (run.tar)

@@ -520,12 +520,17 @@ open_archive(Reading *reading)
 									   psprintf("pg_tblspc/%u",
 												reading->file->archive.tablespace));
 		read_members(reading);
+		tar->unread |= reading->format != DECODE_PLAIN &&
+			decode_failure(reading->decoder).reason == DECODE_UNSUPPORTED;
 		file_scan_close(&reading->scan);
 	}
 	else
+	{
+		tar->unread = true;
 		put_archive(reading, BACKUP_IO_ERROR,
 					opened == FILE_SCAN_IRREGULAR ? "not a regular file" :
 					psprintf("could not open file: %s", strerror(errno)));
+	}
 	pfree(path);
 }
 
@@ -591,9 +596,12 @@ backup_tar_read(BackupTar *tar)
 
 /* ---- after them ---- */
 
+/* What may be in an archive that was not read is one row. */
 static void
 find_missing(BackupTar *tar)
 {
+	int64		unread = 0;
+
 	for (uint32 i = 0; i < tar->list->count; i++)
 	{
 		BackupJudge judge = {&tar->judge, tar->list, tar->finding, tar->arg, i};
@@ -602,8 +610,15 @@ find_missing(BackupTar *tar)
 			continue;
 		CHECK_FOR_INTERRUPTS();
 		tar->totals.files++;
-		backup_judge_missing(&judge);
+		if (tar->unread)
+			unread++;
+		else
+			backup_judge_missing(&judge);
 	}
+	if (unread > 0)
+		backup_sink_file(tar->sink, ".", BACKUP_UNDECIDED,
+						 INT64_FORMAT " files of the manifest are in no archive that was read",
+						 unread);
 }
 
 /*

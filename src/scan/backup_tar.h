@@ -32,6 +32,7 @@ typedef struct BackupTar
 	void	   *arg;
 	bool		knows_checksums;	/* or a page has told */
 	bool		too_many;		/* members without a list: it was said */
+	bool		unread;			/* nothing was read of an archive */
 	uint32		folders;		/* needed ones that were seen, by bits */
 
 	/* found */

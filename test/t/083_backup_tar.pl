@@ -277,6 +277,7 @@ foreach my $format (qw(gz lz4 zst))
 }
 my $xz = changed($backup, 'base.tar', sub { "\xfd7zXZ\0" . 'x' x 1000 });
 like(messages($xz), qr{^base.tar: archive is in format xz, which is not read here$}m, 'a format that is not read');
+is(join(' ', findings($xz) =~ m{^(\S+ (?:undecided|missing))$}mg), '. undecided', 'its files are one row');
 
 # --- without a manifest; without checksums; limits -----------------------------------------
 
