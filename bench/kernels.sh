@@ -99,12 +99,11 @@ bench_log "timing, $time_ms ms a contender and case"
 # shellcheck disable=SC2086
 "$scratch/bench_kernels" --out "$scratch/kernels.csv" --time $time_ms --memory $memory \
 	${ONLY:+--only "$ONLY"} $libraries \
-	--traces "$top/bench/traces/15.trace" --traces "$top/bench/traces/18.trace" >"$out/kernels.txt" || {
-	grep WRONG "$out/kernels.txt" >&2 || tail -5 "$out/kernels.txt" >&2
+	--traces "$top/bench/traces/15.trace" --traces "$top/bench/traces/18.trace" >"$scratch/kernels.txt" || {
+	grep WRONG "$scratch/kernels.txt" >&2 || tail -5 "$scratch/kernels.txt" >&2
 	failed=1
 }
 sed 1d "$scratch/kernels.csv" >>"$bench_csv"
-bench_log "table in $out/kernels.txt"
 [ -z "${failed:-}" ] || bench_fail "a kernel gives wrong results"
 
 # --- MDEV-33817's measurement ----------------------------------------------

@@ -405,7 +405,7 @@ def part_kernels(results, section, folder, plots):
     needed = [(crc32c, "random 20..300", 0), (crc32c, "independent", 8192), (crc32, "independent", 8192), (page, "hot pages", 4)]
     if not all(k.best and k.ns(pattern, size, k.best) for k, pattern, size in needed):
         section.sentence = "Only some of the cases were measured."
-        section.blocks.append(("text", "Only some of the cases were measured: see `kernels.txt` and `kernels.csv`."))
+        section.blocks.append(("text", "Only some of the cases were measured: see `kernels.csv`."))
         return
     section.sentence = sentence(crc32c, page)
     section.blocks += [published_table(crc32c), commit_table(crc32c)]

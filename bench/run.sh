@@ -112,7 +112,7 @@ machine()
 machine >"$out/machine.new"
 if [ -z "$parts" ] || ! cmp -s "$out/machine.new" "$out/machine.txt"; then
 	for part in $all_parts; do
-		rm -f "$out/$part.csv" "$out/$part.txt" "$out/$part"-*.csv
+		rm -f "$out/$part.csv" "$out/$part"-*.csv
 	done
 	rm -f "$out"/*.svg "$out"/plot-*.csv
 fi
