@@ -409,7 +409,7 @@ COMMENT ON COLUMN checksum_positions.findings IS 'findings so far';
 COMMENT ON COLUMN checksum_positions.tablespace IS 'OID of the tablespace of the file';
 COMMENT ON COLUMN checksum_positions.filenode IS 'number of the file';
 
--- The history is written without logical decoding, see src/func/history.c; its
+-- The history is written without logical decoding, see src/run/history.c; its
 -- deletions are not decoded for want of an identity.
 ALTER TABLE checksum_runs REPLICA IDENTITY NOTHING;
 ALTER TABLE checksum_relations REPLICA IDENTITY NOTHING;

@@ -9,17 +9,14 @@
 
 #include <limits.h>
 
-#include "datatype/timestamp.h"
 #include "utils/guc.h"
 
 #include "guc.h"
 #include "kernel/checksum.h"
+#include "run/history.h"
 #include "server/accelerate.h"
 
 #define KERNEL_AUTO		(-1)
-
-/* How long the history of runs is kept. */
-#define HISTORY_DAYS	90
 
 enum
 {
@@ -54,7 +51,6 @@ static const struct config_enum_entry page_kernel_options[] = {
 static int	accel_kernel = KERNEL_AUTO;
 static int	accel_page_kernel = KERNEL_AUTO;
 static bool accel_accelerate_server = false;
-static int	accel_history_minutes = HISTORY_DAYS * MINS_PER_HOUR * HOURS_PER_DAY;
 
 static bool check_kernel(int *newval, void **extra, GucSource source);
 static void assign_kernel(int newval, void *extra);
@@ -85,16 +81,10 @@ accel_define_gucs(void)
 	DefineCustomIntVariable("crc32c_accel.history_keep",
 							"Sets how long the history of verify_database_checksums() is kept.",
 							"A run that completes deletes what is older, save the last verdict on each relation. -1 keeps all.",
-							&accel_history_minutes, accel_history_minutes,
+							&history_keep_minutes, history_keep_minutes,
 							-1, INT_MAX, PGC_SUSET, GUC_UNIT_MIN,
 							NULL, NULL, NULL);
 	MarkGUCPrefixReserved("crc32c_accel");
-}
-
-int
-accel_history_keep(void)
-{
-	return accel_history_minutes;
 }
 
 static bool

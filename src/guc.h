@@ -10,9 +10,6 @@
 /* Defines all parameters; call after checksum_init(), from _PG_init. */
 extern void accel_define_gucs(void);
 
-/* crc32c_accel.history_keep in minutes; -1: for ever. */
-extern int	accel_history_keep(void);
-
 #pragma GCC visibility pop
 
 #endif							/* ACCEL_GUC_H */

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 
 #include "kernel/checksum.h"
-#include "verify/wal_block_image.h"
-#include "verify/wal_identity.h"
-#include "verify/wal_walk.h"
+#include "wal/block_image.h"
+#include "wal/identity.h"
+#include "wal/walk.h"
 
 #define SEGMENT_MAX	(16 << 20)
 #define BLOCK		8192

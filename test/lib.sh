@@ -433,7 +433,7 @@ reuse_build()	# tree, sums, key
 	ls -td "$ACCEL_BUILDS/$3".* 2>/dev/null | while read -r entry; do
 		[ "$(grep -v '\.c$' "$2")" = "$(grep -v '\.c$' "$entry/sums")" ] || continue
 		grep -Fxf "$entry/sums" "$2" |
-			sed -n '/src\/scan\/build\.c$/!s/.* \(.*\)\.c$/\1.o/p' >"$2.same"
+			sed -n '/src\/host\/build\.c$/!s/.* \(.*\)\.c$/\1.o/p' >"$2.same"
 		(cd "$entry" && xargs ls -d <"$2.same" 2>/dev/null | tar cf - -T -) | (cd "$1" && tar xmf -)
 		! cmp -s "$2" "$entry/sums" || cp "$entry"/*.so "$1/"
 		break

@@ -14,10 +14,10 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "verify/backup_increment.h"
-#include "verify/backup_label.h"
-#include "verify/backup_manifest.h"
-#include "verify/backup_names.h"
+#include "backup/increment.h"
+#include "backup/label.h"
+#include "backup/manifest.h"
+#include "backup/names.h"
 
 /* A string of these bytes, up to a zero, to be freed. */
 static char *

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "fuzz.h"
-#include "verify/wal_block_image.h"
+#include "wal/block_image.h"
 
 #define RECORD_MAX	(20480 - 1)
 

@@ -1,7 +1,7 @@
 /* needs: verify server max_len:8300 */
 /*
  * fuzz_page.c
- *	  libFuzzer target: the judge of pages (verify/page.c).
+ *	  libFuzzer target: the judge of pages (page/judge.c).
  *
  * An input is one byte of choices, a block number, a horizon and the page,
  * padded with zeroes or cut.  When a choice says so its checksum is repaired
@@ -20,7 +20,7 @@
 #include <stdlib.h>
 
 #include "fuzz.h"
-#include "verify/page.h"
+#include "page/judge.h"
 
 #define HEADER	13
 

@@ -17,8 +17,8 @@
 
 #include "fuzz.h"
 #include "tar_source.h"
-#include "verify/backup_archive.h"
-#include "verify/tar.h"
+#include "backup/archive_names.h"
+#include "backup/tar.h"
 
 /* One archive on its way. */
 typedef struct Read

@@ -5,7 +5,7 @@
 # pgindent comes with the server packages from 17 on: it runs in the chroot of
 # 18.  Its list of typedefs is taken from the debugging information of the
 # built module and from the sources themselves.  It cannot read ElfW(type) of
-# server_crc.c and the attribute after a prototype of page_finding.c: these two
+# server_crc.c and the attribute after a prototype of page/finding.c: these two
 # are left out.
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -31,7 +31,7 @@ in_chroot "$ACCEL_CACHE/pg18" "$top" '
 	} | sort -u >typedefs
 	$bindir/pgindent --typedefs=typedefs --indent=$bindir/pg_bsd_indent --diff \
 		$(find src -name "*.[ch]" ! -name "*.auto.h" ! -name "*.inc.h" \
-			! -name server_crc.c ! -name page_finding.c | sort)
+			! -name server_crc.c ! -path src/page/finding.c | sort)
 ' >"$scratch/diff" || true
 if [ "${1:-}" = --fix ]; then
 	# the names of the second files are scratch names: patch takes the first

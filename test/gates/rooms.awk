@@ -6,8 +6,9 @@ BEGIN {
 	# Headers of several .c files: each function is in one of their folder.
 	several["kernel/checksum"] = "the one header that upper layers include"
 	several["kernel/kernel"] = "all kernels, listed by kernels.def"
+	several["host/host"] = "the seam, served by the program around it"
 	several["func/func"] = "small helpers, each beside the function it serves"
-	several["func/database_run"] = "the one state that all parts of a run share"
+	several["run/database_run"] = "the one state that all parts of a run share"
 }
 
 function room_of(file)

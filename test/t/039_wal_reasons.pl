@@ -21,7 +21,7 @@ sql("CREATE EXTENSION crc32c_accel;
 # --- reasons and their words, as expressions ----------------------------------
 
 my %words;
-foreach my $line (split /\n/, slurp_file('src/verify/wal_reason.def'))
+foreach my $line (split /\n/, slurp_file('src/wal/reason.def'))
 {
 	my ($name, $format) = $line =~ /^WAL_REASON\(\w+, "(\w+)", "(.*?)"[,)]/ or next;
 	my $words = join '', map {

@@ -112,7 +112,7 @@ sub images
 		{
 			my ($id, $space, $db, $rel, $fork, $block) = ($1, $2, $3, $4, $5, $6);
 			next if $kind eq 'Heap2 VISIBLE' && $id == 1;
-			# records about rows name the map, too, from 17.11, 18.6 and 19 on: see lost_witness.c
+			# records about rows name the map, too, from 17.11, 18.6 and 19 on: see lost/witness.c
 			my $proved = $fork eq 'vm' && $kind !~ /^(?:Heap2 VISIBLE|XLOG FPI)$/ ? \%pages : \%images;
 			my $path = $space == 1664 ? 'global' : "base/$db";
 			$proved->{"$path/$rel" . ($fork && $fork ne 'main' ? "_$fork" : '') . " $block"} = $lsn;

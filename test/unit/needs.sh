@@ -5,10 +5,10 @@
 #
 #   /* needs: kernel verify server native lib:z */
 #   kernel    src/kernel/*.c (always)
-#   wal       the part of src/verify that includes no header of a server
-#   cluster   the part of src/verify that judges files of a cluster
-#   tar       the part of src/verify that reads archives of backups
-#   verify    src/verify/*.c, compiled as front-end code
+#   wal       judges of WAL, and what it proves of blocks: no header of a server
+#   cluster   judges of the files of a cluster
+#   tar       readers of archives of backups
+#   verify    these three, and judges of pages and backups, as front-end code
 #   runs      how processes share a list of WAL segments
 #   decode    src/decode/*.c, with the libraries whose headers are installed
 #   server    the headers of a PostgreSQL server (PG_CONFIG), else skipped
@@ -56,21 +56,30 @@ needed() {
 	needed_options "$1"
 }
 
+# Judges need no program around them but what they are called by.
+rooms_wal="decode/format page/status wal/block_image wal/blocks wal/identity wal/name wal/page
+	wal/reason wal/record wal/version wal/walk lost/book lost/event lost/witness"
+rooms_cluster="page/status wal/blocks cluster/control cluster/judge cluster/map cluster/past
+	cluster/slru cluster/state cluster/verdict"
+rooms_tar="decode/format backup/archive_names backup/names backup/tar"
+rooms_verify="$rooms_wal $rooms_cluster $rooms_tar page/judge page/kind backup/end backup/fate
+	backup/increment backup/label backup/manifest backup/status"
+
 # needed_sources SOURCE: files of src/ but those of src/kernel
 needed_sources() {
 	if needs "$1" verify; then
-		echo "$root"/src/verify/*.c "$root/src/decode/format.c"
+		rooms=$rooms_verify
 	elif needs "$1" wal; then
-		echo "$root"/src/verify/wal*.c "$root"/src/verify/lost*.c \
-			"$root/src/verify/finding.c" "$root/src/decode/format.c"
+		rooms=$rooms_wal
 	elif needs "$1" tar; then
-		echo "$root/src/verify/tar.c" "$root"/src/verify/backup_archive.c \
-			"$root/src/verify/backup_names.c" "$root/src/decode/format.c"
+		rooms=$rooms_tar
 	elif needs "$1" cluster; then
-		echo "$root"/src/verify/cluster_*.c "$root/src/verify/finding.c" \
-			"$root/src/verify/wal_blocks.c"
+		rooms=$rooms_cluster
+	else
+		rooms=
 	fi
-	if needs "$1" runs; then echo "$root/src/scan/wal_runs.c"; fi
+	for room in $rooms; do echo "$root/src/$room.c"; done | sort -u
+	if needs "$1" runs; then echo "$root/src/wal/runs.c"; fi
 	if needs "$1" decode; then echo "$root"/src/decode/*.c; fi
 }
 

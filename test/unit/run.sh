@@ -1,5 +1,5 @@
 #!/bin/sh
-# run.sh: builds and runs the stand-alone unit tests of src/kernel and src/verify.
+# run.sh: builds and runs the stand-alone unit tests: kernels and judges.
 #
 #   test/unit/run.sh [quick | once | coverage | --long] [test...] [seed]
 #
@@ -57,7 +57,7 @@ build_config() {
 build_objects() {
 	objects=
 	for file; do
-		object=$dir/$(basename "$file" .c).o
+		object=$dir/$(printf '%s\n' "${file#"$root"/src/}" | tr / -).o
 		objects="$objects $object"
 		[ ! -f "$object" ] || continue
 		# shellcheck disable=SC2046,SC2086

@@ -19,8 +19,8 @@ static int	memory_is_scarce = 0;
 #define malloc(size)	scarce_malloc(size)
 #include "server/accelerate.c"
 #undef malloc
-#include "server/server_crc.c"
 #include "server/server_compare.c"
+#include "server/server_crc.c"
 
 /* The server's replacements of the C library serve it alone. */
 #undef printf

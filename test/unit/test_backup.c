@@ -9,12 +9,12 @@
  * and the same cut anywhere, which end in an error and nowhere else.
  */
 #include "unit.h"
-#include "verify/backup_end.h"
-#include "verify/backup_fate.h"
-#include "verify/backup_increment.h"
-#include "verify/backup_label.h"
-#include "verify/backup_manifest.h"
-#include "verify/backup_status.h"
+#include "backup/end.h"
+#include "backup/fate.h"
+#include "backup/increment.h"
+#include "backup/label.h"
+#include "backup/manifest.h"
+#include "backup/status.h"
 
 /* ---- names ---- */
 
@@ -629,7 +629,7 @@ make_map(const WalBlockTag *tag)
 	put_end();
 }
 
-/* What each kind of record makes of a page, by the words of backup_fate.h. */
+/* What each kind of record makes of a page, by the words of backup/fate.h. */
 static bool
 concerns(int kind, const WalBlockTag *at, const WalBlockTag *page,
 		 BackupFate *fate)

@@ -9,14 +9,14 @@
  */
 #include "unit.h"
 
+#include "cluster/control.h"
+#include "cluster/format.h"
+#include "cluster/judge.h"
+#include "cluster/map.h"
+#include "cluster/past.h"
+#include "cluster/slru.h"
+#include "cluster/state.h"
 #include "kernel/checksum.h"
-#include "verify/cluster_control.h"
-#include "verify/cluster_format.h"
-#include "verify/cluster_judge.h"
-#include "verify/cluster_map.h"
-#include "verify/cluster_past.h"
-#include "verify/cluster_slru.h"
-#include "verify/cluster_state.h"
 
 #define ROOM	(CLUSTER_HEAD + 8)
 

@@ -6,7 +6,7 @@
  */
 #include "unit.h"
 
-#include "verify/lost_book.h"
+#include "lost/book.h"
 
 #define BLOCK_SIZE	8192
 

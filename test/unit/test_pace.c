@@ -8,7 +8,7 @@
  * 95 % of it.  What no piece can do is left out: rates of few pieces.
  */
 #include "unit.h"
-#include "scan/pace.h"
+#include "host/pace.h"
 
 #define UNIT		8192
 #define WANTED		(128 * 1024)

@@ -1,7 +1,7 @@
 /* needs: verify server native */
 /*
  * test_page_judge.c
- *	  The judge of pages (verify/page.c): the verdict of pg_checksums on every
+ *	  The judge of pages (page/judge.c): the verdict of pg_checksums on every
  *	  single-bit flip of three pages, and each rule in its turn.
  *
  * pg_checksums passes a page whose pd_upper is 0, whatever else it holds
@@ -22,7 +22,7 @@
 
 #include "unit.h"
 #include "kernel/checksum.h"
-#include "verify/page.h"
+#include "page/judge.h"
 
 #define PAGES	3
 

@@ -1,7 +1,7 @@
 /* needs: verify server native */
 /*
  * test_page_kind.c
- *	  The kinds of pages (verify/page_kind.c): a page of each, as its access
+ *	  The kinds of pages (page/kind.c): a page of each, as its access
  *	  method initializes it, under the rule of each.
  *
  * What a rule cannot tell apart is listed here: an empty page of a table may be
@@ -23,7 +23,7 @@
 
 #include "unit.h"
 #include "kernel/checksum.h"
-#include "verify/page.h"
+#include "page/judge.h"
 
 #define LAST	PAGE_KIND_BRIN
 

@@ -13,8 +13,8 @@
 #include "kernel/kernel.h"
 
 /* the code under test, with its static functions */
-#include "server/server_crc.c"
 #include "server/server_compare.c"
+#include "server/server_crc.c"
 
 static uint32_t choose(uint32_t reg, const void *data, size_t len);
 

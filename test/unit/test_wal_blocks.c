@@ -10,7 +10,7 @@
  */
 #include "unit.h"
 #include "kernel/checksum.h"
-#include "verify/wal_block_image.h"
+#include "wal/block_image.h"
 
 #define BLOCK		8192
 #define RECORD_MAX	(128 * 1024)

@@ -7,7 +7,7 @@
  * files decoded: those of the run and, unless the run before was theirs too, the
  * one before it.
  */
-#include "scan/wal_runs.h"
+#include "wal/runs.h"
 #include "unit.h"
 
 #define MEGABYTE		(1024 * 1024)

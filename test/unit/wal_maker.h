@@ -10,9 +10,9 @@
 #define WAL_MAKER_H
 
 #include "kernel/checksum.h"
-#include "verify/wal_identity.h"
-#include "verify/wal_name.h"
-#include "verify/wal_walk.h"
+#include "wal/identity.h"
+#include "wal/name.h"
+#include "wal/walk.h"
 
 #define MAKER_SYSTEM	UINT64_C(0x0123456789ABCDEF)
 #define MAKER_MAX_ITEMS 65536

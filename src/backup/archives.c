@@ -1,0 +1,678 @@
+/*
+ * archives.c
+ *	  The archives of a backup in tar format, each read once.
+ *
+ * An archive is a stream: it says what it holds as it goes, and pg_control,
+ * which says how pages are to be judged, comes last.  Whether pages carry
+ * checksums is seen at the first one that does or does not; should pg_control
+ * disagree, pages are judged again.
+ */
+#include "compat.h"
+
+#include <sys/stat.h>
+
+#include "miscadmin.h"
+#include "storage/bufpage.h"
+#include "storage/fd.h"
+
+#include "backup/archives.h"
+#include "backup/tar.h"
+#include "cluster/format.h"
+#include "cluster/map.h"
+#include "decode/decode.h"
+#include "host/file_scan.h"
+#include "host/host.h"
+#include "wal/file.h"
+
+/* More archives are no backup's. */
+#define ARCHIVES_MAX	65536
+
+typedef struct Found
+{
+	BackupArchive archive;
+	char		name[32];
+} Found;
+
+/* What one archive after the other is read with. */
+typedef struct Reading
+{
+	BackupTar  *tar;
+	TarReader	reader;
+	Decoder    *decoder;
+	char	   *buffer;			/* BACKUP_PIECE_BYTES, aligned */
+
+	/* the present one */
+	const Found *file;
+	FileScan	scan;
+	DecodeFormat format;
+	uint64		offset;			/* plain: where it is read next */
+	int			error;			/* plain: errno of a failed read */
+} Reading;
+
+/* ---- the directory ---- */
+
+typedef struct Listing
+{
+	Found	   *files;
+	size_t		count;
+	size_t		room;
+	BackupSink *sink;			/* NULL: others do not matter */
+} Listing;
+
+static void
+list_name(void *arg, const char *name)
+{
+	Listing    *listing = arg;
+	BackupArchive archive;
+
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return;
+	if (!backup_archive_read(name, &archive) || listing->count == ARCHIVES_MAX)
+	{
+		if (listing->sink != NULL && !backup_path_ignored(name))
+			backup_sink_file(listing->sink, name, BACKUP_EXTRA,
+							 "not an archive of a backup in tar format");
+		return;
+	}
+	if (listing->count == listing->room)
+	{
+		listing->room = Max(2 * listing->room, 16);
+		listing->files = host_grow(listing->files,
+								   listing->room * sizeof(Found));
+	}
+	listing->files[listing->count].archive = archive;
+	strlcpy(listing->files[listing->count++].name, name, sizeof(listing->files[0].name));
+}
+
+bool
+backup_tar_is(const char *root)
+{
+	Listing		listing = {0};
+	char	   *version = psprintf("%s/PG_VERSION", root);
+	struct stat status;
+	bool		plain = lstat(version, &status) == 0;
+
+	pfree(version);
+	if (plain || !host_list(root, list_name, &listing))
+		return false;
+	host_free(listing.files);
+	return listing.count > 0;
+}
+
+/* As they are read: base.tar, tablespaces, WAL. */
+static int
+compare_files(const void *a, const void *b)
+{
+	const Found *x = a;
+	const Found *y = b;
+
+	if (x->archive.kind != y->archive.kind)
+		return x->archive.kind < y->archive.kind ? -1 : 1;
+	if (x->archive.tablespace != y->archive.tablespace)
+		return x->archive.tablespace < y->archive.tablespace ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+static bool
+is_same(const Found *a, const Found *b)
+{
+	return a->archive.kind == b->archive.kind &&
+		a->archive.tablespace == b->archive.tablespace;
+}
+
+/* ---- bytes ---- */
+
+static ssize_t
+read_stored(void *arg, void *buffer, size_t len, uint64_t offset)
+{
+	Reading    *reading = arg;
+	Throttle   *throttle = reading->tar->throttle;
+
+	len = Min(len, throttle->pace.max_piece);
+	throttle_wait(throttle, (uint32) len);
+	return file_scan_read(&reading->scan, buffer, len, (off_t) offset);
+}
+
+static size_t
+read_plain(Reading *reading, uint8_t *buffer, size_t len)
+{
+	size_t		done = 0;
+
+	while (done < len && reading->error == 0)
+	{
+		ssize_t		got = read_stored(reading, buffer + done, len - done,
+									  reading->offset);
+
+		if (got < 0)
+			reading->error = errno;
+		if (got <= 0)
+			break;
+		reading->offset += (uint64) got;
+		done += (size_t) got;
+	}
+	return done;
+}
+
+static size_t
+read_archive(void *arg, uint8_t *buffer, size_t len)
+{
+	Reading    *reading = arg;
+
+	CHECK_FOR_INTERRUPTS();
+	return reading->format == DECODE_PLAIN ?
+		read_plain(reading, buffer, len) :
+		decode_read(reading->decoder, buffer, len);
+}
+
+/* ---- what is wrong with an archive ---- */
+
+static void
+put_archive(const Reading *reading, BackupStatus status, const char *words)
+{
+	if (!reading->tar->pages_only)
+		backup_sink_file(reading->tar->sink, reading->file->name, status, "%s",
+						 words);
+}
+
+/* Could the file not be read, or not be decompressed? */
+static bool
+put_failure(const Reading *reading)
+{
+	DecodeFailure failure = {DECODE_READ, reading->offset,
+	(uint64_t) reading->error};
+	char		words[WAL_MESSAGE_SIZE];
+	WalVerdict	verdict;
+
+	if (reading->format != DECODE_PLAIN)
+		failure = decode_failure(reading->decoder);
+	else if (reading->error == 0)
+		return false;
+	if (failure.reason == DECODE_FINE)
+		return false;
+	verdict = wal_file_failure(reading->format, &failure);
+	if (verdict.reason == WAL_REASON_FILE_COMPRESSED)
+		snprintf(words, sizeof(words), "archive is in format %s, which is not read here",
+				 decode_format_name(reading->format));
+	else
+		wal_verdict_words(&verdict, words);
+	put_archive(reading, failure.reason == DECODE_READ ? BACKUP_IO_ERROR :
+				failure.reason >= DECODE_WINDOW ? BACKUP_NOT_VERIFIABLE :
+				BACKUP_BAD_FORMAT, words);
+	return true;
+}
+
+static void
+put_damage(const Reading *reading, const TarDamage *damage)
+{
+	static const char *const reasons[] = {
+		[TAR_NO_HEADER] = "no valid header at offset %llu%s; %llu bytes are passed over",
+		[TAR_BAD_EXTENSION] = "invalid extended header at offset %llu%s",
+		[TAR_TRUNCATED] = "archive ends within a member, at offset %llu%s",
+		[TAR_NO_END] = "archive ends without two blocks of zeros, at offset %llu%s",
+		[TAR_TRAILING] = "unexpected data after the end of the archive, at offset %llu%s",
+	};
+	char		words[256];
+
+	/* what ends because it could not be read says so itself */
+	if ((damage->reason == TAR_TRUNCATED || damage->reason == TAR_NO_END) &&
+		put_failure(reading))
+		return;
+	snprintf(words, sizeof(words), reasons[damage->reason],
+			 (unsigned long long) damage->offset,
+			 reading->format == DECODE_PLAIN ? "" : " of the decompressed archive",
+			 (unsigned long long) damage->skipped);
+	put_archive(reading, BACKUP_BAD_FORMAT, words);
+}
+
+/* ---- members ---- */
+
+static void
+put_member(const Reading *reading, const char *path, BackupStatus status,
+		   const char *words)
+{
+	if (!reading->tar->pages_only)
+		backup_sink_file(reading->tar->sink, path, status, "%s in \"%s\"",
+						 words, reading->file->name);
+}
+
+/* Does the first page that is not new carry a checksum? */
+static void
+look_for_checksums(Reading *reading, const char *piece, size_t bytes)
+{
+	BackupTar  *tar = reading->tar;
+
+	for (size_t at = 0; at + BLCKSZ <= bytes && !tar->knows_checksums; at += BLCKSZ)
+		if (!page_is_zero(piece + at))
+		{
+			tar->judge.rules.checksums =
+				((const PageHeaderData *) (piece + at))->pd_checksum != 0;
+			tar->knows_checksums = true;
+		}
+}
+
+/* One member on its way. */
+typedef struct Passing
+{
+	BackupJudge *judge;			/* NULL: it is not judged */
+	bool		keep;			/* in the spool */
+} Passing;
+
+/* All bytes of a member; false: the archive ends before. */
+static bool
+pass_member(Reading *reading, const Passing *passing, uint64 size)
+{
+	BackupTar  *tar = reading->tar;
+
+	for (uint64 at = 0; at < size;)
+	{
+		size_t		wanted = (size_t) Min(size - at, BACKUP_PIECE_BYTES);
+		size_t		got = tar_read(&reading->reader,
+								   (uint8_t *) reading->buffer, wanted);
+
+		if (passing->keep)
+			backup_spool_write(tar->spool, reading->buffer, got);
+		at += got;
+		if (got < wanted)
+		{
+			if (passing->judge != NULL)
+				backup_judge_failure(passing->judge, 0, (int64) at);
+			return false;
+		}
+		if (passing->judge == NULL)
+			continue;
+		if (passing->judge->has_pages && !passing->judge->part &&
+			!tar->knows_checksums)
+			look_for_checksums(reading, reading->buffer, got);
+		backup_judge_piece(passing->judge, reading->buffer, got);
+	}
+	return true;
+}
+
+/* Begins what of a member is kept. */
+static bool
+begin_keeping(Reading *reading, const char *path)
+{
+	BackupTar  *tar = reading->tar;
+
+	if (tar->pages_only || !backup_path_kept(path) ||
+		(!tar->keep_wal && strncmp(path, "pg_wal/", 7) == 0))
+		return false;
+	if (backup_spool_create(tar->spool, path))
+		return true;
+	put_member(reading, path, BACKUP_EXTRA, errno == EEXIST ?
+			   "another file of this name" : "name that contradicts others");
+	return false;
+}
+
+static bool
+is_judged(const BackupTar *tar, uint32 entry)
+{
+	BackupRelationFile file;
+
+	const char *path = backup_list_path(tar->list, entry);
+
+	return !tar->list->entries[entry].ignored &&
+		(!tar->pages_only || backup_relation_file(path, &file) ||
+		 backup_incremental_file(path, &file));
+}
+
+/* Which blocks does an incremental file have, unless its header is wrong? */
+static void
+keep_part(BackupTar *tar, const BackupJudge *judge)
+{
+	if (tar->parts != NULL && judge->has_pages && judge->part &&
+		judge->blocks.ready)
+		tar->list->entries[judge->entry].part =
+			backup_parts_put(tar->parts, &judge->blocks);
+}
+
+/* A file that the list has. */
+static void
+pass_listed(Reading *reading, const char *path, uint32 entry, uint64 size)
+{
+	BackupTar  *tar = reading->tar;
+	BackupJudge judge = {&tar->judge, tar->list, tar->finding, tar->arg, entry};
+	Passing		passing = {NULL, begin_keeping(reading, path)};
+	bool		whole;
+
+	tar->list->entries[entry].found = (int64) size;
+	tar->list->entries[entry].part = -1;
+	if (is_judged(tar, entry))
+	{
+		judge.totals.files = 1;
+		if (backup_judge_begin(&judge, (int64) size))
+			passing.judge = &judge;
+	}
+	whole = pass_member(reading, &passing, size);
+	if (whole && passing.judge != NULL)
+		keep_part(tar, &judge);
+	if (passing.judge != NULL)
+		backup_judge_end(&judge, whole);
+	if (passing.keep)
+		backup_spool_close(tar->spool);
+	backup_totals_add(&tar->totals, &judge.totals);
+}
+
+/* Any other; WAL is none of a manifest's business. */
+static void
+pass_unlisted(Reading *reading, const char *path, uint64 size)
+{
+	Passing		passing = {NULL, begin_keeping(reading, path)};
+
+	if (!backup_path_ignored(path))
+		put_member(reading, path, BACKUP_EXTRA,
+				   "present but not in the manifest,");
+	if (!passing.keep)
+		return;
+	(void) pass_member(reading, &passing, size);
+	backup_spool_close(reading->tar->spool);
+}
+
+/* One that no list knows, if there is none. */
+static void
+pass_new(Reading *reading, const char *path, uint64 size)
+{
+	BackupTar  *tar = reading->tar;
+
+	if (tar->list->count < BACKUP_FILES_MAX)
+	{
+		backup_list_add(tar->list, path, -1, MANIFEST_NONE, NULL);
+		pass_listed(reading, path, tar->list->count - 1, size);
+		return;
+	}
+	if (!tar->too_many)
+		put_archive(reading, BACKUP_NOT_VERIFIABLE,
+					"archive has too many files; the rest is passed over");
+	tar->too_many = true;
+}
+
+static void
+pass_file(Reading *reading, const char *path, uint64 size)
+{
+	BackupTar  *tar = reading->tar;
+	int64		entry;
+
+	if (!tar->listed && !tar->pages_only && !backup_path_ignored(path))
+	{
+		pass_new(reading, path, size);
+		return;
+	}
+	entry = tar->listed || tar->pages_only ?
+		backup_list_find(tar->list, path) : -1;
+	if (entry < 0)
+		pass_unlisted(reading, path, size);
+	else if (tar->list->entries[entry].found >= 0)
+		put_member(reading, path, BACKUP_EXTRA, "another file of this name");
+	else
+		pass_listed(reading, path, (uint32) entry, size);
+}
+
+/* What is no file: folders, links, others. */
+static void
+pass_other(Reading *reading, const TarMember *member, const char *path)
+{
+	BackupTar  *tar = reading->tar;
+
+	if (member->kind == TAR_DIRECTORY)
+	{
+		if (!tar->pages_only && backup_folder_kept(path) &&
+			!backup_spool_folder(tar->spool, path))
+			put_member(reading, path, BACKUP_EXTRA,
+					   "directory with a name that contradicts others");
+	}
+	else if (member->kind != TAR_LINK || strncmp(path, "pg_tblspc/", 10) != 0)
+		put_member(reading, path, BACKUP_EXTRA,
+				   "neither a file nor a directory");
+}
+
+/*
+ * A needed folder is there by its own member, or by one below it; pg_tblspc not
+ * by that of a tablespace, which is extracted elsewhere.
+ */
+static void
+note_needed(Reading *reading, const char *path, bool directory)
+{
+	const char *folder;
+
+	if (reading->file->archive.kind != BACKUP_ARCHIVE_BASE)
+		return;
+	for (size_t n = 0; (folder = backup_folder_needed(n)) != NULL; n++)
+		if (backup_folder_has(folder, path) &&
+			(directory || strcmp(folder, path) != 0))
+			reading->tar->folders |= UINT32_C(1) << n;
+}
+
+static void
+take_member(Reading *reading, const TarMember *member)
+{
+	char		path[BACKUP_PATH_MAX];
+
+	if (member->kind == TAR_DIRECTORY && member->name[0] == '\0')
+		return;
+	if (!backup_archive_path(&reading->file->archive, member->name, path))
+	{
+		put_member(reading, path, BACKUP_BAD_FORMAT,
+				   "name that no file of a backup can have,");
+		return;
+	}
+	note_needed(reading, path, member->kind == TAR_DIRECTORY);
+	if (member->kind == TAR_FILE)
+		pass_file(reading, path, member->size);
+	else
+		pass_other(reading, member, path);
+}
+
+/* ---- archives ---- */
+
+/* What it is by its first bytes, else by its name. */
+static DecodeFormat
+find_format(const Reading *reading)
+{
+	uint8_t		start[TAR_BLOCK];
+	FileScan	scan = reading->scan;
+	ssize_t		len = file_scan_read(&scan, start, sizeof(start), 0);
+	DecodeFormat format = len > 0 ?
+		decode_format_of(start, (size_t) Min(len, DECODE_MAGIC_MAX)) :
+		DECODE_PLAIN;
+
+	if (format != DECODE_PLAIN ||
+		(len == TAR_BLOCK && memcmp(start + 257, "ustar", 5) == 0))
+		return format;
+	return reading->file->archive.format;
+}
+
+static void
+read_members(Reading *reading)
+{
+	TarMember  *member = palloc(sizeof(TarMember));
+	TarDamage	damage = {TAR_FINE};
+	TarResult	result;
+
+	reading->offset = 0;
+	reading->error = 0;
+	reading->format = find_format(reading);
+	if (reading->format != DECODE_PLAIN)
+		decode_begin(reading->decoder, reading->format, read_stored, reading);
+	tar_begin(&reading->reader, read_archive, reading);
+	while ((result = tar_next(&reading->reader, member, &damage)) != TAR_END)
+		if (result == TAR_MEMBER)
+			take_member(reading, member);
+		else
+			put_damage(reading, &damage);
+	/* a decoder may fail at its own trailer, after the archive's end */
+	if (damage.reason != TAR_TRUNCATED && damage.reason != TAR_NO_END)
+		(void) put_failure(reading);
+	pfree(member);
+}
+
+static void
+open_archive(Reading *reading)
+{
+	BackupTar  *tar = reading->tar;
+	char	   *path = psprintf("%s/%s", tar->root, reading->file->name);
+	FileScanResult opened = file_scan_open(&reading->scan, path);
+
+	if (opened == FILE_SCAN_OK)
+	{
+		if (!tar->pages_only &&
+			reading->file->archive.kind == BACKUP_ARCHIVE_TABLESPACE)
+			(void) backup_spool_folder(tar->spool,
+									   psprintf("pg_tblspc/%u",
+												reading->file->archive.tablespace));
+		read_members(reading);
+		tar->unread |= reading->format != DECODE_PLAIN &&
+			decode_failure(reading->decoder).reason == DECODE_UNSUPPORTED;
+		file_scan_close(&reading->scan);
+	}
+	else
+	{
+		tar->unread = true;
+		put_archive(reading, BACKUP_IO_ERROR,
+					opened == FILE_SCAN_IRREGULAR ? "not a regular file" :
+					psprintf("could not open file: %s", strerror(errno)));
+	}
+	pfree(path);
+}
+
+static void
+free_decoder(void *arg)
+{
+	Reading    *reading = arg;
+
+	decode_free(reading->decoder);
+	reading->decoder = NULL;
+}
+
+static Reading *
+begin_reading(BackupTar *tar)
+{
+	Reading    *reading = palloc0(sizeof(Reading));
+
+	reading->tar = tar;
+	reading->buffer = palloc(BACKUP_PIECE_BYTES);
+	host_at_end(free_decoder, reading);
+	reading->decoder = decode_new();
+	if (reading->decoder == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OUT_OF_MEMORY),
+				 errmsg("out of memory")));
+	return reading;
+}
+
+void
+backup_tar_read(BackupTar *tar)
+{
+	Listing		listing = {0};
+	Reading    *reading = begin_reading(tar);
+	const Found *before = NULL;
+
+	memset(&tar->totals, 0, sizeof(tar->totals));
+	for (uint32 i = 0; i < tar->list->count; i++)
+		tar->list->entries[i].found = -1;
+	listing.sink = tar->pages_only ? NULL : tar->sink;
+	if (!host_list(tar->root, list_name, &listing))
+		backup_sink_file(tar->sink, ".", BACKUP_IO_ERROR,
+						 "could not open directory: %s", strerror(errno));
+	if (listing.count > 1)
+		qsort(listing.files, listing.count, sizeof(Found), compare_files);
+	if (!tar->pages_only &&
+		(listing.count == 0 || listing.files[0].archive.kind != BACKUP_ARCHIVE_BASE))
+		backup_sink_file(tar->sink, "base.tar", BACKUP_MISSING,
+						 "the archive of the data directory is not there");
+	for (size_t i = 0; i < listing.count; i++)
+	{
+		reading->file = &listing.files[i];
+		if (before != NULL && is_same(before, reading->file))
+			put_archive(reading, BACKUP_EXTRA,
+						"another archive of the same directory");
+		else
+			open_archive(reading);
+		before = reading->file;
+	}
+	free_decoder(reading);
+	pfree(reading->buffer);
+	host_free(listing.files);
+}
+
+/* ---- after them ---- */
+
+/* What may be in an archive that was not read is one row. */
+static void
+find_missing(BackupTar *tar)
+{
+	int64		unread = 0;
+
+	for (uint32 i = 0; i < tar->list->count; i++)
+	{
+		BackupJudge judge = {&tar->judge, tar->list, tar->finding, tar->arg, i};
+
+		if (tar->list->entries[i].ignored || tar->list->entries[i].found >= 0)
+			continue;
+		CHECK_FOR_INTERRUPTS();
+		tar->totals.files++;
+		if (tar->unread)
+			unread++;
+		else
+			backup_judge_missing(&judge);
+	}
+	if (unread > 0)
+		backup_sink_file(tar->sink, ".", BACKUP_UNDECIDED,
+						 INT64_FORMAT " files of the manifest are in no archive that was read",
+						 unread);
+}
+
+/*
+ * A file that a map names, or a part of it: that it is there, and whether it is
+ * empty.
+ */
+static void
+place_mapped(BackupTar *tar, const char *map, const char *prefix, uint32 number)
+{
+	int			folder = (int) (strrchr(map, '/') - map);
+	char	   *path = psprintf("%.*s/%s%u", folder, map, prefix, number);
+	int64		entry = backup_list_find(tar->list, path);
+
+	if (entry >= 0 && tar->list->entries[entry].found >= 0 &&
+		backup_spool_create(tar->spool, path))
+	{
+		if (tar->list->entries[entry].found > 0)
+			backup_spool_write(tar->spool, "", 1);
+		backup_spool_close(tar->spool);
+	}
+	pfree(path);
+}
+
+static void
+place_mapped_files(BackupTar *tar, const char *map)
+{
+	char	   *path = psprintf("%s/%s", tar->spool->path, map);
+	uint8		data[CLUSTER_MAP_SIZE] = {0};
+	FileScan	scan;
+
+	if (file_scan_open(&scan, path) == FILE_SCAN_OK)
+	{
+		(void) file_scan_read(&scan, data, sizeof(data), 0);
+		file_scan_close(&scan);
+	}
+	pfree(path);
+	/* whatever it is: one that is not in order is not looked up */
+	for (int i = 0; i < Min(cluster_map_count(data), CLUSTER_MAP_MAX); i++)
+	{
+		uint32		number = cluster_map_entry(data, i).file;
+
+		place_mapped(tar, map, "", number);
+		place_mapped(tar, map, "INCREMENTAL.", number);
+	}
+}
+
+void
+backup_tar_end(BackupTar *tar)
+{
+	BackupRelationFile file;
+
+	find_missing(tar);
+	for (uint32 i = 0; i < tar->list->count; i++)
+		if (tar->list->entries[i].found > 0 &&
+			backup_map_file(backup_list_path(tar->list, i), &file))
+			place_mapped_files(tar, backup_list_path(tar->list, i));
+}

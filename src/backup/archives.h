@@ -1,0 +1,59 @@
+/*
+ * archives.h
+ *	  The archives of a backup in tar format, each read once.
+ */
+#ifndef ACCEL_BACKUP_ARCHIVES_H
+#define ACCEL_BACKUP_ARCHIVES_H
+
+#include "backup/archive_names.h"
+#include "backup/judge.h"
+#include "backup/parts.h"
+#include "backup/sink.h"
+#include "backup/spool.h"
+#include "host/throttle.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef struct BackupTar
+{
+	/* the caller's */
+	const char *root;			/* the directory of the archives */
+	BackupList *list;			/* ended, if it is the manifest's */
+	bool		listed;			/* it is; else members are added */
+	BackupJudgeRules judge;		/* checksums: set by the first page that
+								 * tells, unless knows_checksums */
+	bool		keep_wal;		/* in the spool, as other files that are */
+	bool		pages_only;		/* nothing but pages: everything else is known */
+	Throttle   *throttle;
+	BackupSpool *spool;
+	BackupParts *parts;			/* of incremental files, NULL: nobody asks */
+	BackupSink *sink;			/* of what is found of archives, and extra */
+	void		(*finding) (void *arg, const BackupFileFinding *finding);
+	void	   *arg;
+	bool		knows_checksums;	/* or a page has told */
+	bool		too_many;		/* members without a list: it was said */
+	bool		unread;			/* nothing was read of an archive */
+	uint32		folders;		/* needed ones that were seen, by bits */
+
+	/* found */
+	BackupFileTotals totals;
+} BackupTar;
+
+/* Is a directory a backup in tar format? */
+extern bool backup_tar_is(const char *root);
+
+/*
+ * Reads all archives.  Members are judged, and what is read again is put into
+ * the spool.
+ */
+extern void backup_tar_read(BackupTar *tar);
+
+/*
+ * After that: files of the list that no archive had are missing, and the files
+ * that relation maps name get their place in the spool.
+ */
+extern void backup_tar_end(BackupTar *tar);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_BACKUP_ARCHIVES_H */

@@ -1,0 +1,50 @@
+/*
+ * blocks.h
+ *	  Which blocks an incremental file of a backup has.
+ */
+#ifndef ACCEL_BACKUP_BLOCKS_H
+#define ACCEL_BACKUP_BLOCKS_H
+
+#include "backup/increment.h"
+#include "host/file_scan.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef struct BackupBlocks
+{
+	BackupIncrement increment;
+	uint32		segment_blocks; /* of a relation's file */
+	uint32	   *numbers;		/* palloc'd; NULL: none were read */
+	bool		ready;			/* all were, and are possible */
+} BackupBlocks;
+
+/*
+ * Begins with the first bytes of a file of this size.  What is wrong with it is
+ * a reason.  Memory is bounded by segment_blocks: 4 bytes each.
+ */
+extern BackupIncrementReason backup_blocks_begin(BackupBlocks *blocks,
+												 const char *bytes,
+												 size_t present, int64 size,
+												 uint32 segment_blocks);
+
+/*
+ * Takes the file's bytes from offset on, piece by piece from its start, until
+ * it is ready.
+ */
+extern BackupIncrementReason backup_blocks_take(BackupBlocks *blocks,
+												const char *piece,
+												size_t bytes, int64 offset);
+
+/*
+ * The same of an open file, at once.  A read that fails is SHORT; without OK
+ * there are no numbers.
+ */
+extern BackupIncrementReason backup_blocks_read(BackupBlocks *blocks,
+												FileScan *scan,
+												uint32 segment_blocks);
+
+extern void backup_blocks_free(BackupBlocks *blocks);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_BACKUP_BLOCKS_H */

@@ -1,0 +1,87 @@
+/*
+ * cluster.c
+ *	  The files of a backup that carry a CRC of their own.
+ *
+ * A file that ends with its own CRC-32C has the same CRC-32C whatever it holds.
+ * So the manifest's default algorithm says nothing of pg_control, relation maps
+ * and prepared transactions: what they say is compared with the rest.
+ */
+#include "compat.h"
+
+#include "backup/cluster.h"
+#include "cluster/files.h"
+#include "cluster/slru_files.h"
+
+typedef struct ClusterScan
+{
+	bool		(*known) (void *arg, const char *path);
+	void	   *arg;
+	BackupSuspects *suspects;
+	BackupSink *sink;
+} ClusterScan;
+
+static void
+put_row(const ClusterScan *scan, const ClusterRow *row, const char *status,
+		const char *words)
+{
+	BackupFinding finding = {row->path, -1, status};
+	char		sums[2][16];
+
+	if (row->verdict.has_crc &&
+		row->verdict.stored_crc != row->verdict.computed_crc)
+	{
+		snprintf(sums[0], sizeof(sums[0]), "%u", row->verdict.computed_crc);
+		snprintf(sums[1], sizeof(sums[1]), "%u", row->verdict.stored_crc);
+		finding.expected = sums[0];
+		finding.actual = sums[1];
+	}
+	finding.message = words;
+	backup_sink_put(scan->sink, &finding);
+}
+
+/*
+ * WAL may be in an archive: what is missing of it is found there.  A link that
+ * leads nowhere was found when the folders were walked through.
+ */
+static bool
+is_found_elsewhere(const ClusterRow *row)
+{
+	return row->verdict.reason == CLUSTER_REASON_LINK ||
+		row->verdict.reason == CLUSTER_REASON_CONTROL_CHECKPOINT ||
+		row->verdict.reason == CLUSTER_REASON_CONTROL_WAL_NONE ||
+		row->verdict.reason == CLUSTER_REASON_CONTROL_WAL_UNREAD;
+}
+
+static void
+take_row(void *arg, const ClusterRow *row)
+{
+	const ClusterScan *scan = arg;
+	const char *status = cluster_status_name(row->verdict.status);
+	char		words[CLUSTER_MESSAGE_SIZE];
+
+	if (row->verdict.status == CLUSTER_OK || is_found_elsewhere(row) ||
+		scan->known(scan->arg, row->path))
+		return;
+	cluster_verdict_words(&row->verdict, row->kind, false, words);
+	if (!backup_suspects_add_map(scan->suspects, row->path, status, words))
+		put_row(scan, row, status, words);
+}
+
+void
+backup_cluster_verify(const char *root, bool whole,
+					  bool (*known) (void *arg, const char *path), void *arg,
+					  BackupSuspects *suspects, BackupSink *sink)
+{
+	ClusterScan scan = {known, arg, suspects, sink};
+
+	/* without the version, formats are not known */
+	if (known(arg, "PG_VERSION") ||
+		cluster_files_scan(root, NULL, take_row, &scan) == CLUSTER_FILES_OK)
+	{
+		if (whole)
+			slru_files_scan(root, false, take_row, &scan);
+		return;
+	}
+	backup_sink_file(sink, "PG_VERSION", BACKUP_MISSING,
+					 "not a data directory: this file is not there or says nothing");
+}

@@ -1,0 +1,74 @@
+/*
+ * fate.h
+ *	  What recovery makes of pages of a backup that are not in order.
+ *
+ * Pure: the records of the backup's WAL in, a fate for each page out.  A page
+ * that was written while it was copied is torn.  The server expects that: the
+ * first change of a page after a backup's start logs an image of all of it, and
+ * recovery writes the image without reading what is there.  So the first record
+ * that names the page decides, and it alone:
+ *
+ *	  it restores or initialises the page:	recovery does not see the damage
+ *	  it does anything else:				recovery reads the page, and fails
+ *	  none names it:						the damage stays
+ *
+ * It must be the first one, not any: a hash index logs unchanged pages without
+ * an image, which redo reads to lock them.  A page is gone, which is as good as
+ * restored, when its relation or database is dropped, its file truncated below
+ * it, or its database copied anew, before any record names it.
+ *
+ * A relation map is like a page: a record that updates it has all of it.
+ */
+#ifndef ACCEL_BACKUP_FATE_H
+#define ACCEL_BACKUP_FATE_H
+
+#include "wal/blocks.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef enum BackupFate
+{
+	BACKUP_FATE_NONE,			/* no record names it */
+	BACKUP_FATE_RESTORED,
+	BACKUP_FATE_GONE,
+	BACKUP_FATE_READ,			/* the first record that names it reads it */
+	BACKUP_FATE_UNKNOWN,		/* WAL is missing that could have named it */
+	BACKUP_FATE_REPLACED,		/* a later backup of the chain decides */
+	BACKUP_FATE_RESET			/* of an unlogged relation, which recovery
+								 * empties */
+} BackupFate;
+
+typedef struct BackupSuspect
+{
+	WalBlockTag tag;			/* of a map: tablespace and database alone */
+	BackupFate	fate;
+	WalLsn		lsn;			/* of the record that decided; 0: none */
+	uint32_t	number;			/* the caller's */
+} BackupSuspect;
+
+typedef struct BackupFates
+{
+	BackupSuspect *suspects;	/* by tag */
+	size_t		count;
+	size_t		open;			/* without a fate */
+	uint32_t	block_size;
+	WalBlocks	blocks;
+} BackupFates;
+
+/* Puts the suspects in order; the fate of each becomes NONE. */
+extern void backup_fates_begin(BackupFates *ctx, BackupSuspect *suspects,
+							   size_t count, uint32_t block_size);
+
+/*
+ * The next record, whose CRC is right; present bytes of it are at hand.  One
+ * that cannot be decoded is as good as missing.
+ */
+extern void backup_fates_record(BackupFates *ctx, WalLsn lsn,
+								const uint8_t *record, uint32_t present);
+
+/* Records are missing here: what has no fate yet will have none. */
+extern void backup_fates_gap(BackupFates *ctx);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_BACKUP_FATE_H */

@@ -1,0 +1,34 @@
+/*
+ * files.h
+ *	  The files of a backup read once: sizes, checksums, pages.
+ */
+#ifndef ACCEL_BACKUP_FILES_H
+#define ACCEL_BACKUP_FILES_H
+
+#include "backup/judge.h"
+#include "host/throttle.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef struct BackupFileOptions
+{
+	const char *root;
+	BackupJudgeRules judge;
+	int			workers;
+	Throttle   *throttle;
+} BackupFileOptions;
+
+/*
+ * Reads all files of a list that are not ignored, largest first, here and in
+ * parallel workers; tells what is found in the order in which it was asked for.
+ * A page that is not in order has the status of its verdict.
+ */
+extern void backup_files_verify(const BackupList *list,
+								const BackupFileOptions *options,
+								void (*finding) (void *arg,
+												 const BackupFileFinding *finding),
+								void *arg, BackupFileTotals *totals);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_BACKUP_FILES_H */

@@ -1,0 +1,145 @@
+/*
+ * gaps.c
+ *	  Files that a backup without a manifest must have, by those that it has.
+ *
+ * (1) The server reads a relation up to the first segment file that is missing,
+ *	   and so without those after it.  It makes and cuts off the last one alone,
+ *	   and keeps the first until the next checkpoint, but a crash while it
+ *	   removes those of a dropped relation may leave any of them for ever
+ *	   (mdunlinkfork(), 15 to 19): so this is no proof, but a question.
+ *
+ * (2) The folder of a database in its own tablespace has PG_VERSION and
+ *	   pg_filenode.map; nobody can connect without.  Elsewhere a database has
+ *	   files of relations alone.  Numbers below 16384 (FirstNormalObjectId) are
+ *	   given by initdb, to catalogs, which stay in the database's own tablespace.
+ */
+#include "compat.h"
+
+#include "access/transam.h"
+#include "miscadmin.h"
+
+#include "backup/gaps.h"
+#include "backup/meta.h"
+#include "backup/names.h"
+
+#define VERSION_NAME	"PG_VERSION"
+#define MAP_NAME		"pg_filenode.map"
+
+/* The folder that was looked at last: paths come in their order. */
+typedef struct Gaps
+{
+	const BackupList *list;
+	const char *root;
+	const char *major;
+	BackupSuspects *suspects;
+	char		told[BACKUP_PATH_MAX];	/* a folder without all of its files */
+} Gaps;
+
+static bool
+is_there(const Gaps *gaps, const char *path)
+{
+	char		incremental[BACKUP_PATH_MAX];
+
+	return backup_list_find(gaps->list, path) >= 0 ||
+		(backup_incremental_path(path, incremental) &&
+		 backup_list_find(gaps->list, incremental) >= 0);
+}
+
+/* ---- segments ---- */
+
+static void
+check_segment_before(Gaps *gaps, const char *path, BackupRelationFile file)
+{
+	int			len = (int) (strrchr(path, '.') - path);
+	char	   *before;
+
+	file.segment--;
+	before = file.segment == 0 ? pnstrdup(path, (Size) len) :
+		psprintf("%.*s.%u", len, path, file.segment);
+	if (!is_there(gaps, before))
+		backup_suspects_add_file(gaps->suspects, before, &file, BACKUP_UNDECIDED,
+								 "segment file is not there, but the next one is: rows are lost, unless a crash left that of a dropped relation");
+	pfree(before);
+}
+
+/* ---- folders of databases ---- */
+
+static void
+need_in_folder(Gaps *gaps, const char *folder, const char *name,
+			   const BackupRelationFile *file)
+{
+	char	   *path = psprintf("%s/%s", folder, name);
+	BackupRelationFile of_map = {file->tablespace, file->database};
+
+	if (!is_there(gaps, path))
+	{
+		backup_suspects_add_file(gaps->suspects, path, &of_map, BACKUP_MISSING,
+								 "the folder of a database needs it");
+		strlcpy(gaps->told, folder, sizeof(gaps->told));
+	}
+	pfree(path);
+}
+
+/* A file says that its folder is a database's own. */
+static void
+check_folder(Gaps *gaps, const char *path, const BackupRelationFile *file)
+{
+	char		folder[BACKUP_PATH_MAX];
+
+	strlcpy(folder, path, Min(sizeof(folder), (Size) (strrchr(path, '/') - path) + 1));
+	if (strcmp(folder, gaps->told) == 0)
+		return;
+	need_in_folder(gaps, folder, VERSION_NAME, file);
+	need_in_folder(gaps, folder, MAP_NAME, file);
+}
+
+/* Else the server refuses every connection to the database. */
+static void
+check_version(Gaps *gaps, const char *path, const BackupRelationFile *file)
+{
+	char		major[BACKUP_MAJOR_SIZE];
+	char	   *message;
+
+	backup_meta_release(gaps->root, path, major);
+	if (strcmp(major, gaps->major) == 0)
+		return;
+	message = psprintf("says release \"%s\", but PG_VERSION of the backup \"%s\"",
+					   major, gaps->major);
+	backup_suspects_add_file(gaps->suspects, path, file, BACKUP_BAD_FORMAT, message);
+	pfree(message);
+}
+
+static void
+look_at(Gaps *gaps, const char *path)
+{
+	BackupRelationFile file = {0};
+
+	if (backup_relation_file(path, &file) ||
+		backup_incremental_file(path, &file))
+	{
+		if (file.segment > 0)
+			check_segment_before(gaps, path, file);
+		if (file.database != 0 && file.number < FirstNormalObjectId)
+			check_folder(gaps, path, &file);
+	}
+	else if (backup_version_file(path, &file))
+	{
+		check_version(gaps, path, &file);
+		check_folder(gaps, path, &file);
+	}
+	else if (backup_map_file(path, &file) && file.database != 0)
+		check_folder(gaps, path, &file);
+}
+
+void
+backup_gaps_find(const BackupList *list, const char *root, const char *major,
+				 BackupSuspects *suspects)
+{
+	Gaps		gaps = {list, root, major, suspects, ""};
+
+	for (uint32 i = 0; i < list->count; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		look_at(&gaps, backup_list_path(list, list->by_path[i]));
+	}
+}

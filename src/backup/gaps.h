@@ -1,0 +1,23 @@
+/*
+ * gaps.h
+ *	  Files that a backup without a manifest must have, by those that it has.
+ */
+#ifndef ACCEL_BACKUP_GAPS_H
+#define ACCEL_BACKUP_GAPS_H
+
+#include "backup/list.h"
+#include "backup/suspects.h"
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * The list has ended.  What is missing is added to the suspects: WAL may remove
+ * all of that relation or database.  So is a PG_VERSION of a database that says
+ * something else than that of the backup, major; root: where it is.
+ */
+extern void backup_gaps_find(const BackupList *list, const char *root,
+							 const char *major, BackupSuspects *suspects);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_BACKUP_GAPS_H */

@@ -1,0 +1,32 @@
+/*
+ * hash.h
+ *	  The checksums of a manifest, piece by piece.
+ */
+#ifndef ACCEL_BACKUP_HASH_H
+#define ACCEL_BACKUP_HASH_H
+
+#include "common/cryptohash.h"
+
+#include "backup/manifest.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef struct BackupHash
+{
+	ManifestAlgorithm algorithm;
+	uint32		reg;			/* raw register of CRC-32C */
+	pg_cryptohash_ctx *crypto;	/* NULL: none needed */
+	bool		failed;			/* the server's cryptography did */
+} BackupHash;
+
+extern void backup_hash_begin(BackupHash *hash, ManifestAlgorithm algorithm);
+extern void backup_hash_update(BackupHash *hash, const void *data,
+							   size_t len);
+
+/* Sets digest; false: it could not be computed. */
+extern bool backup_hash_end(BackupHash *hash,
+							uint8 digest[MANIFEST_DIGEST_MAX]);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_BACKUP_HASH_H */

@@ -1,0 +1,89 @@
+/*
+ * increment.h
+ *	  The files INCREMENTAL.name of an incremental backup (from 17).
+ *
+ * Pure.  Facts of PostgreSQL's basebackup.c and reconstruct.c, valid from 17 to
+ * 19.  Such a file has some blocks of the relation's file "name":
+ *
+ *	  magic, number of blocks, truncation length		32 bits each
+ *	  the blocks' numbers within the file, ascending	32 bits each
+ *	  zeros up to a multiple of the block size, if there are blocks
+ *	  the blocks
+ *
+ * The rest of the file's blocks, as far as the truncation length, is that of the
+ * backups before.  A block at or beyond that length is valid: after a relation
+ * was truncated, all blocks that it has grown by since are in the file.
+ */
+#ifndef ACCEL_BACKUP_INCREMENT_H
+#define ACCEL_BACKUP_INCREMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+#define BACKUP_INCREMENT_START	12	/* bytes before the numbers */
+
+#define BACKUP_INCREMENT_REASONS \
+	BACKUP_INCREMENT_REASON(OK, "") \
+	BACKUP_INCREMENT_REASON(SHORT, "incremental file ends within its header") \
+	BACKUP_INCREMENT_REASON(MAGIC, "incremental file has a wrong magic number") \
+	BACKUP_INCREMENT_REASON(COUNT, "incremental file has more blocks than a file of a relation") \
+	BACKUP_INCREMENT_REASON(TRUNCATION, "truncation length is more than a file of a relation has") \
+	BACKUP_INCREMENT_REASON(SIZE, "size of the incremental file is not that of its blocks") \
+	BACKUP_INCREMENT_REASON(RANGE, "incremental file has a block beyond those of a file of a relation") \
+	BACKUP_INCREMENT_REASON(ORDER, "blocks of the incremental file are not in ascending order")
+
+typedef enum BackupIncrementReason
+{
+#define BACKUP_INCREMENT_REASON(id, words) BACKUP_INCREMENT_##id,
+	BACKUP_INCREMENT_REASONS
+#undef BACKUP_INCREMENT_REASON
+} BackupIncrementReason;
+
+typedef struct BackupIncrement
+{
+	uint32_t	blocks;			/* in the file */
+	uint32_t	truncation;		/* blocks; those before come from elsewhere */
+	uint64_t	header;			/* bytes before the first block */
+} BackupIncrement;
+
+/*
+ * Takes the first BACKUP_INCREMENT_START bytes apart; present: as many as there
+ * are of them.  size: bytes of the whole file.  segment_blocks: of the files of
+ * relations.
+ */
+extern BackupIncrementReason backup_increment_read(const uint8_t *bytes,
+												   size_t present,
+												   uint64_t size,
+												   uint32_t segment_blocks,
+												   uint32_t block_size,
+												   BackupIncrement *increment);
+
+/* Are these numbers possible, as many as the header says? */
+extern BackupIncrementReason backup_increment_check(const BackupIncrement *increment,
+													const uint32_t *numbers,
+													uint32_t segment_blocks);
+
+/* After that: does the file have the block with this number? */
+extern bool backup_increment_has(const BackupIncrement *increment,
+								 const uint32_t *numbers, uint32_t block);
+
+/* One more than the last block's number; 0: the file has none. */
+extern uint32_t backup_increment_end(const BackupIncrement *increment,
+									 const uint32_t *numbers);
+
+/*
+ * How many of the blocks from the nth on, at most so many, follow each other
+ * without a gap?
+ */
+extern uint32_t backup_increment_run(const BackupIncrement *increment,
+									 const uint32_t *numbers, uint32_t n,
+									 uint32_t most);
+
+extern const char *backup_increment_words(BackupIncrementReason reason);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_BACKUP_INCREMENT_H */

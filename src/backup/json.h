@@ -1,0 +1,36 @@
+/*
+ * json.h
+ *	  Reads a backup's manifest: its own checksum, then what it says.
+ */
+#ifndef ACCEL_BACKUP_JSON_H
+#define ACCEL_BACKUP_JSON_H
+
+#include "backup/list.h"
+#include "backup/status.h"
+
+#pragma GCC visibility push(hidden)
+
+/* A range of WAL that the backup needs; more than these are no backup's. */
+#define BACKUP_RANGES_MAX	1024
+
+typedef struct BackupManifest
+{
+	BackupStatus status;		/* ok, or why nothing of it counts */
+	char	   *message;		/* if not ok */
+	bool		has_system;
+	uint64		system;			/* identifier */
+	BackupList	list;
+	int			nranges;
+	ManifestRange ranges[BACKUP_RANGES_MAX];
+} BackupManifest;
+
+/*
+ * Reads it from a file.  What is wrong with it is a status, never an error.
+ * Memory is bounded: 512 MB of the manifest, as many of paths, and 100 bytes per
+ * file.
+ */
+extern void backup_manifest_read(BackupManifest *manifest, const char *path);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_BACKUP_JSON_H */

@@ -1,0 +1,263 @@
+/*
+ * judge.c
+ *	  A file of a backup, judged piece by piece: size, checksum, pages.
+ *
+ * Its checksum and its pages are computed of the same piece.
+ */
+#include "compat.h"
+
+#include "storage/block.h"
+
+#include "backup/judge.h"
+#include "wal/format.h"
+
+static BackupFileFinding
+finding_of(BackupStatus status)
+{
+	BackupFileFinding finding;
+
+	memset(&finding, 0, sizeof(finding));
+	finding.status = status;
+	finding.offset = -1;
+	finding.blkno = -1;
+	return finding;
+}
+
+static void
+tell(BackupJudge *judge, BackupFileFinding *finding)
+{
+	finding->entry = judge->entry;
+	judge->finding(judge->arg, finding);
+}
+
+void
+backup_judge_missing(BackupJudge *judge)
+{
+	BackupFileFinding finding = finding_of(BACKUP_MISSING);
+
+	tell(judge, &finding);
+}
+
+void
+backup_judge_failure(BackupJudge *judge, int error, int64 offset)
+{
+	BackupFileFinding finding = finding_of(BACKUP_IO_ERROR);
+
+	finding.error = error;
+	finding.offset = offset;
+	tell(judge, &finding);
+}
+
+/* ---- pages ---- */
+
+static BackupStatus
+status_of(PageStatus status)
+{
+	switch (status)
+	{
+		case PAGE_BAD_HEADER:
+			return BACKUP_BAD_HEADER;
+		case PAGE_ZERO_HEADER:
+			return BACKUP_ZERO_HEADER;
+		case PAGE_LSN_IN_FUTURE:
+			return BACKUP_LSN_IN_FUTURE;
+		default:
+			return BACKUP_CORRUPT;
+	}
+}
+
+/*
+ * The file ends within a block.  Zeros are a file that was being extended while
+ * it was copied: the server does not count them, and writes the block again.
+ */
+static void
+judge_rest(BackupJudge *judge, const char *rest, size_t bytes, int64 blkno)
+{
+	BackupFileFinding finding = finding_of(BACKUP_PARTIAL_BLOCK);
+
+	if (wal_is_zero((const uint8 *) rest, bytes))
+		return;
+	finding.blkno = blkno;
+	finding.size = (int64) bytes;
+	tell(judge, &finding);
+}
+
+static void
+note_newest(BackupJudge *judge, XLogRecPtr lsn, int64 blkno)
+{
+	if (lsn <= judge->totals.newest)
+		return;
+	judge->totals.newest = lsn;
+	judge->totals.newest_entry = judge->entry;
+	judge->totals.newest_block = blkno;
+}
+
+void
+backup_totals_add(BackupFileTotals *sum, const BackupFileTotals *totals)
+{
+	sum->files += totals->files;
+	sum->bytes += totals->bytes;
+	sum->pages += totals->pages;
+	if (totals->newest <= sum->newest)
+		return;
+	sum->newest = totals->newest;
+	sum->newest_entry = totals->newest_entry;
+	sum->newest_block = totals->newest_block;
+}
+
+/* At most BACKUP_PIECE_PAGES pages with consecutive numbers. */
+static void
+judge_run(BackupJudge *judge, const char *pages, uint32 npages,
+		  BlockNumber blkno)
+{
+	PageVerdict verdicts[BACKUP_PIECE_PAGES];
+	BackupFileFinding finding;
+
+	page_judge_batch(pages, npages, blkno, &judge->rules->rules, verdicts);
+	judge->totals.pages += npages;
+	for (uint32 i = 0; i < npages; i++)
+	{
+		if (verdicts[i].status == PAGE_OK)
+			note_newest(judge, verdicts[i].lsn, (int64) blkno + i);
+		if (verdicts[i].status == PAGE_OK || verdicts[i].status == PAGE_NEW)
+			continue;
+		finding = finding_of(status_of(verdicts[i].status));
+		finding.blkno = (int64) blkno + i;
+		finding.page = verdicts[i];
+		tell(judge, &finding);
+	}
+}
+
+static void
+judge_pages(BackupJudge *judge, const char *piece, size_t bytes)
+{
+	BlockNumber blkno = judge->first + (BlockNumber) (judge->offset / BLCKSZ);
+	uint32		npages = (uint32) (bytes / BLCKSZ);
+
+	judge_run(judge, piece, npages, blkno);
+	judge_rest(judge, piece + npages * BLCKSZ, bytes % BLCKSZ,
+			   (int64) blkno + npages);
+}
+
+/* ---- incremental files ---- */
+
+/* Its header, before its pages; false: it is wrong, or there is more of it. */
+static bool
+read_header(BackupJudge *judge, const char *piece, size_t bytes)
+{
+	BackupFileFinding finding = finding_of(BACKUP_BAD_FORMAT);
+	BackupBlocks *blocks = &judge->blocks;
+	BackupIncrementReason reason = BACKUP_INCREMENT_OK;
+
+	if (judge->offset == 0)
+		reason = backup_blocks_begin(blocks, piece, bytes, judge->size,
+									 judge->rules->segment_blocks);
+	if (reason == BACKUP_INCREMENT_OK)
+		reason = backup_blocks_take(blocks, piece, bytes, judge->offset);
+	if (reason == BACKUP_INCREMENT_OK)
+		return blocks->ready;
+	finding.error = (int) reason;
+	tell(judge, &finding);
+	judge->has_pages = false;
+	return false;
+}
+
+/* Its blocks have numbers of their own. */
+static void
+judge_part(BackupJudge *judge, const char *piece, size_t bytes)
+{
+	const BackupBlocks *blocks = &judge->blocks;
+	const char *end = piece + bytes;
+	int64		n;
+
+	if (!blocks->ready && !read_header(judge, piece, bytes))
+		return;
+	n = (judge->offset - (int64) blocks->increment.header) / BLCKSZ;
+	if (n < 0)
+		piece += Min(-n * BLCKSZ, (int64) bytes);
+	n = Max(n, 0);
+	while (end - piece >= BLCKSZ && n < blocks->increment.blocks &&
+		   (uint64) judge->first + blocks->numbers[n] <= MaxBlockNumber)
+	{
+		uint32		run = backup_increment_run(&blocks->increment,
+											   blocks->numbers, (uint32) n,
+											   (uint32) ((end - piece) / BLCKSZ));
+
+		judge_run(judge, piece, run, judge->first + blocks->numbers[n]);
+		piece += (size_t) run * BLCKSZ;
+		n += run;
+	}
+}
+
+/* Does the file hold pages, and from which block on? */
+static void
+find_pages(BackupJudge *judge, int64 size)
+{
+	const char *path = backup_list_path(judge->list, judge->entry);
+	BackupRelationFile relation;
+	uint64		first;
+
+	judge->size = size;
+	judge->part = backup_incremental_file(path, &relation);
+	judge->has_pages = judge->rules->pages &&
+		(judge->part || backup_relation_file(path, &relation));
+	if (!judge->has_pages)
+		return;
+	first = (uint64) relation.segment * judge->rules->segment_blocks;
+	judge->has_pages = first + (judge->part ? 0 : (uint64) size / BLCKSZ) <
+		MaxBlockNumber;
+	judge->first = (BlockNumber) first;
+}
+
+/* ---- files ---- */
+
+/* One of another size is not hashed: its checksum says nothing more. */
+bool
+backup_judge_begin(BackupJudge *judge, int64 size)
+{
+	const BackupEntry *entry = &judge->list->entries[judge->entry];
+	BackupFileFinding finding = finding_of(BACKUP_SIZE_MISMATCH);
+	bool		fits = entry->size < 0 || size == entry->size;
+
+	judge->offset = 0;
+	judge->blocks.numbers = NULL;
+	judge->blocks.ready = false;
+	find_pages(judge, size);
+	if (judge->has_pages && judge->part && size == 0)
+		(void) read_header(judge, NULL, 0);
+	finding.size = size;
+	if (!fits)
+		tell(judge, &finding);
+	backup_hash_begin(&judge->hash, fits ?
+					  (ManifestAlgorithm) entry->algorithm : MANIFEST_NONE);
+	return judge->hash.algorithm != MANIFEST_NONE || judge->has_pages;
+}
+
+void
+backup_judge_piece(BackupJudge *judge, const char *piece, size_t bytes)
+{
+	backup_hash_update(&judge->hash, piece, bytes);
+	if (judge->has_pages && judge->part)
+		judge_part(judge, piece, bytes);
+	else if (judge->has_pages)
+		judge_pages(judge, piece, bytes);
+	judge->totals.bytes += (int64) bytes;
+	judge->offset += (int64) bytes;
+}
+
+void
+backup_judge_end(BackupJudge *judge, bool whole)
+{
+	const BackupEntry *entry = &judge->list->entries[judge->entry];
+	BackupFileFinding finding = finding_of(BACKUP_CHECKSUM_MISMATCH);
+	bool		done = backup_hash_end(&judge->hash, finding.digest);
+
+	backup_blocks_free(&judge->blocks);
+	if (!whole)
+		return;
+	if (!done)
+		finding.status = BACKUP_NOT_VERIFIABLE;
+	if (!done || memcmp(finding.digest, entry->digest,
+						manifest_digest_length(judge->hash.algorithm)) != 0)
+		tell(judge, &finding);
+}

@@ -1,0 +1,96 @@
+/*
+ * judge.h
+ *	  A file of a backup, judged piece by piece: size, checksum, pages.
+ */
+#ifndef ACCEL_BACKUP_JUDGE_H
+#define ACCEL_BACKUP_JUDGE_H
+
+#include "backup/blocks.h"
+#include "backup/hash.h"
+#include "backup/list.h"
+#include "backup/status.h"
+#include "page/judge.h"
+
+#pragma GCC visibility push(hidden)
+
+/* A piece stays in a core's own cache. */
+#define BACKUP_PIECE_PAGES	16
+#define BACKUP_PIECE_BYTES	(BACKUP_PIECE_PAGES * BLCKSZ)
+
+/* What a file or a page of it is found to be; flat. */
+typedef struct BackupFileFinding
+{
+	uint32		entry;			/* of the list */
+	BackupStatus status;
+	int			error;			/* errno, with io_error; 0: not regular.  With
+								 * bad_format: BackupIncrementReason */
+	int64		offset;			/* of an error in the file; -1: at open */
+	int64		size;			/* found */
+	uint8		digest[MANIFEST_DIGEST_MAX];	/* found */
+	int64		blkno;			/* absolute; -1: the file as a whole */
+	PageVerdict page;
+} BackupFileFinding;
+
+typedef struct BackupFileTotals
+{
+	int64		files;
+	int64		bytes;			/* read */
+	int64		pages;			/* judged */
+	XLogRecPtr	newest;			/* the highest LSN of pages in order, 0: none */
+	uint32		newest_entry;	/* where that page is */
+	int64		newest_block;
+} BackupFileTotals;
+
+/* Adds those of one file. */
+extern void backup_totals_add(BackupFileTotals *sum,
+							  const BackupFileTotals *totals);
+
+typedef struct BackupJudgeRules
+{
+	bool		pages;			/* judge them, by these rules: */
+	PageRules	rules;
+	uint32		segment_blocks; /* of a relation's file */
+} BackupJudgeRules;
+
+/* One file at work. */
+typedef struct BackupJudge
+{
+	const BackupJudgeRules *rules;
+	const BackupList *list;
+	void		(*finding) (void *arg, const BackupFileFinding *finding);
+	void	   *arg;
+	uint32		entry;			/* of the list */
+	BackupFileTotals totals;	/* counted here, but for files */
+
+	bool		has_pages;
+	BlockNumber first;			/* block of its start */
+	bool		part;			/* an incremental file, with these: */
+	BackupBlocks blocks;
+	int64		size;
+	int64		offset;			/* of the next piece */
+	BackupHash	hash;
+} BackupJudge;
+
+/*
+ * Begins a file of this size.  false: nothing of it needs to be read, and it is
+ * not to be ended.
+ */
+extern bool backup_judge_begin(BackupJudge *judge, int64 size);
+
+/*
+ * The next bytes, at most BACKUP_PIECE_BYTES, aligned to 8: whole blocks, but
+ * for the last ones.
+ */
+extern void backup_judge_piece(BackupJudge *judge, const char *piece,
+							   size_t bytes);
+
+/* whole: every byte was there, so the checksum says something. */
+extern void backup_judge_end(BackupJudge *judge, bool whole);
+
+/* What else can be found of a file; as in BackupFileFinding. */
+extern void backup_judge_missing(BackupJudge *judge);
+extern void backup_judge_failure(BackupJudge *judge, int error, int64 offset);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_BACKUP_JUDGE_H */

@@ -1,0 +1,85 @@
+/*
+ * names.h
+ *	  Paths within a backup: which are possible, which are files of relations.
+ *
+ * Pure.  Facts of PostgreSQL's relpath.h and md.c, valid from 15 to 19.
+ */
+#ifndef ACCEL_BACKUP_NAMES_H
+#define ACCEL_BACKUP_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+#define BACKUP_PATH_MAX	1024	/* with terminator */
+
+/* tablespaces with folders of their own: pg_default, pg_global */
+#define BACKUP_SPC_DEFAULT	1663
+#define BACKUP_SPC_GLOBAL	1664
+
+typedef enum BackupFork
+{
+	BACKUP_FORK_MAIN,
+	BACKUP_FORK_FSM,
+	BACKUP_FORK_VM,
+	BACKUP_FORK_INIT
+} BackupFork;
+
+typedef struct BackupRelationFile
+{
+	uint32_t	tablespace;
+	uint32_t	database;		/* 0: global */
+	uint32_t	number;
+	BackupFork	fork;
+	uint32_t	segment;		/* of the fork's files */
+} BackupRelationFile;
+
+/*
+ * May a file of a backup have this path?  It is relative, in canonical form,
+ * does not leave the backup by "..", and is shorter than BACKUP_PATH_MAX.
+ */
+extern bool backup_path_possible(const char *path);
+
+/* Is it a file with pages of a relation?  Sets *file. */
+extern bool backup_relation_file(const char *path, BackupRelationFile *file);
+
+/* Is it an incremental file of one, INCREMENTAL.name?  Sets *file. */
+extern bool backup_incremental_file(const char *path,
+									BackupRelationFile *file);
+
+/*
+ * The path of an incremental file, without its prefix: that of the file that it
+ * is part of.  full has BACKUP_PATH_MAX bytes.
+ */
+extern void backup_full_path(const char *path, char *full);
+
+/* The reverse; false: it would be too long. */
+extern bool backup_incremental_path(const char *full, char *path);
+
+/* Is it a relation map?  Sets tablespace and database of *file. */
+extern bool backup_map_file(const char *path, BackupRelationFile *file);
+
+/* Is it the PG_VERSION of a database?  The same. */
+extern bool backup_version_file(const char *path, BackupRelationFile *file);
+
+/*
+ * The folders of a data directory that the server does not make, number n in
+ * order; NULL: there are no more.  Without one of them it does not start, or
+ * fails later.  pg_wal is not among them: WAL may be elsewhere.
+ */
+extern const char *backup_folder_needed(size_t n);
+
+/* Is a path that of the folder, or of something in it? */
+extern bool backup_folder_has(const char *folder, const char *path);
+
+/*
+ * Does the server change a file of this path without the manifest's knowledge,
+ * or does somebody else write it?  These are neither missing nor extra.
+ */
+extern bool backup_path_ignored(const char *path);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_BACKUP_NAMES_H */

@@ -1,0 +1,31 @@
+/*
+ * need.h
+ *	  Up to where a backup without a manifest needs WAL, and whether it has it.
+ */
+#ifndef ACCEL_BACKUP_NEED_H
+#define ACCEL_BACKUP_NEED_H
+
+#include "backup/meta.h"
+#include "backup/wal.h"
+
+#pragma GCC visibility push(hidden)
+
+/* The page with the newest LSN among those that are in order. */
+typedef struct BackupNewest
+{
+	const char *path;			/* NULL: there is none */
+	int64		blkno;
+	XLogRecPtr	lsn;
+} BackupNewest;
+
+/*
+ * Sets the end of the one range of an opened directory of WAL, WAL_LSN_MAX if
+ * all WAL is needed that there is; wal->cut if WAL is missing after the last.
+ */
+extern void backup_need_settle(BackupWal *wal, ManifestRange *range,
+							   const BackupMeta *meta,
+							   const BackupNewest *newest, BackupSink *sink);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_BACKUP_NEED_H */

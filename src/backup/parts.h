@@ -1,0 +1,36 @@
+/*
+ * parts.h
+ *	  Which blocks the incremental files in archives have, for a chain.
+ *
+ * Whether a page of a backup is replaced is known when all later ones have been
+ * read, and an archive cannot be read at any place.  So the numbers of blocks
+ * are kept in a temporary file: a two thousandth of the blocks themselves.
+ */
+#ifndef ACCEL_BACKUP_PARTS_H
+#define ACCEL_BACKUP_PARTS_H
+
+#include "storage/buffile.h"
+
+#include "backup/blocks.h"
+
+#pragma GCC visibility push(hidden)
+
+/* All zero: empty.  Its file goes with the transaction at the latest. */
+typedef struct BackupParts
+{
+	BufFile    *file;			/* NULL: nothing was put yet */
+	int64		end;			/* bytes in it */
+} BackupParts;
+
+/* Keeps those of a file, which are ready; returns where.  Before any get. */
+extern int64 backup_parts_put(BackupParts *parts, const BackupBlocks *blocks);
+
+/* Those from there; to be freed. */
+extern void backup_parts_get(const BackupParts *parts, int64 part,
+							 BackupBlocks *blocks);
+
+extern void backup_parts_end(BackupParts *parts);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_BACKUP_PARTS_H */

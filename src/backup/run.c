@@ -1,0 +1,788 @@
+/*
+ * run.c
+ *	  Verifies a backup: files, pages, WAL, and whether they agree.
+ *
+ * The order is that of trust: the manifest by its own checksum, the files by
+ * the manifest, pages by their checksums, then the WAL.  Pages that are not in
+ * order wait for the WAL: it decides whether they matter.  Without a manifest
+ * that counts, the files that are there are read all the same, and what can be
+ * judged without it is.
+ */
+#include "compat.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "backup/archives.h"
+#include "backup/chain.h"
+#include "backup/cluster.h"
+#include "backup/files.h"
+#include "backup/gaps.h"
+#include "backup/increment.h"
+#include "backup/json.h"
+#include "backup/meta.h"
+#include "backup/need.h"
+#include "backup/run.h"
+#include "backup/walk.h"
+#include "wal/format.h"
+
+#define MANIFEST_FILE	"backup_manifest"
+
+typedef struct BackupRun
+{
+	const BackupOptions *options;
+	BackupSink *sink;
+	BackupSummary *summary;
+	const char *base;			/* where small files and WAL are: the root, or
+								 * what was taken from archives */
+	bool		tar;
+	BackupSpool *spool;			/* NULL: of a plain one */
+	uint32		folders;		/* needed ones in archives, by bits */
+	bool		unread;			/* nothing was read of an archive */
+	BackupManifest *manifest;
+	BackupMeta	meta;
+	BackupList *list;			/* the manifest's, or what is there */
+	bool		too_many;		/* there: it was said */
+	int			nranges;
+	ManifestRange *ranges;
+	bool		guessed;		/* the range: there is no manifest that counts */
+	BackupNewest newest;		/* page of it */
+	BackupSuspects suspects;
+	Throttle   *throttle;		/* one, of all that is read */
+	MemoryContext finding;		/* what one is made of: millions may come */
+
+	/* of the last one of a chain: the others */
+	BackupChain chain;
+	struct BackupPrior *priors;
+
+	/* of all in a chain */
+	BackupParts *parts;			/* NULL: there is no chain */
+	bool		is_prior;
+} BackupRun;
+
+/* A backup that the one to be verified is incremental to. */
+typedef struct BackupPrior
+{
+	BackupRun	run;
+	BackupOptions options;
+	BackupSummary summary;
+	BackupSink	sink;			/* shows its findings with its directory */
+	BackupRun  *last;
+	int			n;				/* of the chain */
+} BackupPrior;
+
+/* ---- the manifest and what is there ---- */
+
+static void
+read_manifest(BackupRun *run)
+{
+	BackupManifest *manifest = palloc(sizeof(BackupManifest));
+	char	   *path = psprintf("%s/%s", run->options->root, MANIFEST_FILE);
+
+	backup_manifest_read(manifest, path);
+	pfree(path);
+	run->manifest = manifest;
+	run->list = &manifest->list;
+	run->ranges = manifest->ranges;
+	run->nranges = manifest->nranges;
+	run->summary->no_manifest = manifest->status == BACKUP_NO_MANIFEST;
+	if (manifest->status != BACKUP_OK)
+		backup_sink_file(run->sink, MANIFEST_FILE, manifest->status,
+						 "%s; files have nothing to be compared with, but pages and WAL are verified",
+						 manifest->message);
+}
+
+static void
+put_unwalked(BackupRun *run, const char *path, BackupWalkKind kind)
+{
+	int			error = errno;
+
+	if (path[0] == '\0')
+		path = ".";
+	if (kind == BACKUP_WALK_LINK)
+		backup_sink_file(run->sink, path, BACKUP_EXTRA,
+						 "symbolic link to a directory, which is not looked through");
+	else if (kind == BACKUP_WALK_OTHER)
+		backup_sink_file(run->sink, path, BACKUP_EXTRA,
+						 "neither a file nor a directory");
+	else if (error == ENOENT)
+		backup_sink_file(run->sink, path, BACKUP_MISSING,
+						 "symbolic link leads nowhere");
+	else
+		backup_sink_file(run->sink, path, BACKUP_IO_ERROR,
+						 "could not open: %s", strerror(error));
+}
+
+/* A file of the walk, held against the manifest. */
+static void
+compare_with_manifest(void *arg, const char *path, BackupWalkKind kind)
+{
+	BackupRun  *run = arg;
+
+	if (kind != BACKUP_WALK_FILE)
+		put_unwalked(run, path, kind);
+	else if (backup_list_find(run->list, path) < 0)
+		backup_sink_file(run->sink, path, BACKUP_EXTRA,
+						 "present on disk but not in the manifest");
+}
+
+/* A file of the walk where there is no manifest. */
+static void
+add_to_list(void *arg, const char *path, BackupWalkKind kind)
+{
+	BackupRun  *run = arg;
+
+	if (kind != BACKUP_WALK_FILE)
+		put_unwalked(run, path, kind);
+	else if (run->list->count < BACKUP_FILES_MAX)
+		backup_list_add(run->list, path, -1, MANIFEST_NONE, NULL);
+	else if (!run->too_many)
+	{
+		run->too_many = true;
+		backup_sink_file(run->sink, ".", BACKUP_NOT_VERIFIABLE,
+						 "backup has too many files; the rest is passed over");
+	}
+}
+
+static void
+walk(BackupRun *run)
+{
+	bool		listed = run->manifest->status == BACKUP_OK;
+
+	backup_walk(run->options->root,
+				listed ? compare_with_manifest : add_to_list, run);
+	if (!listed)
+		(void) backup_list_end(run->list);
+}
+
+/* ---- files and pages ---- */
+
+static void
+put_sizes(BackupFinding *finding, int64 expected, int64 actual)
+{
+	finding->expected = psprintf(INT64_FORMAT, expected);
+	finding->actual = psprintf(INT64_FORMAT, actual);
+	finding->message = psprintf("file has %s bytes, but the manifest says %s",
+								finding->actual, finding->expected);
+}
+
+static char *
+hexadecimal(const uint8 *digest, uint32 length)
+{
+	char	   *digits = palloc(2 * length + 1);
+
+	for (uint32 i = 0; i < length; i++)
+		sprintf(digits + 2 * i, "%02x", digest[i]);
+	digits[2 * length] = '\0';
+	return digits;
+}
+
+static void
+put_digests(BackupFinding *finding, const BackupEntry *entry,
+			const uint8 *digest)
+{
+	ManifestAlgorithm algorithm = entry->algorithm;
+	uint32		length = manifest_digest_length(algorithm);
+
+	finding->expected = hexadecimal(entry->digest, length);
+	finding->actual = hexadecimal(digest, length);
+	finding->message = psprintf("%s of the file is not that of the manifest",
+								manifest_algorithm_name(algorithm));
+}
+
+static char *
+words_of_error(const BackupRun *run, const BackupFileFinding *found)
+{
+	if (run->tar)
+		return psprintf("archive ends or breaks off within the file, at offset " INT64_FORMAT,
+						found->offset);
+	if (found->offset < 0)
+		return found->error == 0 ? pstrdup("not a regular file") :
+			psprintf("could not open file: %s", strerror(found->error));
+	if (found->error == 0)
+		return psprintf("file was truncated while it was read, at offset " INT64_FORMAT,
+						found->offset);
+	return psprintf("could not read file at offset " INT64_FORMAT ": %s",
+					found->offset, strerror(found->error));
+}
+
+/* A file as a whole. */
+static void
+make_and_put(BackupRun *run, const BackupFileFinding *found)
+{
+	BackupEntry *entry = &run->list->entries[found->entry];
+	BackupFinding finding = {backup_list_path(run->list, found->entry), -1,
+	backup_status_name(found->status)};
+
+	if (found->status == BACKUP_SIZE_MISMATCH)
+		put_sizes(&finding, entry->size, found->size);
+	else if (found->status == BACKUP_CHECKSUM_MISMATCH)
+		put_digests(&finding, entry, found->digest);
+	else if (found->status == BACKUP_MISSING)
+		finding.message = run->tar ? "present in the manifest but in no archive" :
+			"present in the manifest but not on disk";
+	else if (found->status == BACKUP_NOT_VERIFIABLE)
+		finding.message = "could not compute the file's checksum";
+	else if (found->status == BACKUP_BAD_FORMAT)
+		finding.message = backup_increment_words(found->error);
+	else
+		finding.message = words_of_error(run, found);
+	entry->told = true;
+	backup_sink_put(run->sink, &finding);
+}
+
+static void
+put_file(BackupRun *run, const BackupFileFinding *found)
+{
+	MemoryContext outer = MemoryContextSwitchTo(run->finding);
+
+	make_and_put(run, found);
+	MemoryContextSwitchTo(outer);
+	MemoryContextReset(run->finding);
+}
+
+static void
+take_finding(void *arg, const BackupFileFinding *found)
+{
+	BackupRun  *run = arg;
+
+	if (found->blkno < 0)
+	{
+		put_file(run, found);
+		return;
+	}
+	run->summary->bad_pages++;
+	backup_suspects_add(&run->suspects,
+						backup_list_path(run->list, found->entry), found);
+}
+
+/* Why pages cannot be judged, NULL: they can. */
+static bool
+pages_can_be_judged(BackupRun *run)
+{
+	const BackupControl *control = &run->meta.control;
+
+	if (!run->options->check_pages || !run->meta.has_control)
+		return false;
+	if (control->block_size == BLCKSZ && control->segment_blocks > 0)
+		return true;
+	backup_sink_file(run->sink, "global/pg_control", BACKUP_NOT_VERIFIABLE,
+					 "pages are not verified: they have %u bytes, those of this server %d",
+					 control->block_size, BLCKSZ);
+	return false;
+}
+
+static void
+set_rules(BackupRun *run, BackupJudgeRules *judge)
+{
+	judge->pages = pages_can_be_judged(run);
+	judge->rules.checksums = run->meta.control.checksums;
+	judge->rules.horizon = run->summary->end;
+	judge->segment_blocks = run->meta.control.segment_blocks;
+}
+
+/* The LSNs of an unlogged relation may be no places in the WAL. */
+static bool
+is_unlogged(const BackupRun *run, const char *path)
+{
+	BackupRelationFile file;
+	char	   *init = psprintf("%.*s_init", (int) strcspn(path, "."), path);
+
+	return backup_relation_file(path, &file) &&
+		file.fork == BACKUP_FORK_MAIN &&
+		backup_list_find(run->list, init) >= 0;
+}
+
+static void
+summarize_files(BackupRun *run, const BackupFileTotals *totals)
+{
+	run->summary->files = totals->files;
+	run->summary->bytes = totals->bytes;
+	run->summary->pages = totals->pages;
+	if (totals->newest == InvalidXLogRecPtr || is_unlogged(run, backup_list_path(run->list,
+																				 totals->newest_entry)))
+		return;
+	run->newest.path = backup_list_path(run->list, totals->newest_entry);
+	run->newest.blkno = totals->newest_block;
+	run->newest.lsn = totals->newest;
+}
+
+static void
+verify_files(BackupRun *run)
+{
+	BackupFileOptions files = {run->options->root};
+	BackupFileTotals totals;
+
+	set_rules(run, &files.judge);
+	files.workers = run->options->workers;
+	files.throttle = run->throttle;
+	backup_files_verify(run->list, &files, take_finding, run, &totals);
+	summarize_files(run, &totals);
+}
+
+/* Was something found of this file as a whole? */
+static bool
+is_told(void *arg, const char *path)
+{
+	const BackupList *list = ((BackupRun *) arg)->list;
+	int64		entry = backup_list_find(list, path);
+
+	return entry >= 0 && list->entries[entry].told;
+}
+
+/* ---- archives ---- */
+
+/* The header of an incremental file is judged by what pg_control says, too. */
+static void
+take_early(void *arg, const BackupFileFinding *found)
+{
+	BackupRun  *run = arg;
+
+	if (found->status == BACKUP_BAD_FORMAT)
+		run->list->entries[found->entry].reason = (uint8) found->error;
+	else
+		take_finding(run, found);
+}
+
+/* When pages are judged again, all else is known. */
+static void
+take_page(void *arg, const BackupFileFinding *found)
+{
+	if (found->blkno >= 0 || found->status == BACKUP_BAD_FORMAT)
+		take_early(arg, found);
+}
+
+/* All that was found of pages and headers. */
+static void
+forget_pages(BackupRun *run)
+{
+	backup_suspects_forget(&run->suspects);
+	run->summary->bad_pages = 0;
+	for (uint32 i = 0; i < run->list->count; i++)
+	{
+		run->list->entries[i].reason = (uint8) BACKUP_INCREMENT_OK;
+		run->list->entries[i].part = -1;
+	}
+}
+
+static void
+put_headers(BackupRun *run)
+{
+	for (uint32 i = 0; i < run->list->count; i++)
+	{
+		BackupFileFinding found = {i, BACKUP_BAD_FORMAT};
+
+		CHECK_FOR_INTERRUPTS();
+		found.error = run->list->entries[i].reason;
+		if (found.error != (int) BACKUP_INCREMENT_OK)
+			put_file(run, &found);
+	}
+}
+
+/* Up to where the manifest's ranges go. */
+static XLogRecPtr
+end_of_ranges(const BackupRun *run)
+{
+	XLogRecPtr	end = InvalidXLogRecPtr;
+
+	for (int i = 0; i < run->nranges; i++)
+		end = Max(end, run->ranges[i].end);
+	return end;
+}
+
+/* By what is known before pg_control is. */
+static void
+read_archives(BackupRun *run, BackupTar *tar)
+{
+	const char *twice;
+
+	tar->list = run->list;
+	tar->listed = run->manifest->status == BACKUP_OK;
+	tar->judge.pages = run->options->check_pages;
+	tar->judge.rules.checksums = true;
+	tar->judge.rules.horizon = end_of_ranges(run);
+	tar->judge.segment_blocks = RELSEG_SIZE;
+	tar->keep_wal = run->options->wal == NULL && !run->is_prior;
+	tar->parts = run->parts;
+	tar->spool = run->spool = backup_spool_begin();
+	tar->sink = run->sink;
+	tar->finding = take_early;
+	tar->arg = run;
+	run->base = tar->spool->path;
+	backup_tar_read(tar);
+	run->folders = tar->folders;
+	run->unread = tar->unread;
+	if (tar->listed)
+		return;
+	twice = backup_list_end(run->list);
+	if (twice != NULL)
+		backup_sink_file(run->sink, twice, BACKUP_EXTRA,
+						 "several files of this name in the archives");
+}
+
+/* Was what pg_control says of pages what they were judged by? */
+static void
+confirm_pages(BackupRun *run, BackupTar *tar)
+{
+	BackupJudgeRules rules = tar->judge;
+	BackupFileTotals totals = tar->totals;
+
+	set_rules(run, &rules);
+	if (rules.pages &&
+		rules.rules.checksums == tar->judge.rules.checksums &&
+		rules.segment_blocks == tar->judge.segment_blocks)
+		return;
+	forget_pages(run);
+	tar->totals.pages = 0;
+	if (!rules.pages)
+		return;
+	tar->judge = rules;
+	tar->knows_checksums = true;
+	tar->pages_only = true;
+	tar->finding = take_page;
+	backup_tar_read(tar);
+	totals.pages = tar->totals.pages;
+	tar->totals = totals;
+}
+
+static void
+verify_archives(BackupRun *run, BackupTar *tar)
+{
+	confirm_pages(run, tar);
+	put_headers(run);
+	tar->finding = take_finding;
+	backup_tar_end(tar);
+	summarize_files(run, &tar->totals);
+}
+
+/* ---- the WAL ---- */
+
+/* Without a manifest: from where recovery begins, as far as there is WAL. */
+static void
+guess_range(BackupRun *run)
+{
+	ManifestRange *range = &run->manifest->ranges[0];
+
+	if (run->meta.has_label)
+	{
+		range->timeline = run->meta.label.timeline;
+		range->start = run->meta.label.start;
+	}
+	else if (run->meta.has_control)
+	{
+		range->timeline = run->meta.control.timeline;
+		range->start = run->meta.control.redo;
+	}
+	else
+		return;
+	/* a standby goes on where the one that it follows was promoted */
+	if (run->meta.has_control && run->meta.control.min_recovery > range->start)
+		range->timeline = Max(range->timeline,
+							  run->meta.control.min_recovery_timeline);
+	range->end = WAL_LSN_MAX;
+	run->nranges = 1;
+	run->guessed = true;
+}
+
+static int
+compare_ranges(const void *a, const void *b)
+{
+	const ManifestRange *x = a;
+	const ManifestRange *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->timeline < y->timeline ? -1 : x->timeline > y->timeline;
+}
+
+/* The ranges in order, and what they say as a whole. */
+static void
+frame_ranges(BackupRun *run)
+{
+	StringInfoData timelines;
+
+	if (run->nranges == 0)
+		guess_range(run);
+	if (run->nranges == 0)
+		return;
+	qsort(run->ranges, (size_t) run->nranges, sizeof(ManifestRange),
+		  compare_ranges);
+	initStringInfo(&timelines);
+	for (int i = 0; i < run->nranges; i++)
+	{
+		appendStringInfo(&timelines, "%s%u", i == 0 ? "" : ",",
+						 run->ranges[i].timeline);
+		if (run->ranges[i].end != WAL_LSN_MAX)
+			run->summary->end = Max(run->summary->end, run->ranges[i].end);
+	}
+	run->summary->start = run->ranges[0].start;
+	run->summary->timelines = timelines.data;
+}
+
+/* Their pages that are restored, too, by the WAL of the last one. */
+static void
+decide_priors(BackupRun *run, BackupWal *wal)
+{
+	for (int i = 0; i < run->options->nprior; i++)
+	{
+		BackupPrior *prior = &run->priors[i];
+
+		backup_suspects_decide(&prior->run.suspects, wal, prior->run.list,
+							   &prior->sink);
+		run->summary->healed_pages += prior->run.suspects.healed;
+	}
+}
+
+static void
+verify_wal(BackupRun *run)
+{
+	BackupWal	wal = {0};
+
+	wal.path = run->options->wal != NULL ? run->options->wal :
+		psprintf("%s/pg_wal", run->base);
+	wal.shown = run->options->wal != NULL ? run->options->wal : "pg_wal";
+	wal.own = run->options->wal == NULL;
+	wal.system = run->summary->system;
+	wal.version = run->meta.major;
+	wal.workers = run->options->workers;
+	wal.throttle = run->throttle->pace.paid > 0 ? run->throttle : NULL;
+	wal.nranges = run->nranges;
+	wal.ranges = run->ranges;
+	backup_wal_open(&wal, run->sink);
+	if (run->guessed && wal.opened)
+	{
+		backup_need_settle(&wal, &run->ranges[0], &run->meta, &run->newest,
+						   run->sink);
+		if (run->ranges[0].end != WAL_LSN_MAX)
+			run->summary->end = run->ranges[0].end;
+	}
+	backup_wal_verify(&wal, run->sink);
+	backup_suspects_decide(&run->suspects, &wal, run->list, run->sink);
+	run->summary->wal_records = wal.records;
+	run->summary->healed_pages = run->suspects.healed;
+	decide_priors(run, &wal);
+}
+
+/* ---- the whole ---- */
+
+static void
+check_agreement(BackupRun *run)
+{
+	BackupFrame frame = {0};
+
+	frame.has_system = run->manifest->has_system;
+	frame.system = run->manifest->system;
+	frame.has_range = run->manifest->nranges > 0;
+	frame.start = run->summary->start;
+	frame.end = run->summary->end;
+	backup_meta_check(&run->meta, &frame, run->sink);
+	backup_meta_check_map(run->base, run->sink);
+	/* combining a chain makes the folders of its last backup */
+	if (!run->is_prior && run->meta.major[0] != '\0')
+		backup_meta_check_folders(run->tar ? run->folders :
+								  backup_meta_folders(run->base), run->sink);
+}
+
+static void
+summarize_identity(BackupRun *run)
+{
+	BackupSummary *summary = run->summary;
+
+	strlcpy(summary->label, run->meta.label.label, sizeof(summary->label));
+	summary->incremental = run->meta.label.previous_start != 0;
+	summary->checksums_off = run->meta.has_control &&
+		!run->meta.control.checksums;
+	summary->has_system = run->manifest->has_system || run->meta.has_control;
+	summary->system = run->manifest->has_system ? run->manifest->system :
+		run->meta.control.system;
+}
+
+static void
+need_directory(const char *path)
+{
+	struct stat status;
+
+	bool		there = stat(path, &status) == 0;
+
+	if (there && !S_ISDIR(status.st_mode))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not a directory", path)));
+	if (!there || access(path, R_OK | X_OK) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not open directory \"%s\": %m", path)));
+}
+
+/* Manifest, files and pages: all but what the WAL decides. */
+static void
+read_backup(BackupRun *run)
+{
+	BackupTar	tar = {run->options->root};
+
+	tar.throttle = run->throttle;
+	run->suspects.memory = CurrentMemoryContext;
+	run->finding = AllocSetContextCreate(CurrentMemoryContext, "backup file",
+										 ALLOCSET_SMALL_SIZES);
+	run->suspects.verbose = run->options->verbose;
+	run->base = run->options->root;
+	run->tar = run->summary->tar = backup_tar_is(run->options->root);
+	read_manifest(run);
+	if (run->tar)
+		read_archives(run, &tar);
+	backup_meta_read(&run->meta, run->base, run->sink);
+	summarize_identity(run);
+	frame_ranges(run);
+	check_agreement(run);
+	if (run->tar)
+		verify_archives(run, &tar);
+	else
+	{
+		walk(run);
+		verify_files(run);
+	}
+}
+
+/* ---- the backups before it ---- */
+
+static void
+put_prior(void *arg, const BackupFinding *finding)
+{
+	BackupPrior *prior = arg;
+	BackupFinding named = *finding;
+	char	   *path = psprintf("%s/%s", prior->options.root, finding->path);
+
+	named.path = path;
+	backup_sink_put(prior->last->sink, &named);
+	pfree(path);
+}
+
+static BackupFate
+is_replaced(void *arg, const char *path, uint32 block)
+{
+	BackupPrior *prior = arg;
+
+	return backup_chain_replaces(&prior->last->chain, prior->n, path, block) ?
+		BACKUP_FATE_REPLACED : BACKUP_FATE_NONE;
+}
+
+/* Recovery empties unlogged relations, and backups need not have them. */
+static BackupFate
+is_reset(void *arg, const char *path, uint32 block)
+{
+	BackupRun  *run = arg;
+
+	return (run->meta.has_label || !run->meta.control.shut_down) &&
+		is_unlogged(run, path) ? BACKUP_FATE_RESET : BACKUP_FATE_NONE;
+}
+
+static void
+begin_prior(BackupPrior *prior, BackupRun *last, int n)
+{
+	prior->last = last;
+	prior->n = n;
+	prior->options = *last->options;
+	prior->options.root = last->options->prior[n];
+	prior->options.nprior = 0;
+	prior->sink.finding = put_prior;
+	prior->sink.arg = prior;
+	prior->run.options = &prior->options;
+	prior->run.parts = last->parts;
+	prior->run.throttle = last->throttle;
+	prior->run.is_prior = true;
+	prior->run.sink = &prior->sink;
+	prior->run.summary = &prior->summary;
+	prior->run.suspects.replaced = is_replaced;
+	prior->run.suspects.arg = prior;
+}
+
+static void
+add_link(BackupChain *chain, const BackupRun *run)
+{
+	BackupLink *link = &chain->links[chain->count++];
+
+	link->root = run->options->root;
+	link->parts = run->tar ? run->parts : NULL;
+	link->meta = &run->meta;
+	link->list = run->list;
+	link->sink = run->sink;
+}
+
+/* After all of them were read. */
+static void
+join_chain(BackupRun *run)
+{
+	int			nprior = run->options->nprior;
+
+	if (nprior == 0)
+		return;
+	run->chain.links = palloc0((Size) (nprior + 1) * sizeof(BackupLink));
+	for (int i = 0; i < nprior; i++)
+	{
+		const BackupSummary *prior = &run->priors[i].summary;
+
+		add_link(&run->chain, &run->priors[i].run);
+		run->summary->files += prior->files;
+		run->summary->bytes += prior->bytes;
+		run->summary->pages += prior->pages;
+		run->summary->bad_pages += prior->bad_pages;
+	}
+	add_link(&run->chain, run);
+	backup_chain_check(&run->chain);
+	backup_chain_check_sources(&run->chain);
+}
+
+static void
+read_priors(BackupRun *run)
+{
+	int			nprior = run->options->nprior;
+
+	run->priors = palloc0((Size) Max(nprior, 1) * sizeof(BackupPrior));
+	for (int i = 0; i < nprior; i++)
+	{
+		BackupRun  *prior = &run->priors[i].run;
+
+		begin_prior(&run->priors[i], run, i);
+		read_backup(prior);
+		if (prior->tar)
+			backup_spool_end(prior->spool);
+	}
+}
+
+void
+backup_run(const BackupOptions *options, BackupSink *sink,
+		   BackupSummary *summary)
+{
+	BackupRun	run = {options, sink, summary};
+	BackupParts parts = {0};
+	Throttle	throttle;
+
+	memset(summary, 0, sizeof(*summary));
+	throttle_init(&throttle, options->max_rate, BLCKSZ, BACKUP_PIECE_BYTES);
+	run.throttle = &throttle;
+	need_directory(options->root);
+	if (options->wal != NULL)
+		need_directory(options->wal);
+	for (int i = 0; i < options->nprior; i++)
+		need_directory(options->prior[i]);
+	run.parts = options->nprior > 0 ? &parts : NULL;
+	run.suspects.replaced = is_reset;
+	run.suspects.arg = &run;
+	read_priors(&run);
+	read_backup(&run);
+	join_chain(&run);
+	if (run.manifest->status != BACKUP_OK)
+		backup_gaps_find(run.list, run.base, run.meta.major, &run.suspects);
+	/* without an archive nothing is known of its files */
+	if (!run.unread || run.meta.major[0] != '\0')
+		backup_cluster_verify(run.base, !run.tar, is_told, &run, &run.suspects,
+							  sink);
+	verify_wal(&run);
+	backup_parts_end(&parts);
+	if (run.tar)
+		backup_spool_end(run.spool);
+}

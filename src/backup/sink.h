@@ -1,0 +1,50 @@
+/*
+ * sink.h
+ *	  What is found in a backup, on its way out.
+ */
+#ifndef ACCEL_BACKUP_SINK_H
+#define ACCEL_BACKUP_SINK_H
+
+#include "access/xlogdefs.h"
+
+#include "backup/status.h"
+
+#pragma GCC visibility push(hidden)
+
+/* One finding; NULL and negative mean "none" (NULL in SQL). */
+typedef struct BackupFinding
+{
+	const char *path;			/* within the backup, as bytes */
+	int64		blkno;			/* absolute */
+	const char *status;
+	const char *expected;
+	const char *actual;
+	XLogRecPtr	lsn;			/* InvalidXLogRecPtr: none */
+	const char *message;
+} BackupFinding;
+
+typedef struct BackupSink
+{
+	void		(*finding) (void *arg, const BackupFinding *finding);
+	void	   *arg;
+
+	/* counted here */
+	int64		findings;
+	int64		undecided;		/* of them: no damage, but no verdict either */
+	char		first[256];		/* the first of them, in words */
+} BackupSink;
+
+/*
+ * A finding counts, and goes out; what is healed, replaced or made anew, and
+ * that there is no manifest, only goes out.
+ */
+extern void backup_sink_put(BackupSink *sink, const BackupFinding *finding);
+
+/* The same of a file as a whole; message as for printf. */
+extern void backup_sink_file(BackupSink *sink, const char *path,
+							 BackupStatus status, const char *message,...)
+			pg_attribute_printf(4, 5);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_BACKUP_SINK_H */

@@ -1,0 +1,79 @@
+/*
+ * suspects.h
+ *	  Pages of a backup that are not in order, until the WAL has decided.
+ */
+#ifndef ACCEL_BACKUP_SUSPECTS_H
+#define ACCEL_BACKUP_SUSPECTS_H
+
+#include "backup/files.h"
+#include "backup/names.h"
+#include "backup/wal.h"
+
+#pragma GCC visibility push(hidden)
+
+/* More are counted, but not decided: 80 bytes of memory each. */
+#define BACKUP_SUSPECTS_MAX	(1024 * 1024)
+
+/* What was found, without the digest of a file. */
+typedef struct BackupBadPage
+{
+	uint32		entry;			/* of the list */
+	BackupStatus status;
+	int32		size;			/* of a partial block */
+	PageVerdict page;
+} BackupBadPage;
+
+/* A file that is missing, or contradicts the rest of the backup. */
+typedef struct BackupBadFile
+{
+	char	   *path;
+	const char *status;
+	char	   *message;
+} BackupBadFile;
+
+#define BACKUP_BAD_FILES_MAX	1000
+
+typedef struct BackupSuspects
+{
+	MemoryContext memory;		/* where they are kept */
+	size_t		count;
+	size_t		room;
+	BackupBadPage *pages;
+	BackupSuspect *suspects;
+	int			nfiles;
+	BackupBadFile *files;
+	int64		beyond;			/* too many to be kept */
+	bool		verbose;		/* healed ones are told, too */
+	int64		healed;			/* pages */
+
+	/* NULL, or: is this page another one in the restored cluster, and why? */
+	BackupFate	(*replaced) (void *arg, const char *path, uint32 block);
+	void	   *arg;
+} BackupSuspects;
+
+/* Keeps a page of the file with this path. */
+extern void backup_suspects_add(BackupSuspects *ctx, const char *path,
+								const BackupFileFinding *found);
+
+/* None of those so far counts. */
+extern void backup_suspects_forget(BackupSuspects *ctx);
+
+/*
+ * Keeps a file as a whole: of a database (number 0), which a record of its map
+ * restores, or of a relation, which WAL can only remove.
+ */
+extern void backup_suspects_add_file(BackupSuspects *ctx, const char *path,
+									 const BackupRelationFile *file,
+									 BackupStatus status, const char *message);
+
+/* The same of a relation map.  false: it is none, or one too many. */
+extern bool backup_suspects_add_map(BackupSuspects *ctx, const char *path,
+									const char *status, const char *message);
+
+/* Decides all of them, and tells. */
+extern void backup_suspects_decide(BackupSuspects *ctx, BackupWal *wal,
+								   const BackupList *list, BackupSink *sink);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_BACKUP_SUSPECTS_H */

@@ -1,0 +1,230 @@
+/*
+ * wal.c
+ *	  The WAL that a backup needs to become consistent.
+ */
+#include "compat.h"
+
+#include "access/xlog_internal.h"
+#include "miscadmin.h"
+
+#include "backup/wal.h"
+#include "wal/block_walk.h"
+#include "wal/parallel.h"
+#include "wal/version.h"
+
+typedef struct Judging
+{
+	BackupWal  *wal;
+	BackupSink *sink;
+	WalLsn		end;			/* of the present range, WAL_LSN_MAX: unknown */
+} Judging;
+
+static char *
+path_of(const Judging *judging, const WalSegmentResult *result)
+{
+	char		name[WAL_NAME_SIZE];
+
+	wal_name_print(&result->name, name);
+	return psprintf("%s/%s", judging->wal->shown, name);
+}
+
+/* What is no WAL may be encrypted in an archive, but not in a pg_wal. */
+static const char *
+status_of(const Judging *judging, const WalSegmentResult *result)
+{
+	return wal_status_name(judging->wal->own &&
+						   result->message.reason == WAL_REASON_FILE_UNREADABLE ?
+						   WAL_CORRUPT : result->status);
+}
+
+static void
+put_segment(Judging *judging, const WalSegmentResult *result)
+{
+	char		words[WAL_MESSAGE_SIZE] = "";
+	char	   *path = path_of(judging, result);
+	BackupFinding finding = {NULL, -1, status_of(judging, result)};
+
+	if (result->message.reason != WAL_REASON_NONE)
+		wal_verdict_words(&result->message, words);
+	finding.path = path;
+	finding.lsn = result->counts.errors > 0 ? result->counts.first_error :
+		result->has_position ? result->start_lsn : InvalidXLogRecPtr;
+	finding.message = words[0] == '\0' ? NULL : words;
+	backup_sink_put(judging->sink, &finding);
+	pfree(path);
+}
+
+/*
+ * Recovery stops where the WAL ends; before the end of the backup, that is an
+ * error.  Where a record goes on in another segment, that one is the finding.
+ */
+static bool
+ends_early(const Judging *judging, const WalSegmentResult *result)
+{
+	uint32		size = judging->wal->dir.limits.segment_size;
+
+	return result->status == WAL_OK_END_OF_WAL &&
+		judging->end != WAL_LSN_MAX && result->end_lsn < judging->end &&
+		(result->counts.tail_bytes == 0 ||
+		 judging->end - result->start_lsn <= size);
+}
+
+static void
+put_early_end(Judging *judging, const WalSegmentResult *result)
+{
+	BackupFinding finding = {path_of(judging, result), -1,
+	backup_status_name(BACKUP_CORRUPT)};
+	char		words[128];
+
+	snprintf(words, sizeof(words),
+			 "WAL ends at %X/%X, but the backup needs it up to %X/%X",
+			 LSN_FORMAT_ARGS(result->end_lsn), LSN_FORMAT_ARGS(judging->end));
+	finding.lsn = result->end_lsn;
+	finding.message = words;
+	backup_sink_put(judging->sink, &finding);
+}
+
+/* The server reads its own pg_wal, and only what it has named itself. */
+static bool
+is_misplaced(const Judging *judging, const WalName *name)
+{
+	return judging->wal->own && name->kind != WAL_KIND_MISSING &&
+		(name->suffix != 0 || name->has_digest || name->in_folder);
+}
+
+static void
+put_misplaced(Judging *judging, const WalSegmentResult *result)
+{
+	backup_sink_file(judging->sink, path_of(judging, result),
+					 BACKUP_BAD_FORMAT,
+					 "only an archive may have WAL in this form: the server does not read it");
+}
+
+/*
+ * A server has files after the end of its WAL that it will write to: older WAL
+ * under a new name, or zeros.  The judge of segments says so only if no newer
+ * WAL follows.  Where the end is known, such a file before it is a finding.
+ */
+static bool
+is_for_later(const Judging *judging, const WalSegmentResult *result)
+{
+	return judging->wal->own && judging->end == WAL_LSN_MAX &&
+		(result->status == WAL_RECYCLED || result->status == WAL_UNUSED);
+}
+
+static void
+put_result(void *arg, const WalSegmentResult *result)
+{
+	Judging    *judging = arg;
+
+	judging->wal->records += (int64) result->counts.records;
+	if (is_misplaced(judging, &result->name))
+		put_misplaced(judging, result);
+	if (ends_early(judging, result))
+		put_early_end(judging, result);
+	else if (result->status != WAL_OK && result->status != WAL_OK_SWITCHED &&
+			 result->status != WAL_OK_END_OF_WAL &&
+			 !is_for_later(judging, result))
+		put_segment(judging, result);
+}
+
+/* WAL of another cluster than this server's is held against its own facts. */
+static void
+set_identity(WalDirectory *dir, const BackupWal *wal)
+{
+	const WalVersion *version = NULL;
+
+	if (wal->system == 0 || dir->limits.server.system == wal->system)
+		return;
+	dir->limits.server.system = wal->system;
+	for (size_t n = 0; (version = wal_version_at(n)) != NULL; n++)
+		if (wal->version != NULL && strcmp(version->name, wal->version) == 0)
+			dir->limits.server.magic = version->magic;
+}
+
+void
+backup_wal_open(BackupWal *wal, BackupSink *sink)
+{
+	WalDirectoryResult result = wal_directory_open(&wal->dir, wal->path,
+												   XLOGDIR, NULL);
+
+	wal->opened = result == WAL_DIRECTORY_OK;
+	if (wal->opened)
+		set_identity(&wal->dir, wal);
+	else if (result == WAL_DIRECTORY_NONE)
+		backup_sink_file(sink, wal->shown, BACKUP_IO_ERROR,
+						 "not a directory");
+	else
+		backup_sink_file(sink, wal->shown, errno == ENOENT ?
+						 BACKUP_MISSING : BACKUP_IO_ERROR,
+						 "could not open directory: %s", strerror(errno));
+}
+
+void
+backup_wal_verify(BackupWal *wal, BackupSink *sink)
+{
+	Judging		judging = {wal, sink};
+
+	for (int i = 0; wal->opened && i < wal->nranges; i++)
+	{
+		const ManifestRange *asked = &wal->ranges[i];
+		WalRange	range = {asked->start, asked->end};
+		WalNames	list;
+
+		if (range.begin >= range.end)
+			continue;
+		judging.end = range.end;
+		wal_list_range(&wal->dir, range, asked->timeline, &list);
+		wal_parallel_judge(&wal->dir, range, &list, wal->workers, wal->throttle,
+						   put_result, &judging);
+	}
+}
+
+/* ---- what the WAL makes of pages ---- */
+
+static bool
+take_record(void *arg, const WalBlockRecord *record)
+{
+	BackupFates *fates = arg;
+
+	backup_fates_record(fates, record->lsn, record->bytes, record->present);
+	return fates->open > 0;
+}
+
+static void
+take_gap(void *arg, const WalBlockGap *gap)
+{
+	backup_fates_gap(arg);
+}
+
+/* true: all of the range was walked, or no page is left to decide. */
+static bool
+walk_range(BackupWal *wal, const ManifestRange *range, BackupFates *fates)
+{
+	WalBlockWalk walk = {&wal->dir, range->start, range->end,
+	range->timeline, wal->dir.limits.server.system};
+	WalBlockWalkEnd end;
+
+	walk.throttle = wal->throttle;
+	walk.record = take_record;
+	walk.gap = take_gap;
+	walk.arg = fates;
+	wal_block_walk(&walk, &end);
+	return end.records > 0;
+}
+
+void
+backup_wal_decide(BackupWal *wal, BackupSuspect *suspects, size_t count)
+{
+	BackupFates *fates = palloc(sizeof(BackupFates));
+
+	backup_fates_begin(fates, suspects, count, BLCKSZ);
+	if (!wal->opened || wal->nranges == 0)
+		backup_fates_gap(fates);
+	for (int i = 0; i < wal->nranges && fates->open > 0; i++)
+		if (!walk_range(wal, &wal->ranges[i], fates))
+			backup_fates_gap(fates);
+	if (wal->cut)
+		backup_fates_gap(fates);
+	pfree(fates);
+}

@@ -1,0 +1,47 @@
+/*
+ * wal.h
+ *	  The WAL that a backup needs to become consistent.
+ */
+#ifndef ACCEL_BACKUP_WAL_H
+#define ACCEL_BACKUP_WAL_H
+
+#include "backup/fate.h"
+#include "backup/manifest.h"
+#include "backup/sink.h"
+#include "host/throttle.h"
+#include "wal/directory.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef struct BackupWal
+{
+	const char *path;			/* of the directory */
+	const char *shown;			/* the same, as findings shall show it */
+	bool		own;			/* it is the backup's pg_wal, not an archive */
+	uint64		system;			/* identifier that it must have */
+	const char *version;		/* major version of the server, "15" */
+	int			workers;
+	Throttle   *throttle;		/* of all that is read; NULL: no bound */
+	int			nranges;
+	const ManifestRange *ranges;	/* end WAL_LSN_MAX: as far as there is */
+
+	/* found */
+	bool		opened;
+	WalDirectory dir;
+	int64		records;
+	bool		cut;			/* WAL is missing after the last that is there */
+} BackupWal;
+
+/* Opens the directory; what is wrong with it is a finding. */
+extern void backup_wal_open(BackupWal *wal, BackupSink *sink);
+
+/* Verifies every range. */
+extern void backup_wal_verify(BackupWal *wal, BackupSink *sink);
+
+/* What becomes of pages that are not in order, by all ranges. */
+extern void backup_wal_decide(BackupWal *wal, BackupSuspect *suspects,
+							  size_t count);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_BACKUP_WAL_H */

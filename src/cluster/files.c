@@ -1,0 +1,546 @@
+/*
+ * files.c
+ *	  All files of a data directory or plain backup that carry a CRC-32C of
+ *	  their own, judged in order.
+ *
+ * In the running server the databases are those of its catalog: a folder that
+ * CREATE DATABASE is filling is none yet.  Elsewhere they are the folders that
+ * have a PG_VERSION.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cluster/files.h"
+#include "cluster/look.h"
+#include "cluster/wal.h"
+#include "host/host.h"
+
+/* for another directory, in all: a second */
+#define PAUSES			100
+
+#define NAME_SIZE		80
+
+/* The names of a folder that a filter lets pass, in order. */
+typedef struct Names
+{
+	bool		(*filter) (const char *name, int major);
+	int			major;
+	char		(*names)[NAME_SIZE];
+	size_t		count;
+	size_t		room;
+	bool		failed;			/* the folder cannot be read */
+} Names;
+
+typedef struct Scan
+{
+	ClusterLook look;
+	int			major;
+	ClusterRowFn row;
+	void	   *arg;
+} Scan;
+
+/* ---- names ---- */
+
+static bool
+is_hex(const char *name, size_t digits)
+{
+	return strspn(name, "0123456789ABCDEF") == digits;
+}
+
+static bool
+is_number(const char *name, int major)
+{
+	size_t		digits = strspn(name, "0123456789");
+
+	(void) major;
+	return digits > 0 && digits <= 10 && name[digits] == '\0';
+}
+
+static bool
+is_tablespace_folder(const char *name, int major)
+{
+	char		start[16];
+
+	snprintf(start, sizeof(start), "PG_%d_", major);
+	return strncmp(name, start, strlen(start)) == 0 && strlen(name) < 32;
+}
+
+/* Names of two-phase files have the epoch since 17. */
+static bool
+has_epochs(int major)
+{
+	return major != 15 && major != 16;
+}
+
+static bool
+is_two_phase(const char *name, int major)
+{
+	size_t		digits = has_epochs(major) ? 16 : 8;
+
+	return strlen(name) == digits && is_hex(name, digits);
+}
+
+/* The server reads every folder of pg_replslot but those half made or dropped. */
+static bool
+is_slot(const char *name, int major)
+{
+	size_t		len = strlen(name);
+
+	(void) major;
+	return name[0] != '.' && len < CLUSTER_NAME_SIZE &&
+		(len < 4 || strcmp(name + len - 4, ".tmp") != 0);
+}
+
+static bool
+is_snapshot(const char *name, int major)
+{
+	size_t		high = strspn(name, "0123456789ABCDEF");
+	size_t		low;
+
+	(void) major;
+	if (high == 0 || high > 8 || name[high] != '-')
+		return false;
+	low = strspn(name + high + 1, "0123456789ABCDEF");
+	return low > 0 && low <= 8 && strcmp(name + high + 1 + low, ".snap") == 0;
+}
+
+static bool
+is_summary(const char *name, int major)
+{
+	(void) major;
+	return is_hex(name, 40) && strcmp(name + 40, ".summary") == 0;
+}
+
+static void
+add_name(void *arg, const char *name)
+{
+	Names	   *names = arg;
+
+	if (!names->filter(name, names->major))
+		return;
+	if (names->count == names->room)
+	{
+		names->room = names->room == 0 ? 64 : names->room * 2;
+		names->names = host_grow(names->names, names->room * NAME_SIZE);
+	}
+	snprintf(names->names[names->count++], NAME_SIZE, "%s", name);
+}
+
+static int
+compare_names(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+static void
+report_folder(Scan *scan, ClusterKind kind, const char *folder,
+			  ClusterStatus status, ClusterReason reason, int error)
+{
+	ClusterRow	row = {0};
+
+	cluster_verdict_set(&row.verdict, status, reason, (uint64_t) error, 0);
+	row.path = folder;
+	row.kind = kind;
+	row.bytes = -1;
+	row.live = scan->look.server != NULL;
+	scan->row(scan->arg, &row);
+}
+
+/* A folder that is not there has no names; one that cannot be read is told. */
+static Names
+list(Scan *scan, ClusterKind kind, const char *folder,
+	 bool (*filter) (const char *name, int major))
+{
+	Names		names = {filter, scan->major, NULL, 0, 0, false};
+	char		whole[FILENAME_MAX];
+
+	cluster_look_path(&scan->look, folder, whole);
+	names.failed = !host_list(whole, add_name, &names) &&
+		errno != ENOENT && errno != ENOTDIR;
+	if (names.failed)
+		report_folder(scan, kind, folder, CLUSTER_IO_ERROR,
+					  CLUSTER_REASON_UNREADABLE, errno);
+	if (names.count > 1)
+		qsort(names.names, names.count, NAME_SIZE, compare_names);
+	return names;
+}
+
+/* ---- rows ---- */
+
+static void
+target_begin(const Scan *scan, ClusterTarget *target, ClusterKind kind)
+{
+	memset(target, 0, sizeof(*target));
+	target->file.kind = kind;
+	target->file.major = scan->major;
+}
+
+/* What the files of another directory must hold, by its WAL. */
+static void
+read_past(Scan *scan)
+{
+	ClusterLook *look = &scan->look;
+
+	if (look->server == NULL)
+		look->past = cluster_wal_past(look->directory, &look->control);
+}
+
+static void
+judge(Scan *scan, ClusterTarget *target)
+{
+	ClusterRow	row = {0};
+
+	if (!cluster_look_at(&scan->look, target, &row.verdict))
+		return;
+	row.path = target->path;
+	row.kind = target->file.kind;
+	row.bytes = target->found && row.verdict.status != CLUSTER_IO_ERROR &&
+		row.verdict.reason != CLUSTER_REASON_IRREGULAR ?
+		(int64_t) target->file.size : -1;
+	row.live = scan->look.server != NULL;
+	if (row.kind == CLUSTER_CONTROL && row.verdict.status == CLUSTER_OK &&
+		cluster_control_read(target->file.head, &scan->look.control))
+	{
+		row.control = &scan->look.control;
+		read_past(scan);
+	}
+	scan->row(scan->arg, &row);
+}
+
+static void
+judge_control(Scan *scan)
+{
+	ClusterTarget target;
+
+	target_begin(scan, &target, CLUSTER_CONTROL);
+	snprintf(target.path, sizeof(target.path), CLUSTER_CONTROL_NAME);
+	target.required = true;
+	judge(scan, &target);
+}
+
+/* ---- relation maps ---- */
+
+static void
+judge_shared_map(Scan *scan)
+{
+	ClusterTarget target;
+
+	target_begin(scan, &target, CLUSTER_RELATION_MAP);
+	snprintf(target.path, sizeof(target.path), "global/" CLUSTER_MAP_NAME);
+	target.file.shared = true;
+	target.required = true;
+	judge(scan, &target);
+}
+
+static void
+judge_own_maps(Scan *scan)
+{
+	const ClusterServer *server = scan->look.server;
+	ClusterTarget target;
+
+	for (size_t i = 0; i < server->ndatabases; i++)
+	{
+		target_begin(scan, &target, CLUSTER_RELATION_MAP);
+		target.database = server->databases[i].oid;
+		target.required = true;
+		cluster_look_map_path(&target, &server->databases[i]);
+		judge(scan, &target);
+	}
+}
+
+/* A folder of a tablespace with parts of databases has no PG_VERSION. */
+static bool
+is_database(const Scan *scan, const char *folder)
+{
+	char		path[CLUSTER_PATH_SIZE + 16];
+	char		whole[FILENAME_MAX];
+	struct stat status;
+
+	snprintf(path, sizeof(path), "%s/PG_VERSION", folder);
+	cluster_look_path(&scan->look, path, whole);
+	return stat(whole, &status) == 0;
+}
+
+static void
+judge_maps_below(Scan *scan, const char *folder)
+{
+	Names		databases = list(scan, CLUSTER_RELATION_MAP, folder, is_number);
+	ClusterTarget target;
+
+	for (size_t i = 0; i < databases.count; i++)
+	{
+		target_begin(scan, &target, CLUSTER_RELATION_MAP);
+		snprintf(target.path, sizeof(target.path), "%s/%s", folder,
+				 databases.names[i]);
+		target.required = is_database(scan, target.path);
+		snprintf(target.path, sizeof(target.path), "%s/%s/" CLUSTER_MAP_NAME,
+				 folder, databases.names[i]);
+		judge(scan, &target);
+	}
+	host_free(databases.names);
+}
+
+/* A tablespace that is not mounted, say: the server never removes what is there. */
+static bool
+is_dangling(const Scan *scan, const char *link)
+{
+	char		whole[FILENAME_MAX];
+	struct stat status;
+
+	cluster_look_path(&scan->look, link, whole);
+	return lstat(whole, &status) == 0 && S_ISLNK(status.st_mode) &&
+		stat(whole, &status) != 0 && errno == ENOENT;
+}
+
+static void
+judge_maps_of_tablespaces(Scan *scan)
+{
+	Names		tablespaces = list(scan, CLUSTER_RELATION_MAP, "pg_tblspc",
+								   is_number);
+
+	for (size_t i = 0; i < tablespaces.count; i++)
+	{
+		char		tablespace[NAME_SIZE + 16];
+		Names		folders;
+
+		snprintf(tablespace, sizeof(tablespace), "pg_tblspc/%s",
+				 tablespaces.names[i]);
+		if (is_dangling(scan, tablespace))
+			report_folder(scan, CLUSTER_RELATION_MAP, tablespace,
+						  CLUSTER_MISSING, CLUSTER_REASON_LINK, 0);
+		folders = list(scan, CLUSTER_RELATION_MAP, tablespace,
+					   is_tablespace_folder);
+		for (size_t n = 0; n < folders.count; n++)
+		{
+			char		folder[2 * NAME_SIZE + 32];
+
+			snprintf(folder, sizeof(folder), "%s/%s", tablespace,
+					 folders.names[n]);
+			judge_maps_below(scan, folder);
+		}
+		host_free(folders.names);
+	}
+	host_free(tablespaces.names);
+}
+
+static void
+judge_maps(Scan *scan)
+{
+	judge_shared_map(scan);
+	if (scan->look.server != NULL)
+		judge_own_maps(scan);
+	else
+	{
+		judge_maps_below(scan, "base");
+		judge_maps_of_tablespaces(scan);
+	}
+}
+
+/* ---- the others ---- */
+
+static uint32_t
+xid_of(const char *name)
+{
+	return (uint32_t) strtoul(name + strlen(name) - 8, NULL, 16);
+}
+
+static bool
+is_listed(const Names *listed, uint32_t xid)
+{
+	for (size_t i = 0; i < listed->count; i++)
+		if (xid_of(listed->names[i]) == xid)
+			return true;
+	return false;
+}
+
+/* One that is not before the next identifier is of the epoch before. */
+static void
+name_two_phase(const Scan *scan, ClusterTarget *target)
+{
+	const ClusterControl *control = &scan->look.control;
+	uint32_t	xid = target->file.xid;
+
+	if (has_epochs(scan->major))
+		snprintf(target->path, sizeof(target->path), "pg_twophase/%08X%08X",
+				 control->epoch - (xid >= control->next_xid ? 1 : 0), xid);
+	else
+		snprintf(target->path, sizeof(target->path), "pg_twophase/%08X", xid);
+}
+
+/* Prepared transactions of the WAL that the listing did not have. */
+static void
+judge_unlisted_two_phase(Scan *scan, const Names *listed)
+{
+	const ClusterPast *past = scan->look.past;
+	ClusterTarget target;
+
+	for (int i = 0; i < past->nprepared; i++)
+	{
+		if (is_listed(listed, past->prepared[i]))
+			continue;
+		target_begin(scan, &target, CLUSTER_TWO_PHASE);
+		target.file.xid = past->prepared[i];
+		target.required = true;
+		name_two_phase(scan, &target);
+		judge(scan, &target);
+	}
+}
+
+static void
+judge_two_phase(Scan *scan)
+{
+	Names		names = list(scan, CLUSTER_TWO_PHASE, "pg_twophase",
+							 is_two_phase);
+	ClusterTarget target;
+
+	for (size_t i = 0; i < names.count; i++)
+	{
+		const char *name = names.names[i];
+
+		target_begin(scan, &target, CLUSTER_TWO_PHASE);
+		snprintf(target.path, sizeof(target.path), "pg_twophase/%s", name);
+		target.file.xid = xid_of(name);
+		judge(scan, &target);
+	}
+	if (scan->look.past != NULL && !names.failed)
+		judge_unlisted_two_phase(scan, &names);
+	host_free(names.names);
+}
+
+static void
+judge_slot(Scan *scan, const char *name)
+{
+	ClusterTarget target;
+
+	target_begin(scan, &target, CLUSTER_SLOT);
+	snprintf(target.path, sizeof(target.path), "pg_replslot/%s/state", name);
+	target.file.slot = name;
+	judge(scan, &target);
+}
+
+/* Slots of the server's memory that the listing did not have. */
+static void
+judge_unlisted_slots(Scan *scan, const Names *listed)
+{
+	size_t		room = cluster_live_slots_max();
+	char		(*own)[CLUSTER_NAME_SIZE];
+	size_t		count;
+
+	if (room == 0)
+		return;
+	own = host_alloc(room * CLUSTER_NAME_SIZE);
+	count = cluster_live_slots(own, room);
+	for (size_t i = 0; i < count; i++)
+		if (listed->count == 0 ||
+			bsearch(own[i], listed->names, listed->count, NAME_SIZE,
+					compare_names) == NULL)
+			judge_slot(scan, own[i]);
+	host_free(own);
+}
+
+static void
+judge_slots(Scan *scan)
+{
+	Names		names = list(scan, CLUSTER_SLOT, "pg_replslot", is_slot);
+
+	for (size_t i = 0; i < names.count; i++)
+		judge_slot(scan, names.names[i]);
+	if (scan->look.server != NULL)
+		judge_unlisted_slots(scan, &names);
+	host_free(names.names);
+}
+
+static void
+judge_origins(Scan *scan)
+{
+	ClusterTarget target;
+
+	target_begin(scan, &target, CLUSTER_ORIGINS);
+	snprintf(target.path, sizeof(target.path), "pg_logical/replorigin_checkpoint");
+	judge(scan, &target);
+}
+
+static void
+judge_folder(Scan *scan, ClusterKind kind, const char *folder,
+			 bool (*filter) (const char *name, int major))
+{
+	Names		names = list(scan, kind, folder, filter);
+	ClusterTarget target;
+
+	for (size_t i = 0; i < names.count; i++)
+	{
+		target_begin(scan, &target, kind);
+		snprintf(target.path, sizeof(target.path), "%s/%s", folder,
+				 names.names[i]);
+		judge(scan, &target);
+	}
+	host_free(names.names);
+}
+
+/* ---- the directory ---- */
+
+/* The release in a data directory's PG_VERSION, 0: unknown, -1: none there. */
+static int
+read_major(const char *directory)
+{
+	char		whole[FILENAME_MAX];
+	char text[	16] = "";
+	FileScan	file;
+	FileScanResult opened;
+
+	snprintf(whole, sizeof(whole), "%s/PG_VERSION", directory);
+	opened = file_scan_open(&file, whole);
+	if (opened == FILE_SCAN_MISSING || opened == FILE_SCAN_IRREGULAR)
+		return -1;
+	if (opened != FILE_SCAN_OK)
+		return 0;
+	(void) file_scan_read(&file, text, sizeof(text) - 1, 0);
+	file_scan_close(&file);
+	return atoi(text);
+}
+
+bool
+cluster_files_own(const char *directory)
+{
+	struct stat status;
+	struct stat own;
+
+	return stat(directory, &status) == 0 && stat(".", &own) == 0 &&
+		status.st_dev == own.st_dev && status.st_ino == own.st_ino;
+}
+
+static void
+judge_all(Scan *scan)
+{
+	judge_control(scan);
+	judge_maps(scan);
+	judge_two_phase(scan);
+	judge_slots(scan);
+	judge_origins(scan);
+	judge_folder(scan, CLUSTER_SNAPSHOT, "pg_logical/snapshots", is_snapshot);
+	judge_folder(scan, CLUSTER_SUMMARY, "pg_wal/summaries", is_summary);
+}
+
+ClusterFilesResult
+cluster_files_scan(const char *directory, const ClusterServer *server,
+				   ClusterRowFn row, void *arg)
+{
+	Scan		scan = {{directory, server, {0}, PAUSES, NULL, {0}}, 0, row, arg};
+	struct stat status;
+
+	if (stat(directory, &status) != 0)
+		return CLUSTER_FILES_FAILED;
+	if (!S_ISDIR(status.st_mode))
+		return CLUSTER_FILES_NONE;
+	if (access(directory, R_OK | X_OK) != 0)
+		return CLUSTER_FILES_FAILED;
+	scan.major = server != NULL ? cluster_live_major() : read_major(directory);
+	if (scan.major < 0)
+		return CLUSTER_FILES_NO_CLUSTER;
+	cluster_read_begin(&scan.look.reader);
+	judge_all(&scan);
+	cluster_read_end(&scan.look.reader);
+	return CLUSTER_FILES_OK;
+}

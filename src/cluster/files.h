@@ -1,0 +1,56 @@
+/*
+ * files.h
+ *	  All files of a data directory or plain backup that carry a CRC-32C of
+ *	  their own, judged in order.
+ *
+ * pg_control, relation maps, prepared transactions, replication slots,
+ * replication origins, logical snapshots, WAL summaries.  A file that ends with
+ * its own CRC-32C has the same CRC-32C whatever it holds, so what a file says is
+ * compared with its name, with the files next to it and, in the running server,
+ * with memory.
+ */
+#ifndef ACCEL_CLUSTER_FILES_H
+#define ACCEL_CLUSTER_FILES_H
+
+#include "cluster/control.h"
+#include "cluster/live.h"
+
+#pragma GCC visibility push(hidden)
+
+/* A file; valid during the call only. */
+typedef struct ClusterRow
+{
+	const char *path;			/* from the directory */
+	ClusterKind kind;
+	int64_t		bytes;			/* -1: there is no file */
+	ClusterVerdict verdict;
+	bool		live;			/* of the running server: words have remedies */
+	const ClusterControl *control;	/* of a pg_control that is ok, else NULL */
+} ClusterRow;
+
+typedef void (*ClusterRowFn) (void *arg, const ClusterRow *row);
+
+typedef enum ClusterFilesResult
+{
+	CLUSTER_FILES_OK,
+	CLUSTER_FILES_FAILED,		/* errno says why */
+	CLUSTER_FILES_NONE,			/* it is something else */
+	CLUSTER_FILES_NO_CLUSTER	/* it has no PG_VERSION */
+} ClusterFilesResult;
+
+/* Is it the data directory of this server? */
+extern bool cluster_files_own(const char *directory);
+
+/*
+ * Calls row for every file, ok included, in the order of kinds and names.
+ * directory is a path as it is (user input goes through file_scan_path()
+ * first).  server: NULL, or what this server says, if the directory is its own.
+ * Raises no error of its own; checks for interrupts.
+ */
+extern ClusterFilesResult cluster_files_scan(const char *directory,
+											 const ClusterServer *server,
+											 ClusterRowFn row, void *arg);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_CLUSTER_FILES_H */

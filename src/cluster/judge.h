@@ -1,0 +1,37 @@
+/*
+ * judge.h
+ *	  Bytes of a file of a cluster -> verdict.
+ */
+#ifndef ACCEL_CLUSTER_JUDGE_H
+#define ACCEL_CLUSTER_JUDGE_H
+
+#include "cluster/verdict.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Which bytes of a file its CRC covers, and where the CRC is. */
+typedef struct ClusterExtent
+{
+	uint64_t	from;
+	uint64_t	to;
+	uint64_t	crc_at;
+} ClusterExtent;
+
+/*
+ * Judges the size of a file, and says which of its bytes are to be summed.
+ * false: there is a verdict already, or (pg_control) the head tells all.
+ */
+extern bool cluster_judge_extent(const ClusterFile *file,
+								 ClusterExtent *extent,
+								 ClusterVerdict *verdict);
+
+/*
+ * Judges a file by its head and the CRC of its extent.  crc is finished; stored
+ * is what the file has at crc_at.
+ */
+extern void cluster_judge(const ClusterFile *file, uint32_t stored,
+						  uint32_t crc, ClusterVerdict *verdict);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_CLUSTER_JUDGE_H */

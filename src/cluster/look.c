@@ -1,0 +1,311 @@
+/*
+ * look.c
+ *	  Looks at a file of a cluster as often as it takes to be sure.
+ *
+ * The first look takes no lock.  What it finds in the running server is only a
+ * suspicion: the file may be half written, renamed, removed, or newer than what
+ * was asked before.  So it is looked at again under the lock that its writer
+ * takes.  A failed read is not repeated under a lock: nobody waits for storage
+ * there.  In another directory there are no locks; a few looks with pauses
+ * between them get past the writes of a server that runs there.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cluster/look.h"
+#include "cluster/map.h"
+#include "cluster/wal.h"
+#include "host/host.h"
+
+/* under a lock: for a checkpoint that ends between two questions */
+#define LOCKED_LOOKS	10
+
+#define PAUSED_LOOKS	3
+#define PAUSE_MICROSECONDS	10000
+
+void
+cluster_look_path(const ClusterLook *look, const char *path,
+				  char whole[FILENAME_MAX])
+{
+	snprintf(whole, FILENAME_MAX, "%s/%s", look->directory, path);
+}
+
+/* ---- the files of a relation map ---- */
+
+/* Its size in bytes, -1: it is not there, -2: nobody can say. */
+static off_t
+mapped_file_size(const ClusterLook *look, const ClusterTarget *target,
+				 uint32_t file)
+{
+	char		whole[FILENAME_MAX];
+	char		path[CLUSTER_PATH_SIZE + 32];
+	struct stat status;
+	int			folder = (int) (strrchr(target->path, '/') - target->path);
+
+	snprintf(path, sizeof(path), "%.*s/%u", folder, target->path, file);
+	cluster_look_path(look, path, whole);
+	if (stat(whole, &status) == 0)
+		return status.st_size;
+	if (errno != ENOENT)
+		return -2;
+	/* of an incremental backup, there may be a part of it */
+	snprintf(path, sizeof(path), "%.*s/INCREMENTAL.%u", folder, target->path,
+			 file);
+	cluster_look_path(look, path, whole);
+	if (look->server == NULL && stat(whole, &status) == 0)
+		return status.st_size;
+	return errno == ENOENT ? -1 : -2;
+}
+
+static bool
+check_mapped_file(const ClusterLook *look, const ClusterTarget *target,
+				  ClusterMapping mapping, ClusterVerdict *verdict)
+{
+	off_t		size = mapped_file_size(look, target, mapping.file);
+
+	if (size == -1)
+		cluster_verdict_set(verdict, CLUSTER_BAD_FORMAT,
+							CLUSTER_REASON_MAP_NO_FILE, mapping.relation,
+							mapping.file);
+	else if (size == 0 && cluster_map_never_empty(mapping.relation))
+		cluster_verdict_set(verdict, CLUSTER_BAD_FORMAT,
+							CLUSTER_REASON_MAP_EMPTY_FILE, mapping.relation,
+							mapping.file);
+	return verdict->status == CLUSTER_OK;
+}
+
+static void
+check_mapped_files(const ClusterLook *look, const ClusterTarget *target,
+				   ClusterVerdict *verdict)
+{
+	const uint8_t *data = target->file.head;
+	int			count = cluster_map_count(data);
+
+	for (int i = 0; i < count; i++)
+		if (!check_mapped_file(look, target, cluster_map_entry(data, i), verdict))
+			return;
+}
+
+/* ---- what the WAL of another directory says ---- */
+
+/* A server that runs there may have gone on while pg_wal was read. */
+static bool
+has_gone_on(const ClusterLook *look, const ClusterControl *control)
+{
+	ClusterControl now;
+
+	return !cluster_read_control(look->directory, &now) ||
+		now.state != control->state || now.checkpoint != control->checkpoint;
+}
+
+static void
+check_by_wal(const ClusterLook *look, const ClusterTarget *target,
+			 ClusterVerdict *verdict)
+{
+	ClusterControl control = look->control;
+
+	if (target->file.kind == CLUSTER_CONTROL && target->found &&
+		cluster_control_read(target->file.head, &control))
+		cluster_wal_judge(look->directory, &control, verdict);
+	else if (target->file.kind == CLUSTER_ORIGINS && look->past != NULL)
+		cluster_past_judge(look->past, target->found ? &target->file : NULL,
+						   verdict);
+	if (verdict->status != CLUSTER_OK && has_gone_on(look, &control))
+		cluster_verdict_set(verdict, CLUSTER_OK, CLUSTER_REASON_NONE, 0, 0);
+}
+
+/* ---- looks ---- */
+
+/* What one look leaves for the next one. */
+typedef struct Doubt
+{
+	bool		sure;			/* there is none */
+	ClusterMapping memory;		/* a mapping that the file does not have */
+} Doubt;
+
+/*
+ * Compares a map with the server's memory.  Only if memory says the same before
+ * and after the file was read, nobody has changed the map in between.
+ */
+static void
+check_memory(const ClusterTarget *target, Doubt *doubt,
+			 ClusterVerdict *verdict)
+{
+	const uint8_t *data = target->file.head;
+	int			count = cluster_map_count(data);
+
+	for (int i = 0; i < count; i++)
+	{
+		ClusterMapping found = cluster_map_entry(data, i);
+		uint32_t	file = cluster_live_mapped(target->file.shared, found.relation);
+
+		if (file == found.file)
+			continue;
+		cluster_verdict_set(verdict, CLUSTER_FOREIGN, CLUSTER_REASON_MAP_MEMORY,
+							found.relation, found.file);
+		verdict->more = file;
+		doubt->sure = doubt->memory.relation == found.relation &&
+			doubt->memory.file == file;
+		doubt->memory.relation = found.relation;
+		doubt->memory.file = file;
+		return;
+	}
+}
+
+/* A file that is not there: is that a finding? */
+static void
+judge_absent(const ClusterLook *look, const ClusterTarget *target,
+			 ClusterVerdict *verdict)
+{
+	char		whole[FILENAME_MAX];
+	struct stat status;
+	bool		missing = target->required;
+
+	cluster_look_path(look, target->path, whole);
+	*strrchr(whole, '/') = '\0';
+	if (target->file.kind == CLUSTER_SLOT)
+		missing = (stat(whole, &status) == 0 && S_ISDIR(status.st_mode)) ||
+			(look->server != NULL && cluster_live_has_slot(target->file.slot));
+	else if (target->file.kind == CLUSTER_RELATION_MAP && !target->file.shared &&
+			 (look->server == NULL || cluster_live_in_recovery()))
+		missing = missing && stat(whole, &status) == 0;
+	else if (target->file.kind == CLUSTER_TWO_PHASE)
+		missing = missing && !has_gone_on(look, &look->control);
+	if (missing)
+		cluster_verdict_set(verdict, CLUSTER_MISSING, CLUSTER_REASON_NOT_THERE,
+							0, 0);
+}
+
+static void
+look_once(ClusterLook *look, ClusterTarget *target, uint64_t redo,
+		  ClusterVerdict *verdict)
+{
+	char		whole[FILENAME_MAX];
+
+	cluster_look_path(look, target->path, whole);
+	target->found = cluster_read(&look->reader, whole, &target->file,
+								 verdict) == FILE_SCAN_OK;
+	if (!target->found)
+		judge_absent(look, target, verdict);
+	else if (verdict->status == CLUSTER_OK &&
+			 target->file.kind == CLUSTER_RELATION_MAP)
+		check_mapped_files(look, target, verdict);
+	else if (look->server != NULL)
+		cluster_live_check(look->server, &target->file, redo, verdict);
+	if (look->server == NULL && verdict->status == CLUSTER_OK)
+		check_by_wal(look, target, verdict);
+}
+
+/* One look in the running server, and what cannot be asked under the lock. */
+static void
+look_live(ClusterLook *look, ClusterTarget *target, bool locked, Doubt *doubt,
+		  ClusterVerdict *verdict)
+{
+	ClusterKind kind = target->file.kind;
+	uint64_t	redo = kind == CLUSTER_CONTROL ? cluster_live_redo() : 0;
+
+	doubt->sure = locked;
+	if (locked)
+		cluster_live_lock(kind);
+	look_once(look, target, redo, verdict);
+	if (locked)
+		cluster_live_unlock(kind);
+	if (kind == CLUSTER_CONTROL && verdict->reason == CLUSTER_REASON_CONTROL_REDO)
+		doubt->sure = locked && cluster_live_redo() == redo;
+	else if (kind == CLUSTER_RELATION_MAP && target->found &&
+			 verdict->status == CLUSTER_OK &&
+			 cluster_live_knows_map(target->file.shared, target->database))
+		check_memory(target, doubt, verdict);
+}
+
+/* A suspicion in the running server: decides it. */
+static void
+decide_live(ClusterLook *look, ClusterTarget *target, Doubt *doubt,
+			ClusterVerdict *verdict)
+{
+	bool		locked = verdict->status != CLUSTER_IO_ERROR;
+
+	for (int i = 0; i < LOCKED_LOOKS; i++)
+	{
+		look_live(look, target, locked, doubt, verdict);
+		if (verdict->status == CLUSTER_OK || doubt->sure || !locked)
+			return;
+	}
+	/* changed all the time, so the server writes it and has it */
+	cluster_verdict_set(verdict, CLUSTER_OK, CLUSTER_REASON_NONE, 0, 0);
+}
+
+/* As above, of the map of a database, which may be dropped or moved. */
+static void
+decide_database(ClusterLook *look, ClusterTarget *target, Doubt *doubt,
+				ClusterVerdict *verdict)
+{
+	ClusterDatabase database = {target->database, 0};
+
+	target->found = false;
+	if (cluster_live_lock_database(&database))
+	{
+		cluster_look_map_path(target, &database);
+		decide_live(look, target, doubt, verdict);
+		cluster_live_unlock_database(&database);
+	}
+	else
+		cluster_verdict_set(verdict, CLUSTER_OK, CLUSTER_REASON_NONE, 0, 0);
+}
+
+/* In another directory. */
+static void
+decide_other(ClusterLook *look, ClusterTarget *target,
+			 ClusterVerdict *verdict)
+{
+	for (int i = 0; i < PAUSED_LOOKS && look->pauses > 0 &&
+		 verdict->status != CLUSTER_OK; i++)
+	{
+		look->pauses--;
+		host_interrupts();
+		usleep(PAUSE_MICROSECONDS);
+		look_once(look, target, 0, verdict);
+	}
+}
+
+bool
+cluster_look_at(ClusterLook *look, ClusterTarget *target,
+				ClusterVerdict *verdict)
+{
+	Doubt		doubt = {0};
+
+	host_interrupts();
+	if (look->server == NULL)
+	{
+		look_once(look, target, 0, verdict);
+		decide_other(look, target, verdict);
+	}
+	else
+	{
+		look_live(look, target, false, &doubt, verdict);
+		if (verdict->status != CLUSTER_OK &&
+			target->file.kind == CLUSTER_RELATION_MAP && !target->file.shared)
+			decide_database(look, target, &doubt, verdict);
+		else if (verdict->status != CLUSTER_OK)
+			decide_live(look, target, &doubt, verdict);
+	}
+	return target->found || verdict->status != CLUSTER_OK;
+}
+
+/* ---- paths ---- */
+
+/* DEFAULTTABLESPACE_OID of pg_tablespace */
+#define PG_DEFAULT		1663
+
+void
+cluster_look_map_path(ClusterTarget *target, const ClusterDatabase *database)
+{
+	if (database->tablespace == PG_DEFAULT)
+		snprintf(target->path, sizeof(target->path), "base/%u/" CLUSTER_MAP_NAME,
+				 database->oid);
+	else
+		snprintf(target->path, sizeof(target->path),
+				 "pg_tblspc/%u/%s/%u/" CLUSTER_MAP_NAME, database->tablespace,
+				 cluster_live_tablespace_folder(), database->oid);
+}

@@ -1,0 +1,58 @@
+/*
+ * look.h
+ *	  Looks at a file of a cluster as often as it takes to be sure.
+ */
+#ifndef ACCEL_CLUSTER_LOOK_H
+#define ACCEL_CLUSTER_LOOK_H
+
+#include <stdio.h>
+
+#include "cluster/live.h"
+#include "cluster/past.h"
+#include "cluster/read.h"
+
+#pragma GCC visibility push(hidden)
+
+#define CLUSTER_PATH_SIZE	256
+#define CLUSTER_MAP_NAME	"pg_filenode.map"
+
+/* A file to look at. */
+typedef struct ClusterTarget
+{
+	char		path[CLUSTER_PATH_SIZE];	/* from the data directory */
+	ClusterFile file;
+	uint32_t	database;		/* of a database's map */
+	bool		required;		/* that it is not there is a finding */
+	bool		found;			/* by the last look */
+} ClusterTarget;
+
+/* What all looks share. */
+typedef struct ClusterLook
+{
+	const char *directory;
+	const ClusterServer *server;	/* NULL: it is not this server's */
+	ClusterReader reader;
+	int			pauses;			/* left for files that may be in change */
+
+	/* of a server that was shut down, what its WAL says; NULL: nothing */
+	const ClusterPast *past;
+	ClusterControl control;		/* as it was then */
+} ClusterLook;
+
+/*
+ * Judges a target.  false: there is no file, and need not be one (any more).
+ */
+extern bool cluster_look_at(ClusterLook *look, ClusterTarget *target,
+							ClusterVerdict *verdict);
+
+/* The path of the map of a database of this server. */
+extern void cluster_look_map_path(ClusterTarget *target,
+								  const ClusterDatabase *database);
+
+/* path is below the directory: the whole of it. */
+extern void cluster_look_path(const ClusterLook *look, const char *path,
+							  char whole[FILENAME_MAX]);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_CLUSTER_LOOK_H */

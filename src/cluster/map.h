@@ -1,0 +1,34 @@
+/*
+ * map.h
+ *	  pg_filenode.map: which file a mapped catalog has.
+ */
+#ifndef ACCEL_CLUSTER_MAP_H
+#define ACCEL_CLUSTER_MAP_H
+
+#include "cluster/verdict.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef struct ClusterMapping
+{
+	uint32_t	relation;		/* OID */
+	uint32_t	file;			/* file number */
+} ClusterMapping;
+
+/* Bytes of the file, by release, and of them those under the CRC. */
+extern uint64_t cluster_map_size(int major);
+extern uint64_t cluster_map_covered(uint64_t size);
+
+/* Judges a map whose size and CRC are right. */
+extern void cluster_map_judge(const ClusterFile *file, ClusterVerdict *verdict);
+
+/* Of a map that is ok. */
+extern int	cluster_map_count(const uint8_t *data);
+extern ClusterMapping cluster_map_entry(const uint8_t *data, int n);
+
+/* Has this relation at least one block at any time? */
+extern bool cluster_map_never_empty(uint32_t relation);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_CLUSTER_MAP_H */

@@ -1,0 +1,136 @@
+/*
+ * read.c
+ *	  Reads a file of a cluster once, in bounded memory, and judges it.
+ *
+ * No length in a file drives an allocation: the head is kept, the rest is
+ * summed piece by piece.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "cluster/judge.h"
+#include "cluster/read.h"
+#include "host/host.h"
+#include "kernel/checksum.h"
+
+#define PIECE_BYTES		(128 * 1024)
+
+void
+cluster_read_begin(ClusterReader *reader)
+{
+	reader->head = host_alloc(CLUSTER_HEAD);
+	reader->piece = host_alloc(PIECE_BYTES);
+}
+
+void
+cluster_read_end(ClusterReader *reader)
+{
+	host_free(reader->head);
+	host_free(reader->piece);
+}
+
+/* Reads exactly len bytes; else the verdict says why not. */
+static bool
+read_exactly(FileScan *scan, uint8_t *buffer, size_t len, uint64_t at,
+			 ClusterVerdict *verdict)
+{
+	ssize_t		got = file_scan_read(scan, buffer, len, (off_t) at);
+
+	if (got < 0)
+		cluster_verdict_set(verdict, CLUSTER_IO_ERROR,
+							CLUSTER_REASON_UNREADABLE, (uint64_t) errno, 0);
+	else if ((size_t) got < len)
+		cluster_verdict_set(verdict, CLUSTER_SIZE_MISMATCH,
+							CLUSTER_REASON_SIZE, at + (uint64_t) got,
+							(uint64_t) scan->size);
+	return got >= 0 && (size_t) got == len;
+}
+
+static bool
+sum(ClusterReader *reader, FileScan *scan, const ClusterExtent *extent,
+	uint32_t *crc, ClusterVerdict *verdict)
+{
+	uint32_t	reg = CHECKSUM_CRC_INIT;
+	uint64_t	at = extent->from;
+
+	while (at < extent->to)
+	{
+		size_t		len = extent->to - at < PIECE_BYTES ?
+			(size_t) (extent->to - at) : PIECE_BYTES;
+
+		host_interrupts();
+		if (!read_exactly(scan, reader->piece, len, at, verdict))
+			return false;
+		reg = checksum_crc32c(reg, reader->piece, len);
+		at += len;
+	}
+	*crc = reg ^ CHECKSUM_CRC_INIT;
+	return true;
+}
+
+static void
+judge_open(ClusterReader *reader, FileScan *scan, ClusterFile *file,
+		   ClusterVerdict *verdict)
+{
+	size_t		head = file->size < CLUSTER_HEAD ? (size_t) file->size : CLUSTER_HEAD;
+	ClusterExtent extent;
+	uint32_t	crc;
+	uint8_t		stored[4];
+
+	memset(reader->head, 0, CLUSTER_HEAD);
+	file->head = reader->head;
+	if (read_exactly(scan, reader->head, head, 0, verdict) &&
+		cluster_judge_extent(file, &extent, verdict) &&
+		read_exactly(scan, stored, sizeof(stored), extent.crc_at, verdict) &&
+		sum(reader, scan, &extent, &crc, verdict))
+		cluster_judge(file, cluster_load32(stored), crc, verdict);
+}
+
+FileScanResult
+cluster_read(ClusterReader *reader, const char *path, ClusterFile *file,
+			 ClusterVerdict *verdict)
+{
+	FileScan	scan;
+	FileScanResult opened = file_scan_open(&scan, path);
+
+	memset(verdict, 0, sizeof(*verdict));
+	file->size = 0;
+	if (opened == FILE_SCAN_OK)
+	{
+		file->size = (uint64_t) scan.size;
+		judge_open(reader, &scan, file, verdict);
+		file_scan_close(&scan);
+	}
+	else if (opened == FILE_SCAN_MISSING)
+		return FILE_SCAN_MISSING;
+	else if (opened == FILE_SCAN_IRREGULAR)
+		cluster_verdict_set(verdict, CLUSTER_BAD_FORMAT,
+							CLUSTER_REASON_IRREGULAR, 0, 0);
+	else
+		cluster_verdict_set(verdict, CLUSTER_IO_ERROR,
+							CLUSTER_REASON_UNREADABLE, (uint64_t) errno, 0);
+	return FILE_SCAN_OK;
+}
+
+bool
+cluster_read_control(const char *directory, ClusterControl *control)
+{
+	char		path[FILENAME_MAX];
+	uint8_t		data[CLUSTER_CONTROL_SIZE];
+	ClusterFile file = {CLUSTER_CONTROL};
+	ClusterVerdict verdict = {CLUSTER_OK};
+	FileScan	scan;
+	ssize_t		got;
+
+	snprintf(path, sizeof(path), "%s/" CLUSTER_CONTROL_NAME, directory);
+	if (file_scan_open(&scan, path) != FILE_SCAN_OK)
+		return false;
+	got = file_scan_read(&scan, data, sizeof(data), 0);
+	file_scan_close(&scan);
+	if (got != sizeof(data))
+		return false;
+	file.head = data;
+	file.size = sizeof(data);
+	cluster_control_judge(&file, &verdict);
+	return verdict.status == CLUSTER_OK && cluster_control_read(data, control);
+}

@@ -1,0 +1,38 @@
+/*
+ * read.h
+ *	  Reads a file of a cluster once, in bounded memory, and judges it.
+ */
+#ifndef ACCEL_CLUSTER_READ_H
+#define ACCEL_CLUSTER_READ_H
+
+#include "cluster/control.h"
+#include "cluster/format.h"
+#include "host/file_scan.h"
+
+#pragma GCC visibility push(hidden)
+
+/* One reader serves any number of files, one after the other. */
+typedef struct ClusterReader
+{
+	uint8_t    *head;			/* CLUSTER_HEAD bytes, those of the last file */
+	uint8_t    *piece;
+} ClusterReader;
+
+extern void cluster_read_begin(ClusterReader *reader);
+extern void cluster_read_end(ClusterReader *reader);
+
+/*
+ * Reads the file at path and judges it.  file has its kind, release and name;
+ * head and size are filled in.  FILE_SCAN_OK: there is a verdict, which may be
+ * about a failed read.  FILE_SCAN_MISSING: there is no such file.
+ */
+extern FileScanResult cluster_read(ClusterReader *reader, const char *path,
+								   ClusterFile *file, ClusterVerdict *verdict);
+
+/* What the pg_control of a directory says now.  false: it is not ok. */
+extern bool cluster_read_control(const char *directory,
+								 ClusterControl *control);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_CLUSTER_READ_H */

@@ -1,0 +1,22 @@
+/*
+ * slru_files.h
+ *	  Are the files of pg_xact and pg_multixact there, and long enough?
+ */
+#ifndef ACCEL_CLUSTER_SLRU_FILES_H
+#define ACCEL_CLUSTER_SLRU_FILES_H
+
+#include "cluster/files.h"
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * Calls row for each that is missing or too short, at most 100 of a folder.
+ * directory: of a cluster that is stopped, or of this server (own).  One with a
+ * backup_label is passed over: its pg_control may be younger than its files.
+ */
+extern void slru_files_scan(const char *directory, bool own, ClusterRowFn row,
+							void *arg);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_CLUSTER_SLRU_FILES_H */

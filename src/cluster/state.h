@@ -1,0 +1,32 @@
+/*
+ * state.h
+ *	  State files: prepared transactions, slots, origins, logical snapshots.
+ */
+#ifndef ACCEL_CLUSTER_STATE_H
+#define ACCEL_CLUSTER_STATE_H
+
+#include "cluster/verdict.h"
+
+#pragma GCC visibility push(hidden)
+
+/* What a sound two-phase file says of its transaction. */
+typedef struct ClusterPrepared
+{
+	uint32_t	xid;
+	uint32_t	database;
+	uint32_t	owner;
+	int64_t		prepared_at;	/* as the server counts, microseconds */
+} ClusterPrepared;
+
+extern ClusterPrepared cluster_state_prepared(const uint8_t *data);
+
+/* The length that a file gives itself, 0: it has none. */
+extern uint64_t cluster_state_length(const ClusterFile *file);
+
+/* Judges a file whose CRC is right, by its kind. */
+extern void cluster_state_judge(const ClusterFile *file,
+								ClusterVerdict *verdict);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_CLUSTER_STATE_H */

@@ -1,0 +1,31 @@
+/*
+ * wal.h
+ *	  What the pg_wal of a stopped cluster says of its other files.
+ */
+#ifndef ACCEL_CLUSTER_WAL_H
+#define ACCEL_CLUSTER_WAL_H
+
+#include "cluster/control.h"
+#include "cluster/past.h"
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * Judges a pg_control that is ok by itself.  directory: of a cluster that is not
+ * this server's.  A verdict other than ok may be of a server that was at work
+ * there meanwhile; then pg_control has changed.
+ */
+extern void cluster_wal_judge(const char *directory,
+							  const ClusterControl *control,
+							  ClusterVerdict *verdict);
+
+/*
+ * What the WAL before a shutdown says of the files that it left, allocated; NULL:
+ * nothing, as after a crash.
+ */
+extern ClusterPast *cluster_wal_past(const char *directory,
+									 const ClusterControl *control);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_CLUSTER_WAL_H */

@@ -1,0 +1,264 @@
+/*
+ * backup.c
+ *	  SQL functions that verify base backups.
+ */
+#include "compat.h"
+
+#include "catalog/pg_type.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "portability/instr_time.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/pg_lsn.h"
+#include "utils/timestamp.h"
+#include "utils/tuplestore.h"
+
+#include "backup/run.h"
+#include "func/func.h"
+#include "host/file_scan.h"
+#include "host/parallel.h"
+
+#define FINDING_COLUMNS 7
+#define SUMMARY_COLUMNS 17
+
+/* Rows of findings. */
+typedef struct BackupRows
+{
+	ReturnSetInfo *rsinfo;
+	MemoryContext row;			/* what a row is made of: millions may come */
+} BackupRows;
+
+/* ---- values ---- */
+
+/*
+ * Bytes of a file's name or label as text: what is no text of this database is
+ * shown in hexadecimal digits.
+ */
+static Datum
+bytes_datum(const char *bytes)
+{
+	StringInfoData text;
+
+	if (pg_verifymbstr(bytes, (int) strlen(bytes), true))
+		return CStringGetTextDatum(bytes);
+	initStringInfo(&text);
+	for (; *bytes != '\0'; bytes++)
+		if (IS_HIGHBIT_SET(*bytes) || *bytes == '\\')
+			appendStringInfo(&text, "\\x%02x", (unsigned char) *bytes);
+		else
+			appendStringInfoChar(&text, *bytes);
+	return CStringGetTextDatum(text.data);
+}
+
+static Datum
+text_value(const char *text, bool *null)
+{
+	*null = text == NULL;
+	return text == NULL ? (Datum) 0 : bytes_datum(text);
+}
+
+static Datum
+lsn_value(XLogRecPtr lsn, bool *null)
+{
+	*null = lsn == InvalidXLogRecPtr;
+	return LSNGetDatum(lsn);
+}
+
+static void
+put_finding(void *arg, const BackupFinding *finding)
+{
+	BackupRows *rows = arg;
+	MemoryContext outer = MemoryContextSwitchTo(rows->row);
+	Datum		values[FINDING_COLUMNS];
+	bool		nulls[FINDING_COLUMNS] = {0};
+
+	values[0] = bytes_datum(finding->path);
+	values[1] = Int64GetDatum(finding->blkno);
+	nulls[1] = finding->blkno < 0;
+	values[2] = CStringGetTextDatum(finding->status);
+	values[3] = text_value(finding->expected, &nulls[3]);
+	values[4] = text_value(finding->actual, &nulls[4]);
+	values[5] = lsn_value(finding->lsn, &nulls[5]);
+	values[6] = text_value(finding->message, &nulls[6]);
+	MemoryContextSwitchTo(outer);
+	tuplestore_putvalues(rows->rsinfo->setResult, rows->rsinfo->setDesc,
+						 values, nulls);
+	MemoryContextReset(rows->row);
+}
+
+static void
+drop_finding(void *arg, const BackupFinding *finding)
+{
+}
+
+/* ---- arguments ---- */
+
+static char *
+path_argument(FunctionCallInfo fcinfo, int argno)
+{
+	return PG_ARGISNULL(argno) ? NULL :
+		file_scan_path(text_to_cstring(PG_GETARG_TEXT_PP(argno)));
+}
+
+static bool
+boolean_argument(FunctionCallInfo fcinfo, int argno, bool absent)
+{
+	return PG_ARGISNULL(argno) ? absent : PG_GETARG_BOOL(argno);
+}
+
+/* prior: directories */
+static void
+prior_argument(FunctionCallInfo fcinfo, int argno, BackupOptions *options)
+{
+	const char **prior;
+	Datum	   *elements;
+	bool	   *nulls;
+
+	if (PG_ARGISNULL(argno))
+		return;
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(argno), TEXTOID, -1, false,
+					  TYPALIGN_INT, &elements, &nulls, &options->nprior);
+	if (options->nprior > BACKUP_CHAIN_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("prior has more than %d backups", BACKUP_CHAIN_MAX)));
+	prior = palloc((Size) (options->nprior + 1) * sizeof(char *));
+	for (int i = 0; i < options->nprior; i++)
+	{
+		if (nulls[i])
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("prior must not contain nulls")));
+		prior[i] = file_scan_path(TextDatumGetCString(elements[i]));
+	}
+	options->prior = prior;
+}
+
+/* directory, wal_directory, check_pages, workers, max_rate; then prior */
+static void
+options_of(FunctionCallInfo fcinfo, int prior, BackupOptions *options)
+{
+	Throttle	throttle;
+
+	memset(options, 0, sizeof(*options));
+	accel_check_null(fcinfo, 0, "directory");
+	options->check_pages = boolean_argument(fcinfo, 2, true);
+	options->workers = parallel_workers(PG_ARGISNULL(3) ? 0 :
+										PG_GETARG_INT32(3));
+	options->max_rate = PG_ARGISNULL(4) ? 0 : PG_GETARG_INT32(4);
+	throttle_init(&throttle, options->max_rate, BLCKSZ, BLCKSZ);
+	options->root = path_argument(fcinfo, 0);
+	options->wal = path_argument(fcinfo, 1);
+	prior_argument(fcinfo, prior, options);
+}
+
+/* ---- functions ---- */
+
+/* No row means sound, and pages whose checksums mean nothing are not. */
+static bool
+warn_checksums_off(const BackupSummary *summary)
+{
+	if (!summary->checksums_off || summary->pages == 0)
+		return false;
+	ereport(WARNING,
+			(errmsg("data checksums are disabled in the cluster of this backup"),
+			 errdetail("Only page headers are verified."),
+			 errhint("To enable them, stop that server and run \"pg_checksums --enable\".")));
+	return true;
+}
+
+/*
+ * verify_backup(directory, wal_directory text, check_pages boolean, workers,
+ * max_rate integer, verbose boolean, prior text[])
+ */
+SQL_FUNCTION(accel_verify_backup)
+{
+	BackupRows	rows;
+	BackupSink	sink = {put_finding, &rows};
+	BackupOptions options;
+	BackupSummary summary;
+
+	options_of(fcinfo, 6, &options);
+	options.verbose = boolean_argument(fcinfo, 5, false);
+	InitMaterializedSRF(fcinfo, 0);
+	rows.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	rows.row = AllocSetContextCreate(CurrentMemoryContext, "backup finding",
+									 ALLOCSET_DEFAULT_SIZES);
+	backup_run(&options, &sink, &summary);
+	(void) warn_checksums_off(&summary);
+	return (Datum) 0;
+}
+
+static const char *
+status_of(const BackupSink *sink)
+{
+	if (sink->findings == 0)
+		return backup_status_name(BACKUP_OK);
+	return backup_status_name(sink->undecided == sink->findings ?
+							  BACKUP_UNDECIDED : BACKUP_CORRUPT);
+}
+
+static void
+summary_values(const BackupSummary *summary, const BackupSink *sink,
+			   double seconds, Datum *values, bool *nulls)
+{
+	const int64 counts[] = {
+		summary->files, summary->bytes, summary->pages, summary->bad_pages,
+		summary->healed_pages, summary->wal_records, sink->findings
+	};
+	Interval   *elapsed = palloc0(sizeof(Interval));
+	int			i = 0;
+
+	elapsed->time = (TimeOffset) (seconds * USECS_PER_SEC);
+	values[i] = text_value(summary->label[0] == '\0' ? NULL : summary->label,
+						   &nulls[i]);
+	values[++i] = CStringGetTextDatum(summary->tar ? "tar" :
+									  summary->incremental ? "incremental" : "plain");
+	values[++i] = Int64GetDatum((int64) summary->system);
+	nulls[i] = !summary->has_system;
+	i++;
+	values[i] = lsn_value(summary->start, &nulls[i]);
+	i++;
+	values[i] = lsn_value(summary->end, &nulls[i]);
+	i++;
+	values[i] = text_value(summary->timelines, &nulls[i]);
+	for (int n = 0; n < (int) lengthof(counts); n++)
+		values[++i] = Int64GetDatum(counts[n]);
+	values[++i] = IntervalPGetDatum(elapsed);
+	values[++i] = Float8GetDatum(accel_rate(summary->bytes, seconds));
+	values[++i] = CStringGetTextDatum(status_of(sink));
+	i++;
+	values[i] = text_value(sink->findings > 0 ? sink->first :
+						   warn_checksums_off(summary) ?
+						   "data checksums are disabled: of pages, only headers were verified" :
+						   summary->no_manifest ?
+						   "there is no manifest: files were compared with nothing" :
+						   NULL, &nulls[i]);
+	Assert(i + 1 == SUMMARY_COLUMNS);
+}
+
+/* The same arguments but verbose; one row. */
+SQL_FUNCTION(accel_verify_backup_summary)
+{
+	BackupSink	sink = {drop_finding, NULL};
+	BackupOptions options;
+	BackupSummary summary;
+	TupleDesc	desc;
+	Datum		values[SUMMARY_COLUMNS];
+	bool		nulls[SUMMARY_COLUMNS] = {0};
+	instr_time	start;
+	instr_time	end;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	options_of(fcinfo, 5, &options);
+	INSTR_TIME_SET_CURRENT(start);
+	backup_run(&options, &sink, &summary);
+	INSTR_TIME_SET_CURRENT(end);
+	INSTR_TIME_SUBTRACT(end, start);
+	summary_values(&summary, &sink, INSTR_TIME_GET_DOUBLE(end), values, nulls);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc),
+													  values, nulls)));
+}

@@ -1,0 +1,21 @@
+/*
+ * cluster.h
+ *	  Verifying files with a CRC-32C of their own, for other SQL functions.
+ */
+#ifndef ACCEL_FUNC_CLUSTER_H
+#define ACCEL_FUNC_CLUSTER_H
+
+#include "cluster/files.h"
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * Calls row for every file.  directory: NULL is this server's, else a canonical
+ * path (file_scan_path()); one that is no data directory is an ERROR.
+ */
+extern void accel_cluster_files(const char *directory, ClusterRowFn row,
+								void *arg);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_FUNC_CLUSTER_H */

@@ -1,0 +1,139 @@
+/*
+ * lost.c
+ *	  The SQL functions that find lost writes.
+ */
+#include "compat.h"
+
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/pg_lsn.h"
+#include "utils/tuplestore.h"
+
+#include "func/func.h"
+#include "lost/image.h"
+#include "lost/scan.h"
+#include "lost/server.h"
+
+#define COLUMNS		9
+#define IMAGE_COLUMNS	11
+
+static void
+put_text(const char *words, Datum *value, bool *null)
+{
+	*null = words == NULL || words[0] == '\0';
+	if (!*null)
+		*value = CStringGetTextDatum(words);
+}
+
+static void
+put_lsn(XLogRecPtr lsn, Datum *value, bool *null)
+{
+	*null = XLogRecPtrIsInvalid(lsn);
+	*value = LSNGetDatum(lsn);
+}
+
+static void
+put_finding(void *arg, const LostFinding *finding)
+{
+	ReturnSetInfo *rsinfo = arg;
+	bool		has_block = OidIsValid(finding->relid);
+	Datum		values[COLUMNS] = {0};
+	bool		nulls[COLUMNS] = {false};
+
+	nulls[0] = nulls[1] = nulls[2] = !has_block;
+	if (has_block)
+	{
+		values[0] = ObjectIdGetDatum(finding->relid);
+		values[1] = CStringGetTextDatum(forkNames[finding->fork]);
+		values[2] = Int64GetDatum((int64) finding->block);
+	}
+	put_text(finding->path, &values[3], &nulls[3]);
+	put_text(lost_status_name(finding->status), &values[4], &nulls[4]);
+	put_lsn(finding->disk_lsn, &values[5], &nulls[5]);
+	put_lsn(finding->expected_lsn, &values[6], &nulls[6]);
+	put_text(finding->segment, &values[7], &nulls[7]);
+	put_text(finding->message, &values[8], &nulls[8]);
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+/* What lies after the last checkpoint need not be on disk. */
+static void
+notice_horizon(const LostOptions *options)
+{
+	if (options->end != WAL_LSN_MAX && options->end > options->horizon)
+		ereport(NOTICE,
+				(errmsg("WAL from %X/%X on is not judged: no checkpoint has put its changes on disk yet",
+						LSN_FORMAT_ARGS(options->horizon)),
+				 errhint("Run CHECKPOINT, which makes a restartpoint on a standby, and call the function again.")));
+}
+
+/* verify_lost_writes(directory text, start_lsn, end_lsn pg_lsn) */
+SQL_FUNCTION(accel_verify_lost_writes)
+{
+	WalDirectory own;
+	WalDirectory dir;
+	LostOptions options;
+
+	InitMaterializedSRF(fcinfo, 0);
+	options.start = PG_ARGISNULL(1) ? 0 : PG_GETARG_LSN(1);
+	options.end = PG_ARGISNULL(2) ? WAL_LSN_MAX : PG_GETARG_LSN(2);
+	options.memory = (size_t) maintenance_work_mem * 1024;
+	accel_check_lsns(options.start, options.end);
+	options.horizon = lost_server_horizon();	/* before the directories */
+	notice_horizon(&options);
+	accel_wal_directory(&own, NULL, NULL);
+	options.own = options.dir = &own;
+	if (!PG_ARGISNULL(0))
+	{
+		accel_wal_directory(&dir, text_to_cstring(PG_GETARG_TEXT_PP(0)), NULL);
+		if (!dir.limits.live)
+			options.dir = &dir;
+	}
+	lost_scan(&options, put_finding, fcinfo->resultinfo);
+	return (Datum) 0;
+}
+
+static void
+put_image(void *arg, const LostImage *image)
+{
+	ReturnSetInfo *rsinfo = arg;
+	const WalBlockTag *tag = &image->tag;
+	bool		stale = image->status == LOST_STALE_PAGE;
+	Datum		values[IMAGE_COLUMNS] = {0};
+	bool		nulls[IMAGE_COLUMNS] = {false};
+
+	nulls[0] = nulls[1] = nulls[2] = nulls[3] = nulls[4] = !stale;
+	if (stale)
+	{
+		values[0] = ObjectIdGetDatum(tag->tablespace);
+		values[1] = ObjectIdGetDatum(tag->database);
+		values[2] = ObjectIdGetDatum(tag->relation);
+		values[3] = CStringGetTextDatum(forkNames[tag->fork]);
+		values[4] = Int64GetDatum((int64) tag->block);
+	}
+	put_text(lost_status_name(image->status), &values[5], &nulls[5]);
+	put_lsn(image->page_lsn, &values[6], &nulls[6]);
+	put_lsn(image->expected_lsn, &values[7], &nulls[7]);
+	put_lsn(image->lsn, &values[8], &nulls[8]);
+	put_text(image->segment, &values[9], &nulls[9]);
+	put_text(image->message, &values[10], &nulls[10]);
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+/* verify_wal_images(directory text, start_lsn, end_lsn pg_lsn) */
+SQL_FUNCTION(accel_verify_wal_images)
+{
+	WalDirectory dir;
+	LostImageOptions options;
+
+	InitMaterializedSRF(fcinfo, 0);
+	options.start = PG_ARGISNULL(1) ? 0 : PG_GETARG_LSN(1);
+	options.end = PG_ARGISNULL(2) ? WAL_LSN_MAX : PG_GETARG_LSN(2);
+	options.memory = (size_t) maintenance_work_mem * 1024;
+	accel_check_lsns(options.start, options.end);
+	accel_wal_directory(&dir, PG_ARGISNULL(0) ? NULL :
+						text_to_cstring(PG_GETARG_TEXT_PP(0)), NULL);
+	options.dir = &dir;
+	lost_images(&options, put_image, fcinfo->resultinfo);
+	return (Datum) 0;
+}

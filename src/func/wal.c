@@ -1,0 +1,333 @@
+/*
+ * wal.c
+ *	  SQL functions that verify WAL.
+ */
+#include "compat.h"
+
+#include "access/xlog_internal.h"
+#include "utils/builtins.h"
+#include "utils/pg_lsn.h"
+#include "utils/tuplestore.h"
+
+#include "func/func.h"
+#include "host/parallel.h"
+#include "wal/beside.h"
+#include "wal/parallel.h"
+
+#define RESULT_COLUMNS	18
+#define FINDING_COLUMNS 5
+
+static char *
+text_or_null(FunctionCallInfo fcinfo, int argno)
+{
+	return PG_ARGISNULL(argno) ? NULL :
+		text_to_cstring(PG_GETARG_TEXT_PP(argno));
+}
+
+/* ---- rows ---- */
+
+/* What a segment's row says, NULL: nothing. */
+static char *
+result_message(const WalSegmentResult *result)
+{
+	char		words[WAL_MESSAGE_SIZE];
+
+	if (result->message.reason == WAL_REASON_NONE)
+		return NULL;
+	wal_verdict_words(&result->message, words);
+	return result->counts.errors <= 1 ? pstrdup(words) :
+		psprintf("%s (and %u more)", words, result->counts.errors - 1);
+}
+
+/* A segment's row. */
+static void
+result_values(const WalSegmentResult *result, Datum values[RESULT_COLUMNS],
+			  bool nulls[RESULT_COLUMNS])
+{
+	const WalCounts *counts = &result->counts;
+	const char *version = wal_version_name(result->magic);
+	char	   *message = result_message(result);
+	char		segment[WAL_NAME_SIZE];
+	const uint64 numbers[] = {
+		counts->records, counts->fpi_bytes, counts->bytes_verified,
+		counts->head_bytes, counts->tail_bytes, counts->zero_bytes,
+		counts->skipped_bytes
+	};
+	int			i = 0;
+
+	memset(nulls, 0, RESULT_COLUMNS * sizeof(bool));
+	wal_name_print(&result->name, segment);
+	nulls[i] = result->name.timeline == 0;
+	values[i++] = CStringGetTextDatum(segment);
+	nulls[i] = result->name.timeline == 0;
+	values[i++] = Int64GetDatum((int64) result->name.timeline);
+	nulls[i] = !result->has_position;
+	values[i++] = LSNGetDatum(result->start_lsn);
+	nulls[i] = !result->has_counts;
+	values[i++] = LSNGetDatum(result->end_lsn);
+	values[i++] = CStringGetTextDatum(wal_status_name(result->status));
+	nulls[i] = version == NULL;
+	values[i++] = version == NULL ? (Datum) 0 : CStringGetTextDatum(version);
+	for (int n = 0; n < (int) lengthof(numbers); n++)
+		values[i++] = Int64GetDatum((int64) numbers[n]);
+	values[i++] = Int32GetDatum((int32) counts->errors);
+	nulls[i] = counts->errors == 0;
+	values[i++] = LSNGetDatum(counts->first_error);
+	nulls[i] = !result->has_crc;
+	values[i++] = Int64GetDatum((int64) result->crc);
+	nulls[i] = message == NULL;
+	values[i++] = message == NULL ? (Datum) 0 : CStringGetTextDatum(message);
+	nulls[i] = !result->has_format;
+	values[i++] = CStringGetTextDatum(decode_format_name(result->format));
+	Assert(i == RESULT_COLUMNS);
+}
+
+static Datum
+result_record(FunctionCallInfo fcinfo, const WalSegmentResult *result)
+{
+	TupleDesc	desc;
+	Datum		values[RESULT_COLUMNS];
+	bool		nulls[RESULT_COLUMNS];
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	result_values(result, values, nulls);
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values,
+											 nulls));
+}
+
+static void
+put_result(void *arg, const WalSegmentResult *result)
+{
+	ReturnSetInfo *rsinfo = arg;
+	Datum		values[RESULT_COLUMNS];
+	bool		nulls[RESULT_COLUMNS];
+
+	result_values(result, values, nulls);
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+/* ---- arguments ---- */
+
+/* A segment's name from SQL; plain: as the server gives it. */
+static WalName
+segment_argument(const char *argument, bool plain)
+{
+	WalName		name;
+
+	if (!wal_name_parse(argument, &name) ||
+		(plain && (name.suffix != 0 || name.has_digest || name.in_folder)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("\"%s\" is not the name of a WAL segment", argument),
+				 errdetail("A name has 24 hexadecimal digits (upper case), and after them what an archiver appends, as \".partial\" or \".gz\".")));
+	return name;
+}
+
+/* The first or the last of all files of a segment: of which kind they may be. */
+static WalName
+bound_argument(const char *argument, uint32_t kind)
+{
+	WalName		name = segment_argument(argument, false);
+	WalName		bound = {name.timeline, name.high, name.low, kind};
+
+	return bound;
+}
+
+void
+accel_wal_directory(WalDirectory *dir, const char *argument, WalName *only)
+{
+	char	   *path = argument == NULL ? pstrdup(XLOGDIR) :
+		file_scan_path(argument);
+	WalDirectoryResult result = wal_directory_open(dir, path, XLOGDIR, only);
+
+	if (result == WAL_DIRECTORY_NONE)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not a directory", path)));
+	if (result == WAL_DIRECTORY_FAILED && dir->listing->failed[0] != '\0')
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not read directory \"%s/%s\": %m", path,
+						dir->listing->failed),
+				 errhint("The other folders can be verified one by one.")));
+	if (result == WAL_DIRECTORY_FAILED)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not open directory \"%s\": %m", path)));
+}
+
+/* Judges a segment named by the user; what is no file is an error. */
+static void
+judge_named(const char *argument, WalName *name,
+			WalSegmentResult *result, WalFindings *findings)
+{
+	WalDirectory dir;
+	WalSession	session;
+	FileScanResult opened;
+
+	accel_wal_directory(&dir, argument, name);
+	wal_session_begin(&session, &dir, WAL_RANGE_ALL);
+	opened = wal_segment_judge(&session, name, result, findings);
+	if (opened == FILE_SCAN_MISSING)
+		wal_segment_missing(&session, name, result, findings);
+	else if (opened != FILE_SCAN_OK)
+		file_scan_error(opened, wal_directory_file(&dir, name));
+	wal_session_end(&session);
+}
+
+static void
+out_of_range(int64 value, const char *parameter, int64 least, int64 most)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg(INT64_FORMAT " is outside the valid range for parameter \"%s\" (" INT64_FORMAT " .. " INT64_FORMAT ")",
+					value, parameter, least, most)));
+}
+
+/* ---- functions ---- */
+
+/* verify_wal_segment(segment text, directory text) */
+SQL_FUNCTION(accel_verify_wal_segment)
+{
+	char	   *segment = text_or_null(fcinfo, 0);
+	WalName		name;
+	WalSegmentResult result;
+
+	if (segment == NULL)
+		PG_RETURN_NULL();
+	name = segment_argument(segment, false);
+	judge_named(text_or_null(fcinfo, 1), &name, &result, NULL);
+	PG_RETURN_DATUM(result_record(fcinfo, &result));
+}
+
+/* verify_wal_segment(data bytea, segment text) */
+SQL_FUNCTION(accel_verify_wal_segment_bytes)
+{
+	WalName		name = segment_argument(text_to_cstring(PG_GETARG_TEXT_PP(1)), true);
+	bytea	   *data = PG_GETARG_BYTEA_PP(0);
+	WalSession	session;
+	WalSegmentResult result;
+
+	wal_session_begin_alone(&session);
+	wal_segment_judge_bytes(&session, (const uint8 *) VARDATA_ANY(data),
+							VARSIZE_ANY_EXHDR(data), &name, &result);
+	PG_RETURN_DATUM(result_record(fcinfo, &result));
+}
+
+/*
+ * verify_wal_range(start_lsn, end_lsn pg_lsn, timeline bigint, directory text);
+ * a NULL start gives no rows.
+ */
+SQL_FUNCTION(accel_verify_wal_range)
+{
+	WalRange	range = WAL_RANGE_ALL;
+	int64		timeline = 0;
+	WalDirectory dir;
+	WalNames	list;
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (PG_ARGISNULL(0))
+		return (Datum) 0;
+	range.begin = PG_GETARG_LSN(0);
+	if (!PG_ARGISNULL(1))
+		range.end = PG_GETARG_LSN(1);
+	accel_check_lsns(range.begin, range.end);
+	if (!PG_ARGISNULL(2))
+	{
+		timeline = PG_GETARG_INT64(2);
+		if (timeline < 1 || timeline > PG_UINT32_MAX)
+			out_of_range(timeline, "timeline", 1, PG_UINT32_MAX);
+	}
+	accel_wal_directory(&dir, text_or_null(fcinfo, 3), NULL);
+	wal_list_range(&dir, range, (uint32) timeline, &list);
+	wal_parallel_judge(&dir, range, &list, 0, NULL, put_result, fcinfo->resultinfo);
+	return (Datum) 0;
+}
+
+/* verify_wal_directory(directory, first_segment, last_segment text, workers) */
+SQL_FUNCTION(accel_verify_wal_directory)
+{
+	char	   *texts[] = {text_or_null(fcinfo, 1), text_or_null(fcinfo, 2)};
+	WalName		bounds[2];
+	int			workers;
+	WalDirectory dir;
+	WalNames	list;
+
+	workers = parallel_workers(PG_ARGISNULL(3) ? 0 : PG_GETARG_INT32(3));
+	InitMaterializedSRF(fcinfo, 0);
+	for (int i = 0; i < 2; i++)
+		if (texts[i] != NULL)
+			bounds[i] = bound_argument(texts[i], i == 0 ? WAL_KIND_SEGMENT : WAL_KIND_MISSING);
+	if (texts[0] != NULL && texts[1] != NULL &&
+		wal_name_compare(&bounds[0], &bounds[1]) > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("first_segment \"%s\" must not be after last_segment \"%s\"",
+						texts[0], texts[1])));
+	accel_wal_directory(&dir, text_or_null(fcinfo, 0), NULL);
+	wal_list_names(&dir, texts[0] == NULL ? NULL : &bounds[0],
+				   texts[1] == NULL ? NULL : &bounds[1], &list);
+	if (list.count == 0 && !dir.limits.live)
+	{
+		WalSegmentResult none;
+
+		wal_segment_none(&dir, &none);
+		put_result(fcinfo->resultinfo, &none);
+	}
+	wal_parallel_judge(&dir, WAL_RANGE_ALL, &list, workers, NULL, put_result,
+					   fcinfo->resultinfo);
+	if (texts[0] == NULL && texts[1] == NULL)
+		wal_beside_judge(&dir, NULL, put_result, fcinfo->resultinfo);
+	return (Datum) 0;
+}
+
+static int
+compare_findings(const void *a, const void *b)
+{
+	WalLsn		x = ((const WalFinding *) a)->lsn;
+	WalLsn		y = ((const WalFinding *) b)->lsn;
+
+	return x < y ? -1 : x > y;
+}
+
+static void
+put_finding(ReturnSetInfo *rsinfo, const WalFinding *finding)
+{
+	Datum		values[FINDING_COLUMNS];
+	bool		nulls[FINDING_COLUMNS] = {false};
+	char		words[WAL_MESSAGE_SIZE];
+
+	wal_verdict_words(&finding->verdict, words);
+	values[0] = LSNGetDatum(finding->lsn);
+	values[1] = Int64GetDatum((int64) finding->file_offset);
+	values[2] = CStringGetTextDatum(wal_status_name(finding->status));
+	values[3] = CStringGetTextDatum(words);
+	values[4] = CStringGetTextDatum(wal_reason_name(finding->verdict.reason));
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+/* wal_findings(segment, directory text, max_findings integer) */
+SQL_FUNCTION(accel_wal_findings)
+{
+	char	   *segment = text_or_null(fcinfo, 0);
+	int			max = PG_ARGISNULL(2) ? 100 : PG_GETARG_INT32(2);
+	WalFindings findings = {0};
+	WalName		name;
+	WalSegmentResult result;
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (segment == NULL)
+		return (Datum) 0;
+	if (max < 0)
+		out_of_range(max, "max_findings", 0, PG_INT32_MAX);
+	findings.max = (size_t) max;
+	name = segment_argument(segment, false);
+	judge_named(text_or_null(fcinfo, 1), &name, &result, &findings);
+	if (findings.count > 1)
+		qsort(findings.items, findings.count, sizeof(WalFinding),
+			  compare_findings);
+	for (size_t i = 0; i < findings.count; i++)
+		put_finding((ReturnSetInfo *) fcinfo->resultinfo, &findings.items[i]);
+	return (Datum) 0;
+}

@@ -1,0 +1,623 @@
+/*
+ * wal_blocks.c
+ *	  SQL functions about one block in the WAL: its history, its images.
+ *
+ * When is an image the page?  When nothing changed the block after it.  That
+ * takes that all WAL up to the present was seen, and that whatever changes the
+ * block is in the WAL with a reference to it:
+ *
+ * The present is the end of what was inserted when the call began.  It is
+ * flushed first, since a change may still be in WAL buffers.  A standby's
+ * present is what it has replayed.  An archive ends before the present, so the
+ * walk goes on in pg_wal from there.  One gap after the image, and it is not
+ * known.  An archive of a clone has records that this server never wrote, see
+ * lost/stream.c: it is refused, and where nothing tells whose it is, no image of
+ * it is the page.
+ *
+ * Some pages change without WAL, or with WAL that does not name them: sequences
+ * (a record says more than the page holds, and calls between records say
+ * nothing), free space maps, visibility maps (up to 18 records clear bits
+ * without a reference), and whatever access methods of extensions do.  Hint
+ * bits remain, on tables and indexes: the image is the page but for those.
+ *
+ * Truncation cuts blocks off, and what is extended later begins as zeros
+ * without WAL; it counts as a change.
+ */
+#include "compat.h"
+
+#include "access/relation.h"
+#include "access/rmgr.h"
+#include "access/xlog.h"
+#include "access/xlog_internal.h"
+#include "access/xlogrecovery.h"
+#include "catalog/pg_am_d.h"
+#include "catalog/pg_class_d.h"
+#include "catalog/storage_xlog.h"
+#include "commands/dbcommands_xlog.h"
+#include "miscadmin.h"
+#include "storage/bufpage.h"
+#include "utils/builtins.h"
+#include "utils/pg_lsn.h"
+#include "utils/rel.h"
+#include "utils/tuplestore.h"
+
+#include "func/func.h"
+#include "lost/stream.h"
+#include "wal/block_decompress.h"
+#include "wal/version.h"
+
+#define HISTORY_COLUMNS 10
+
+/* what a row of a history is about: id, SQL name */
+#define HISTORY_KINDS(KIND) \
+	KIND(IMAGE, "image") \
+	KIND(CHECK, "check") \
+	KIND(INIT, "init") \
+	KIND(CHANGE, "change") \
+	KIND(CREATED, "created") \
+	KIND(TRUNCATED, "truncated") \
+	KIND(GAP, "gap")
+
+typedef enum HistoryKind
+{
+#define HISTORY_KIND(id, name) HISTORY_##id,
+	HISTORY_KINDS(HISTORY_KIND)
+#undef HISTORY_KIND
+} HistoryKind;
+
+typedef struct HistoryRow
+{
+	HistoryKind kind;
+	XLogRecPtr	lsn;
+	XLogRecPtr	end;			/* InvalidXLogRecPtr: unknown */
+	WalName		segment;
+	uint8		rmid;			/* not of a gap */
+	uint8		info;
+	WalImageMethod compression; /* of an image */
+	char		message[WAL_MESSAGE_SIZE];	/* of a gap */
+} HistoryRow;
+
+/* The block that is looked for, and the WAL to look in. */
+typedef struct BlockSearch
+{
+	Relation	rel;
+	WalBlockTag tag;
+	XLogRecPtr	present;		/* nothing after it counts */
+	WalDirectory dir;			/* that of the argument */
+	WalDirectory own;			/* pg_wal */
+	bool		own_history;	/* the argument's is this server's for certain */
+	LostStream	stream;
+} BlockSearch;
+
+typedef struct History
+{
+	BlockSearch search;
+	ReturnSetInfo *rsinfo;
+	XLogRecPtr	until;			/* end_lsn, at most the present */
+	bool		has_row;
+	HistoryRow	row;			/* not put yet: it may be the last */
+	WalBlocks	blocks;
+} History;
+
+typedef struct ImageSearch
+{
+	BlockSearch search;
+	XLogRecPtr	lsn;
+	bool		found;			/* the record */
+	bytea	   *page;			/* NULL: it has no image of the block */
+} ImageSearch;
+
+/* ---- the block, the WAL ---- */
+
+/*
+ * The end of all WAL that was inserted before, on disk now.  At the start of a
+ * page the insert position lies after the header, the WAL ends before it.
+ */
+static XLogRecPtr
+find_present(void)
+{
+	XLogRecPtr	end;
+	uint32		offset;
+
+	if (RecoveryInProgress())
+		return GetXLogReplayRecPtr(NULL);
+	end = GetXLogInsertRecPtr();
+	offset = end % XLOG_BLCKSZ;
+	if (offset == wal_page_header_size(end - offset, wal_segment_size))
+		end -= offset;
+	XLogFlush(end);
+	return end;
+}
+
+static void
+name_block(BlockSearch *search, FunctionCallInfo fcinfo)
+{
+	int64		blkno = PG_GETARG_INT64(2);
+
+	accel_check_range(ERRCODE_INVALID_PARAMETER_VALUE, "blkno", blkno, 0,
+					  MaxBlockNumber);
+	search->tag.fork = forkname_to_number(text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	search->rel = scan_open_relation(PG_GETARG_OID(0));
+	search->tag.tablespace = LOCATOR_TABLESPACE(search->rel->rd_locator);
+	search->tag.database = LOCATOR_DATABASE(search->rel->rd_locator);
+	search->tag.relation = LOCATOR_NUMBER(search->rel->rd_locator);
+	search->tag.block = (uint32) blkno;
+}
+
+/* WAL of another history would show records that this server never wrote. */
+static void
+check_history(BlockSearch *search)
+{
+	WalName		name;
+	char		segment[WAL_NAME_SIZE];
+	LostHistory history = lost_stream_history(&search->dir, &search->own,
+											  search->stream.timeline, &name);
+
+	search->own_history = history == LOST_HISTORY_SAME;
+	if (history != LOST_HISTORY_OTHER)
+		return;
+	wal_name_print(&name, segment);
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("directory \"%s\" holds WAL of another history",
+					search->dir.path),
+			 errdetail("Segment %s differs from that of pg_wal.", segment)));
+}
+
+/* Opens what there is to walk, after the present was taken. */
+static void
+open_wal(BlockSearch *search, const char *directory)
+{
+	LostStream *stream = &search->stream;
+	const WalLimits *limits = &search->own.limits;
+
+	search->present = find_present();
+	accel_wal_directory(&search->own, NULL, NULL);
+	stream->own = stream->dir = &search->own;
+	search->own_history = true;
+	if (limits->nlimits > 0)
+		stream->timeline = limits->limits[limits->nlimits - 1].timeline;
+	if (directory == NULL)
+		return;
+	accel_wal_directory(&search->dir, directory, NULL);
+	if (search->dir.limits.live)
+		return;
+	stream->dir = &search->dir;
+	check_history(search);
+}
+
+static char *
+directory_argument(FunctionCallInfo fcinfo, int argument)
+{
+	return PG_ARGISNULL(argument) ? NULL :
+		text_to_cstring(PG_GETARG_TEXT_PP(argument));
+}
+
+/* ---- history: rows ---- */
+
+static bool
+has_image(const HistoryRow *row)
+{
+	return row->kind == HISTORY_IMAGE || row->kind == HISTORY_CHECK;
+}
+
+static const char *
+manager_name(uint8 rmid)
+{
+	return RmgrIdExists(rmid) ? GetRmgr(rmid).rm_name :
+		psprintf("custom%03u", rmid);
+}
+
+/* What the manager calls the record, as pg_waldump does. */
+static const char *
+record_name(uint8 rmid, uint8 info)
+{
+	const char *name = RmgrIdExists(rmid) ? GetRmgr(rmid).rm_identify(info) : NULL;
+
+	return name != NULL ? name : psprintf("UNKNOWN (%x)", info & WAL_INFO_MASK);
+}
+
+static void
+put_row(History *history, bool is_last, bool is_page)
+{
+	static const char *const kinds[] = {
+#define HISTORY_KIND(id, name) name,
+		HISTORY_KINDS(HISTORY_KIND)
+#undef HISTORY_KIND
+	};
+	const HistoryRow *row = &history->row;
+	bool		gap = row->kind == HISTORY_GAP;
+	Datum		values[HISTORY_COLUMNS] = {0};
+	bool		nulls[HISTORY_COLUMNS] = {false};
+	char		segment[WAL_NAME_SIZE];
+
+	wal_name_print(&row->segment, segment);
+	values[0] = LSNGetDatum(row->lsn);
+	values[1] = LSNGetDatum(row->end);
+	nulls[1] = row->end == InvalidXLogRecPtr;
+	values[2] = CStringGetTextDatum(segment);
+	nulls[3] = nulls[4] = gap;
+	if (!gap)
+	{
+		values[3] = CStringGetTextDatum(manager_name(row->rmid));
+		values[4] = CStringGetTextDatum(record_name(row->rmid, row->info));
+	}
+	values[5] = CStringGetTextDatum(kinds[row->kind]);
+	nulls[6] = !has_image(row);
+	if (has_image(row))
+		values[6] = CStringGetTextDatum(wal_image_method_name(row->compression));
+	values[7] = BoolGetDatum(is_last);
+	values[8] = BoolGetDatum(is_page);
+	nulls[9] = !gap;
+	if (gap)
+		values[9] = CStringGetTextDatum(row->message);
+	tuplestore_putvalues(history->rsinfo->setResult, history->rsinfo->setDesc,
+						 values, nulls);
+}
+
+/* The next row; the one before it was not the last. */
+static HistoryRow *
+next_row(History *history, HistoryKind kind, XLogRecPtr lsn, XLogRecPtr end,
+		 const WalName *segment)
+{
+	if (history->has_row)
+		put_row(history, false, false);
+	history->has_row = true;
+	history->row.kind = kind;
+	history->row.lsn = lsn;
+	history->row.end = end;
+	history->row.segment = *segment;
+	return &history->row;
+}
+
+static void
+put_gap(void *arg, const WalBlockGap *gap)
+{
+	History    *history = arg;
+	bool		open = gap->end == WAL_LSN_MAX;
+	HistoryRow *row;
+
+	if (gap->begin >= history->until)
+		return;
+	row = next_row(history, HISTORY_GAP, gap->begin,
+				   open ? InvalidXLogRecPtr : gap->end, &gap->segment);
+	if (gap->verdict.reason != WAL_REASON_NONE)
+		wal_verdict_words(&gap->verdict, row->message);
+	else if (gap->status != WAL_MISSING)
+		strlcpy(row->message, wal_status_name(gap->status), sizeof(row->message));
+	else
+		strlcpy(row->message, "no WAL was found here", sizeof(row->message));
+}
+
+/* ---- history: records ---- */
+
+static HistoryKind
+kind_of(const WalBlockRef *ref)
+{
+	if (ref->has_image)
+		return ref->apply ? HISTORY_IMAGE : HISTORY_CHECK;
+	return ref->will_init ? HISTORY_INIT : HISTORY_CHANGE;
+}
+
+static HistoryRow *
+put_record(History *history, HistoryKind kind, const WalBlockRecord *record)
+{
+	HistoryRow *row = next_row(history, kind, record->lsn, record->end,
+							   record->segment);
+
+	row->rmid = record->bytes[WAL_REC_RMID];
+	row->info = record->bytes[WAL_REC_INFO];
+	return row;
+}
+
+static bool
+is_same_relation(const WalBlockTag *tag, RelFileLocator locator)
+{
+	return tag->tablespace == LOCATOR_TABLESPACE(locator) &&
+		tag->database == LOCATOR_DATABASE(locator) &&
+		tag->relation == LOCATOR_NUMBER(locator);
+}
+
+static bool
+is_created(const WalBlockTag *tag, const WalBlocks *blocks)
+{
+	xl_smgr_create create;
+
+	if (blocks->main_present < sizeof(create))
+		return false;
+	memcpy(&create, blocks->main, sizeof(create));
+	return (uint32) create.forkNum == tag->fork &&
+		is_same_relation(tag, LOCATOR_OF(create));
+}
+
+/* Maps are cut at another place than the table: any cut of theirs counts. */
+static bool
+is_truncated(const WalBlockTag *tag, const WalBlocks *blocks)
+{
+	static const int flags[] = {
+		[MAIN_FORKNUM] = SMGR_TRUNCATE_HEAP,
+		[FSM_FORKNUM] = SMGR_TRUNCATE_FSM,
+		[VISIBILITYMAP_FORKNUM] = SMGR_TRUNCATE_VM,
+		[INIT_FORKNUM] = 0
+	};
+	xl_smgr_truncate truncate;
+
+	if (blocks->main_present < sizeof(truncate))
+		return false;
+	memcpy(&truncate, blocks->main, sizeof(truncate));
+	return (truncate.flags & flags[tag->fork]) != 0 &&
+		is_same_relation(tag, LOCATOR_OF(truncate)) &&
+		(tag->fork != MAIN_FORKNUM || truncate.blkno <= tag->block);
+}
+
+/* Records of storage name relations in their main data. */
+static void
+take_storage(History *history, const WalBlockRecord *record)
+{
+	const WalBlockTag *tag = &history->search.tag;
+	uint8		info = record->bytes[WAL_REC_INFO] & WAL_INFO_MASK;
+
+	if (info == XLOG_SMGR_CREATE && is_created(tag, &history->blocks))
+		put_record(history, HISTORY_CREATED, record);
+	else if (info == XLOG_SMGR_TRUNCATE && is_truncated(tag, &history->blocks))
+		put_record(history, HISTORY_TRUNCATED, record);
+}
+
+/*
+ * The files of another database, or of this one elsewhere, were copied here: no
+ * record names their blocks.
+ */
+static bool
+is_copied(const WalBlockTag *tag, const WalBlocks *blocks)
+{
+	xl_dbase_create_file_copy_rec copy;
+
+	if (blocks->main_present < sizeof(copy))
+		return false;
+	memcpy(&copy, blocks->main, sizeof(copy));
+	return copy.db_id == tag->database &&
+		copy.tablespace_id == tag->tablespace;
+}
+
+/*
+ * Records of databases do as well.  A copy is of interest only as the end of an
+ * earlier history at the same place.
+ */
+static void
+take_database(History *history, const WalBlockRecord *record)
+{
+	uint8		info = record->bytes[WAL_REC_INFO] & WAL_INFO_MASK;
+
+	if (history->has_row && info == XLOG_DBASE_CREATE_FILE_COPY &&
+		is_copied(&history->search.tag, &history->blocks))
+		put_record(history, HISTORY_CREATED, record);
+}
+
+/* A record whose CRC is right and whose headers are not. */
+static void
+put_refused(History *history, const WalBlockRecord *record,
+			WalBlocksReason reason)
+{
+	HistoryRow *row = next_row(history, HISTORY_GAP, record->lsn, record->end,
+							   record->segment);
+
+	snprintf(row->message, sizeof(row->message), "invalid record: %s",
+			 wal_blocks_words(reason));
+}
+
+static void
+take_record(void *arg, const WalBlockRecord *record)
+{
+	History    *history = arg;
+	WalBlocks  *blocks = &history->blocks;
+	WalBlocksReason reason;
+
+	reason = wal_blocks_decode(blocks, record->bytes, record->present, BLCKSZ);
+	if (reason != WAL_BLOCKS_OK)
+		put_refused(history, record, reason);
+	else if (record->bytes[WAL_REC_RMID] == RM_SMGR_ID)
+		take_storage(history, record);
+	else if (record->bytes[WAL_REC_RMID] == RM_DBASE_ID)
+		take_database(history, record);
+	for (int i = 0; reason == WAL_BLOCKS_OK && i < blocks->count; i++)
+	{
+		const WalBlockRef *ref = &blocks->refs[i];
+
+		if (wal_block_tag_equal(&ref->tag, &history->search.tag))
+			put_record(history, kind_of(ref), record)->compression =
+				ref->has_image ? ref->image.compression : WAL_METHOD_NONE;
+	}
+}
+
+/* ---- history: the end ---- */
+
+/* Is every change of the block in the WAL, with a reference to it? */
+static bool
+is_wal_complete(const BlockSearch *search)
+{
+	static const Oid methods[] = {
+		HEAP_TABLE_AM_OID, BTREE_AM_OID, HASH_AM_OID, GIST_AM_OID, GIN_AM_OID,
+		SPGIST_AM_OID, BRIN_AM_OID
+	};
+	Form_pg_class form = search->rel->rd_rel;
+	bool		known = false;
+
+	for (int i = 0; i < (int) lengthof(methods); i++)
+		known |= form->relam == methods[i];
+	if (search->tag.fork == INIT_FORKNUM)
+		return known;
+	return known && search->tag.fork == MAIN_FORKNUM &&
+		form->relpersistence == RELPERSISTENCE_PERMANENT;
+}
+
+/* Walks everything; is the present where it ended? */
+static bool
+walk_all(History *history, XLogRecPtr from)
+{
+	BlockSearch *search = &history->search;
+	LostStream *stream = &search->stream;
+
+	stream->record = take_record;
+	stream->broken = put_gap;
+	stream->arg = history;
+	lost_stream_read(stream, from, history->until);
+	if (!stream->complete)
+		put_gap(history, &stream->rest);
+	return search->present != InvalidXLogRecPtr &&
+		history->until == search->present && stream->complete &&
+		search->own_history;
+}
+
+/*
+ * wal_block_history(relation regclass, fork text, blkno bigint, directory text,
+ * start_lsn, end_lsn pg_lsn)
+ */
+SQL_FUNCTION(accel_wal_block_history)
+{
+	History    *history = palloc0(sizeof(History));
+	XLogRecPtr	from = PG_ARGISNULL(4) ? 0 : PG_GETARG_LSN(4);
+	bool		seen;
+
+	accel_check_null(fcinfo, 0, "relation");
+	accel_check_null(fcinfo, 1, "fork");
+	accel_check_null(fcinfo, 2, "blkno");
+	if (!PG_ARGISNULL(5))
+		accel_check_lsns(from, PG_GETARG_LSN(5));
+	InitMaterializedSRF(fcinfo, 0);
+	history->rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	name_block(&history->search, fcinfo);
+	open_wal(&history->search, directory_argument(fcinfo, 3));
+	history->until = history->search.present;
+	if (history->until == InvalidXLogRecPtr)
+		history->until = WAL_LSN_MAX;
+	if (!PG_ARGISNULL(5) && PG_GETARG_LSN(5) < history->until)
+		history->until = PG_GETARG_LSN(5);
+	if (from < history->until)
+	{
+		seen = walk_all(history, from);
+		if (history->has_row)
+			put_row(history, true, seen && has_image(&history->row) &&
+					is_wal_complete(&history->search));
+	}
+	relation_close(history->search.rel, AccessShareLock);
+	return (Datum) 0;
+}
+
+/* ---- images ---- */
+
+/* As the server writes it: with the record's end as LSN, and its checksum. */
+static void
+seal_page(char *page, XLogRecPtr lsn, BlockNumber blkno)
+{
+	uint16		checksum;
+
+	if (PageIsNew((Page) page))
+		return;
+	PageSetLSN((Page) page, lsn);
+	if (!DataChecksumsEnabled())
+		return;
+	checksum_page(page, BLCKSZ, 1, &blkno, &checksum);
+	((PageHeader) page)->pd_checksum = checksum;
+}
+
+static void
+raise_not_restored(WalImageResult result, const WalBlockRecord *record,
+				   WalImageMethod compression)
+{
+	if (result == WAL_IMAGE_UNAVAILABLE)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("full-page image at %X/%X is compressed with %s, which this server does not support",
+						LSN_FORMAT_ARGS(record->lsn),
+						wal_image_method_name(compression)),
+				 errhint("Use a server that was built with that library.")));
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("full-page image at %X/%X does not decompress",
+					LSN_FORMAT_ARGS(record->lsn))));
+}
+
+static bytea *
+restore_page(const WalBlockRecord *record, const WalBlockRef *ref)
+{
+	bytea	   *result = palloc(VARHDRSZ + BLCKSZ);
+	PGAlignedBlock page;
+	WalImageResult restored = wal_block_image_restore(&ref->image, BLCKSZ,
+													  &wal_block_decompressors,
+													  (uint8 *) page.data);
+
+	if (restored != WAL_IMAGE_RESTORED)
+		raise_not_restored(restored, record, ref->image.compression);
+	seal_page(page.data, record->end, ref->tag.block);
+	SET_VARSIZE(result, VARHDRSZ + BLCKSZ);
+	memcpy(VARDATA(result), page.data, BLCKSZ);
+	return result;
+}
+
+/* The first record from the position on: it is the one, or there is none. */
+static void
+take_image(void *arg, const WalBlockRecord *record)
+{
+	ImageSearch *image = arg;
+	WalBlocks	blocks;
+
+	image->found = record->lsn == image->lsn &&
+		wal_blocks_decode(&blocks, record->bytes, record->present,
+						  BLCKSZ) == WAL_BLOCKS_OK;
+	for (int i = 0; image->found && i < blocks.count; i++)
+		if (blocks.refs[i].has_image &&
+			wal_block_tag_equal(&blocks.refs[i].tag, &image->search.tag))
+			image->page = restore_page(record, &blocks.refs[i]);
+	image->search.stream.stop = true;
+}
+
+static void
+pass_gap(void *arg, const WalBlockGap *gap)
+{
+	(void) arg;
+	(void) gap;
+}
+
+static void
+find_image(ImageSearch *image)
+{
+	LostStream *stream = &image->search.stream;
+
+	stream->record = take_image;
+	stream->broken = pass_gap;
+	stream->arg = image;
+	lost_stream_read(stream, Max(image->lsn, 1),
+					 image->search.present != InvalidXLogRecPtr ?
+					 image->search.present : WAL_LSN_MAX);
+}
+
+/*
+ * wal_page_image(relation regclass, fork text, blkno bigint, lsn pg_lsn,
+ * directory text); NULL: the record has no image of the block.
+ */
+SQL_FUNCTION(accel_wal_page_image)
+{
+	ImageSearch image = {{0}};
+
+	for (int i = 0; i < 4; i++)
+		if (PG_ARGISNULL(i))
+			PG_RETURN_NULL();
+	if (!superuser())
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("must be superuser to read raw pages")));
+	name_block(&image.search, fcinfo);
+	image.lsn = PG_GETARG_LSN(3);
+	open_wal(&image.search, directory_argument(fcinfo, 4));
+	find_image(&image);
+	relation_close(image.search.rel, AccessShareLock);
+	if (!image.found)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("no valid WAL record starts at %X/%X",
+						LSN_FORMAT_ARGS(image.lsn)),
+				 errhint("Take the position from column \"lsn\" of wal_block_history(), with the same directory.")));
+	if (image.page == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_BYTEA_P(image.page);
+}

@@ -1,0 +1,97 @@
+/*
+ * host.h
+ *	  All that readers of files need of the program that they run in.
+ *
+ * Memory, files, interrupts, and what a server knows of itself.  Rooms that know
+ * no server reach the back end through this header alone and raise no error:
+ * what goes wrong is a value.  So the same objects can serve a program for hosts
+ * that hold archives and no server.
+ */
+#ifndef ACCEL_HOST_HOST_H
+#define ACCEL_HOST_HOST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host/file_scan.h"
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * Memory of the caller's context; there is no lack of it that returns.  Sizes
+ * are not limited to 1 GB.
+ */
+extern void *host_alloc(size_t size);
+extern void *host_grow(void *memory, size_t size);	/* NULL: new */
+extern void host_free(void *memory);
+
+/*
+ * Calls fn when the memory that is allocated now will be freed, whatever ends
+ * the work: what libraries have allocated is given back there.  arg must live
+ * as long.
+ */
+extern void host_at_end(void (*fn) (void *arg), void *arg);
+
+/* Ends the work if the user wants that: called in every loop. */
+extern void host_interrupts(void);
+
+/*
+ * Waits until bytes of a file may be read, and returns how many of len.  NULL:
+ * all of them, at once.
+ */
+struct Throttle;
+extern size_t host_turn(struct Throttle *throttle, size_t len);
+
+/*
+ * Calls entry for every file name of a directory, in no order.  false: the
+ * directory cannot be read, errno says why.
+ */
+extern bool host_list(const char *directory,
+					  void (*entry) (void *arg, const char *name),
+					  void *arg);
+
+/*
+ * SHA-1, by which pgBackRest names segments.  host_sha1_end() frees it; false:
+ * it cannot be computed here, where the library must not, say.
+ */
+#define HOST_SHA1_BYTES	20
+
+typedef struct HostSha1 HostSha1;
+
+extern HostSha1 *host_sha1_begin(void);
+extern void host_sha1_add(HostSha1 *sha1, const void *data, size_t len);
+extern bool host_sha1_end(HostSha1 *sha1, uint8_t digest[HOST_SHA1_BYTES]);
+
+/* The server that we run in. */
+typedef struct HostServer
+{
+	uint64_t	system;			/* identifier */
+	uint16_t	magic;			/* of the pages that it writes */
+	uint32_t	page_size;		/* bytes */
+	uint32_t	segment_size;	/* bytes */
+} HostServer;
+
+extern HostServer host_server(void);
+
+/* A place up to which a timeline was complete on disk. */
+typedef struct WalLiveLimit
+{
+	uint32_t	timeline;
+	uint64_t	limit;			/* LSN */
+} WalLiveLimit;
+
+#define WAL_LIVE_LIMITS_MAX	2
+
+/*
+ * How far this server's own WAL is complete, oldest timeline first: flushed or,
+ * on a standby, replayed and received.  Returns how many there are.
+ */
+extern int	host_limits(WalLiveLimit limits[WAL_LIVE_LIMITS_MAX]);
+
+/* The last segment that this server has removed, 0: unknown. */
+extern uint64_t host_removed(void);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_HOST_HOST_H */

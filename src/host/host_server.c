@@ -1,0 +1,182 @@
+/*
+ * host_server.c
+ *	  What the readers of WAL need, from the back end.
+ */
+#include "compat.h"
+
+#include <dirent.h>
+
+#include "access/xlog.h"
+#include "access/xlog_internal.h"
+#include "access/xlogrecovery.h"
+#include "common/cryptohash.h"
+#include "miscadmin.h"
+#include "replication/walreceiver.h"
+#include "storage/fd.h"
+#include "utils/memutils.h"
+
+#include "host/host.h"
+#include "host/throttle.h"
+
+void *
+host_alloc(size_t size)
+{
+	return MemoryContextAllocHuge(CurrentMemoryContext, size);
+}
+
+void *
+host_grow(void *memory, size_t size)
+{
+	return memory == NULL ? host_alloc(size) : repalloc_huge(memory, size);
+}
+
+void
+host_free(void *memory)
+{
+	if (memory != NULL)
+		pfree(memory);
+}
+
+void
+host_at_end(void (*fn) (void *arg), void *arg)
+{
+	MemoryContextCallback *callback = palloc(sizeof(MemoryContextCallback));
+
+	callback->func = fn;
+	callback->arg = arg;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, callback);
+}
+
+void
+host_interrupts(void)
+{
+	CHECK_FOR_INTERRUPTS();
+}
+
+size_t
+host_turn(struct Throttle *throttle, size_t len)
+{
+	if (throttle == NULL)
+		return len;
+	len = Min(len, throttle->pace.max_piece);
+	throttle_wait(throttle, (uint32) len);
+	return len;
+}
+
+bool
+host_list(const char *directory,
+		  void (*entry) (void *arg, const char *name), void *arg)
+{
+	DIR		   *dir = AllocateDir(directory);
+	struct dirent *file;
+
+	if (dir == NULL)
+		return false;
+	while ((errno = 0, file = readdir(dir)) != NULL)
+	{
+		CHECK_FOR_INTERRUPTS();
+		entry(arg, file->d_name);
+	}
+	if (errno != 0)
+	{
+		int			save_errno = errno;
+
+		FreeDir(dir);
+		errno = save_errno;
+		return false;
+	}
+	FreeDir(dir);
+	return true;
+}
+
+struct HostSha1
+{
+	pg_cryptohash_ctx *crypto;
+	bool		failed;
+};
+
+HostSha1 *
+host_sha1_begin(void)
+{
+	HostSha1   *sha1 = palloc(sizeof(HostSha1));
+
+	sha1->crypto = pg_cryptohash_create(PG_SHA1);
+	sha1->failed = sha1->crypto == NULL || pg_cryptohash_init(sha1->crypto) < 0;
+	return sha1;
+}
+
+void
+host_sha1_add(HostSha1 *sha1, const void *data, size_t len)
+{
+	if (!sha1->failed)
+		sha1->failed = pg_cryptohash_update(sha1->crypto, data, len) < 0;
+}
+
+bool
+host_sha1_end(HostSha1 *sha1, uint8_t digest[HOST_SHA1_BYTES])
+{
+	bool		done = !sha1->failed &&
+		pg_cryptohash_final(sha1->crypto, digest, HOST_SHA1_BYTES) >= 0;
+
+	if (sha1->crypto != NULL)
+		pg_cryptohash_free(sha1->crypto);
+	pfree(sha1);
+	return done;
+}
+
+HostServer
+host_server(void)
+{
+	HostServer	server;
+
+	server.system = GetSystemIdentifier();
+	server.magic = XLOG_PAGE_MAGIC;
+	server.page_size = XLOG_BLCKSZ;
+	server.segment_size = (uint32) wal_segment_size;
+	return server;
+}
+
+static int
+add_limit(WalLiveLimit *limits, int n, TimeLineID timeline, XLogRecPtr limit)
+{
+	for (int i = 0; i < n; i++)
+		if (limits[i].timeline == timeline)
+		{
+			limits[i].limit = Max(limits[i].limit, limit);
+			return n;
+		}
+	limits[n].timeline = timeline;
+	limits[n].limit = limit;
+	return n + 1;
+}
+
+/*
+ * On a standby what was received may belong to a newer timeline than what is
+ * being replayed.
+ */
+int
+host_limits(WalLiveLimit limits[WAL_LIVE_LIMITS_MAX])
+{
+	TimeLineID	timeline = 0;
+	XLogRecPtr	limit;
+	int			n = 0;
+
+	if (!RecoveryInProgress())
+	{
+		limit = GetFlushRecPtr(&timeline);
+		return add_limit(limits, 0, timeline, limit);
+	}
+	limit = GetXLogReplayRecPtr(&timeline);
+	if (timeline != 0)
+		n = add_limit(limits, n, timeline, limit);
+	limit = GetWalRcvFlushRecPtr(NULL, &timeline);
+	if (timeline != 0 && limit != InvalidXLogRecPtr)
+		n = add_limit(limits, n, timeline, limit);
+	return n;
+}
+
+uint64_t
+host_removed(void)
+{
+	return XLogGetLastRemovedSegno();
+}

@@ -1,0 +1,360 @@
+/*
+ * disk.c
+ *	  Holds what WAL has proved of blocks against the disk.
+ *
+ * Claim: a suspect that lost_disk_decide() keeps, and whose storage no record
+ * up to the present end of WAL has ended, has lost a write.
+ *
+ * (1) What lies on disk is read as page/decide.c does it: while nobody can be
+ *	   writing the block.  The proof (lost/witness.c) says that a completed
+ *	   checkpoint had put an LSN of at least the expected one there; nothing that
+ *	   the server does takes it away but truncation, drop or new storage.
+ *
+ * (2) Truncation, drop, rewrite and move take AccessExclusiveLock; so while the
+ *	   lock is held that was taken before the read, none of them is under way or
+ *	   can begin, and those that were have their records in the WAL already.  The
+ *	   caller reads on to the end of the WAL as it is after the read.  ALTER
+ *	   SEQUENCE gets by with a lock that lets us in, and gives new storage: the
+ *	   relation's file is looked up again after the read.
+ *
+ * (3) A relation's file number is that of the proof when it is opened.  A number
+ *	   that is used again begins with XLOG_SMGR_CREATE, which ends the old
+ *	   storage.  Where the creation is older than the WAL that was read, all of
+ *	   that WAL is about the present storage.
+ *
+ * A buffer over the block changes nothing: clean or dirty, the disk should have
+ * had the page since the checkpoint.  The message tells whether a newer copy is
+ * still in memory.
+ *
+ * Not kept: pages whose checksum or header is wrong (their LSN says nothing, and
+ * verify_relation_checksums() names them) unless a buffer has the page as it was
+ * before, proven by its checksum, and older than the proof; empty pages of indexes and pages of
+ * the visibility map without an LSN, relations that are not permanent, indexes
+ * that are being built, and what bypasses shared buffers in ways that the proof
+ * does not allow.
+ */
+#include "compat.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "access/relation.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_tablespace_d.h"
+#include "storage/bufpage.h"
+#include "storage/fd.h"
+#include "storage/lmgr.h"
+#include "utils/rel.h"
+
+#include "lost/disk.h"
+
+/* An open file of a fork. */
+typedef struct LostFile
+{
+	int			fd;				/* -1: none */
+	char		path[SCAN_PATH_SIZE];
+} LostFile;
+
+const char *
+lost_status_name(LostStatus status)
+{
+	static const char *const names[] = {
+		"stale_page", "zeroed_page", "missing_block", "io_error",
+		"not_verifiable"
+	};
+
+	return names[status];
+}
+
+void
+lost_disk_path(const WalBlockTag *tag, char dst[SCAN_PATH_SIZE])
+{
+	RelFileLocator locator;
+	char		first[SCAN_PATH_SIZE];
+	uint32		segment = tag->block / RELSEG_SIZE;
+
+	LOCATOR_TABLESPACE(locator) = tag->tablespace;
+	LOCATOR_DATABASE(locator) = tag->database;
+	LOCATOR_NUMBER(locator) = tag->relation;
+	LOCATOR_FORK_PATH(locator, (ForkNumber) tag->fork, first, SCAN_PATH_SIZE);
+	if (segment == 0)
+		strlcpy(dst, first, SCAN_PATH_SIZE);
+	else
+		snprintf(dst, SCAN_PATH_SIZE, "%s.%u", first, segment);
+}
+
+/* The relation that has this storage now; InvalidOid: none. */
+static Oid
+find_relation(const WalBlockTag *tag)
+{
+	if (!lost_disk_is_ours(tag) ||
+		(tag->database == InvalidOid) !=
+		(tag->tablespace == GLOBALTABLESPACE_OID))
+		return InvalidOid;
+	return RelidByRelfilenumber(tag->tablespace, tag->relation);
+}
+
+/* ---- without a lock ---- */
+
+static bool
+is_same_file(const WalBlockTag *a, const WalBlockTag *b)
+{
+	return a->relation == b->relation && a->tablespace == b->tablespace &&
+		a->database == b->database && a->fork == b->fork &&
+		a->block / RELSEG_SIZE == b->block / RELSEG_SIZE;
+}
+
+static void
+close_file(LostFile *file)
+{
+	if (file->fd >= 0)
+		CloseTransientFile(file->fd);
+	file->fd = -1;
+}
+
+static void
+open_file(LostFile *file, const WalBlockTag *tag)
+{
+	lost_disk_path(tag, file->path);
+	file->fd = OpenTransientFile(file->path, O_RDONLY | O_NONBLOCK | PG_BINARY);
+}
+
+/*
+ * pd_lsn, first in a page: two halves of 32 bits, the high one first, on every
+ * machine and version.
+ */
+static XLogRecPtr
+lsn_of(const char *page)
+{
+	uint32		halves[2];
+
+	memcpy(halves, page, sizeof(halves));
+	return (XLogRecPtr) halves[0] << 32 | halves[1];
+}
+
+/* As the disk has it, 0 if it cannot be read. */
+static XLogRecPtr
+read_lsn(const LostFile *file, BlockNumber block)
+{
+	char		start[sizeof(XLogRecPtr)];
+	ssize_t		n = file->fd < 0 ? -1 :
+		pg_pread(file->fd, start, sizeof(start),
+				 (off_t) (block % RELSEG_SIZE) * BLCKSZ);
+
+	return n == (ssize_t) sizeof(start) ? lsn_of(start) : InvalidXLogRecPtr;
+}
+
+/* Is a page with this LSN on disk what the entry asks for?  0: it may be new. */
+static bool
+satisfies(XLogRecPtr lsn, const LostEntry *entry)
+{
+	return entry->proof == LOST_PROOF_NOT_ZERO ? !XLogRecPtrIsInvalid(lsn) :
+		lsn >= entry->lsn;
+}
+
+/* Entries of one file; returns where to go on. */
+static size_t
+ask_file(const LostEntry *entries, size_t at, size_t count,
+		 LostSuspects *suspects)
+{
+	const WalBlockTag *first = &entries[at].tag;
+	bool		exists = OidIsValid(find_relation(first));
+	LostFile	file = {-1};
+
+	if (exists)
+		open_file(&file, first);
+	for (; at < count && is_same_file(first, &entries[at].tag); at++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!exists ||
+			satisfies(read_lsn(&file, entries[at].tag.block), &entries[at]))
+			continue;
+		if (suspects->count == suspects->room)
+			break;
+		memset(&suspects->items[suspects->count], 0, sizeof(LostSuspect));
+		suspects->items[suspects->count++].entry = entries[at];
+	}
+	close_file(&file);
+	return at;
+}
+
+size_t
+lost_disk_ask(const LostEntry *entries, size_t at, size_t count,
+			  LostSuspects *suspects)
+{
+	while (at < count)
+	{
+		size_t		next = ask_file(entries, at, count, suspects);
+
+		if (next < count && suspects->count == suspects->room)
+			return next;
+		at = next;
+	}
+	return count;
+}
+
+/* ---- under the locks ---- */
+
+static bool
+has_storage(Relation rel, const WalBlockTag *tag)
+{
+	return RELKIND_HAS_STORAGE(rel->rd_rel->relkind) &&
+		rel->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT &&
+		LOCATOR_NUMBER(rel->rd_locator) == tag->relation &&
+		LOCATOR_TABLESPACE(rel->rd_locator) == tag->tablespace &&
+		LOCATOR_DATABASE(rel->rd_locator) == tag->database;
+}
+
+bool
+lost_disk_proof_holds(Relation rel, LostProof proof)
+{
+	if (proof == LOST_PROOF_LSN || rel->rd_rel->relkind == RELKIND_SEQUENCE)
+		return true;
+	switch (rel->rd_rel->relam)
+	{
+		case HEAP_TABLE_AM_OID:
+		case BTREE_AM_OID:
+		case GIN_AM_OID:
+		case SPGIST_AM_OID:
+		case BRIN_AM_OID:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/*
+ * A page without an LSN that the server made anew before WAL says so.  An index
+ * that takes a recycled page empties it, see lost/witness.c.  Recovery that meets
+ * a torn page of the map makes it anew, and has changed it where it then clears
+ * bits for what is cut off.  Neither leaves zeros.
+ */
+static bool
+is_made_anew(Relation rel, const LostSuspect *suspect, const char *page)
+{
+	if (suspect->status != LOST_STALE_PAGE ||
+		!XLogRecPtrIsInvalid(lsn_of(page)))
+		return false;
+	return suspect->entry.tag.fork == VISIBILITYMAP_FORKNUM ||
+		(rel->rd_rel->relkind == RELKIND_INDEX && PageIsEmpty((Page) page));
+}
+
+/*
+ * The disk's page is damaged.  What a valid buffer holds was read from it, or
+ * written to it, before; its checksum proves its LSN.
+ */
+static bool
+judge_cached(LostSuspect *suspect, const BlockDecision *decision)
+{
+	XLogRecPtr	lsn = lsn_of(decision->cached.data);
+
+	if (decision->copy != BLOCK_COPY_PROVEN ||
+		suspect->entry.proof == LOST_PROOF_NOT_ZERO ||
+		lsn >= suspect->entry.lsn)
+		return false;
+	suspect->status = LOST_STALE_PAGE;
+	suspect->damaged = true;
+	suspect->cached_lsn = lsn;
+	return true;
+}
+
+/* The block was read; is it what WAL says? */
+static bool
+judge_page(LostSuspect *suspect, const BlockDecision *decision)
+{
+	const PageVerdict *verdict = &decision->verdict;
+
+	if (verdict->status != PAGE_OK && verdict->status != PAGE_NEW)
+		return judge_cached(suspect, decision);
+	if (verdict->status == PAGE_OK &&
+		(suspect->entry.proof == LOST_PROOF_NOT_ZERO ||
+		 verdict->lsn >= suspect->entry.lsn))
+		return false;
+	suspect->status = verdict->status == PAGE_NEW ? LOST_ZEROED_PAGE :
+		LOST_STALE_PAGE;
+	suspect->disk_lsn = verdict->status == PAGE_NEW ? InvalidXLogRecPtr :
+		verdict->lsn;
+	if (BLOCK_IS_CACHED(decision))
+	{
+		suspect->cached_lsn = lsn_of(decision->cached.data);
+		suspect->dirty = decision->buffer_state == BLOCK_BUFFER_DIRTY;
+	}
+	return true;
+}
+
+static bool
+judge_block(LostSuspect *suspect, ForkReader *reader)
+{
+	BlockNumber block = suspect->entry.tag.block;
+	PageRules	rules = {reader->fork->checksums, InvalidXLogRecPtr};
+	BlockDecision *decision = palloc(sizeof(BlockDecision));
+	bool		found = true;
+
+	decision->fate = BLOCK_GONE;
+	if (!fork_reader_open(reader, block))
+		decision->fate = reader->error == ENOENT ? BLOCK_GONE :
+			BLOCK_UNREADABLE;
+	else if (block < fork_reader_segment_end(reader))
+		block_decide(reader, block, &rules, decision);
+	suspect->error = reader->error;
+	if (decision->fate == BLOCK_JUDGED)
+		found = judge_page(suspect, decision) &&
+			!is_made_anew(reader->fork->rel, suspect, suspect->damaged ?
+						  decision->cached.data : decision->image.data);
+	else
+		suspect->status = decision->fate == BLOCK_GONE ? LOST_MISSING_BLOCK :
+			LOST_IO_ERROR;
+	pfree(decision);
+	return found;
+}
+
+static bool
+judge_relation(LostSuspect *suspect, Relation rel)
+{
+	Fork		fork;
+	ForkReader	reader;
+	bool		found;
+
+	fork_describe(&fork, rel, (ForkNumber) suspect->entry.tag.fork);
+	if (fork_why_not_verifiable(&fork) != NULL)
+		return false;
+	fork_reader_init(&reader, &fork);
+	found = judge_block(suspect, &reader);
+	fork_reader_close(&reader);
+	return found && !fork_follow(&fork);
+}
+
+bool
+lost_disk_decide(LostSuspect *suspect)
+{
+	Oid			relid = find_relation(&suspect->entry.tag);
+	Relation	rel = OidIsValid(relid) ?
+		try_relation_open(relid, AccessShareLock) : NULL;
+	bool		found;
+
+	CHECK_FOR_INTERRUPTS();
+	if (rel == NULL)
+		return false;
+	found = has_storage(rel, &suspect->entry.tag) &&
+		lost_disk_proof_holds(rel, suspect->entry.proof) &&
+		judge_relation(suspect, rel);
+	suspect->relid = relid;
+	relation_close(rel, found ? NoLock : AccessShareLock);
+	return found;
+}
+
+bool
+lost_disk_decide_at_once(LostSuspect *suspect, bool *found)
+{
+	Oid			relid = find_relation(&suspect->entry.tag);
+
+	*found = false;
+	if (!OidIsValid(relid))
+		return true;
+	if (!ConditionalLockRelationOid(relid, AccessShareLock))
+		return false;
+	*found = lost_disk_decide(suspect);
+	UnlockRelationOid(relid, AccessShareLock);
+	return true;
+}

@@ -1,0 +1,87 @@
+/*
+ * disk.h
+ *	  Holds what WAL has proved of blocks against the disk.
+ *
+ * First without a lock, which gives suspects; then each suspect under the
+ * locks that make the answer exact.
+ */
+#ifndef ACCEL_LOST_DISK_H
+#define ACCEL_LOST_DISK_H
+
+#include "miscadmin.h"
+#include "utils/relcache.h"
+
+#include "lost/book.h"
+#include "page/decide.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef enum LostStatus
+{
+	LOST_STALE_PAGE,
+	LOST_ZEROED_PAGE,
+	LOST_MISSING_BLOCK,			/* beyond the end of the file */
+	LOST_IO_ERROR,
+	LOST_NOT_VERIFIABLE
+} LostStatus;
+
+/* "stale_page" and so on */
+extern const char *lost_status_name(LostStatus status);
+
+/* A block of this database, or a shared one, that the disk seems to lack. */
+typedef struct LostSuspect
+{
+	LostEntry	entry;
+
+	/* once it is decided: */
+	Oid			relid;			/* AccessShareLock is held on it */
+	LostStatus	status;
+	XLogRecPtr	disk_lsn;		/* of a stale page */
+	XLogRecPtr	cached_lsn;		/* of a valid buffer over it; 0: none */
+	bool		dirty;			/* it is to be written */
+	int			error;			/* errno of a read that failed */
+	bool		damaged;		/* the disk's page is; the buffer's, proven by
+								 * its checksum, is stale */
+} LostSuspect;
+
+typedef struct LostSuspects
+{
+	LostSuspect *items;
+	size_t		room;
+	size_t		count;
+} LostSuspects;
+
+/* Is it a block that this database can judge? */
+static inline bool
+lost_disk_is_ours(const WalBlockTag *tag)
+{
+	return tag->database == MyDatabaseId || tag->database == InvalidOid;
+}
+
+/*
+ * Asks the disk for entries from the at-th on, in order; adds those to the
+ * suspects that are older there, or missing.  Returns where it stopped because
+ * there is no more room, else count.  Entries of relations that do not exist
+ * are passed over.
+ */
+extern size_t lost_disk_ask(const LostEntry *entries, size_t at, size_t count,
+							LostSuspects *suspects);
+
+/*
+ * Decides a suspect.  true: as long as its lock is held, only a record that
+ * ended its storage before can clear it.  The caller releases the lock.
+ */
+extern bool lost_disk_decide(LostSuspect *suspect);
+
+/* The same; returns false if that would wait for the lock: not decided. */
+extern bool lost_disk_decide_at_once(LostSuspect *suspect, bool *found);
+
+/* Does such a proof hold for relations of this access method? */
+extern bool lost_disk_proof_holds(Relation rel, LostProof proof);
+
+/* The path of the file that holds a block. */
+extern void lost_disk_path(const WalBlockTag *tag, char dst[SCAN_PATH_SIZE]);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_LOST_DISK_H */

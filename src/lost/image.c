@@ -1,0 +1,296 @@
+/*
+ * image.c
+ *	  Finds lost writes that the server has built upon, by the WAL alone.
+ *
+ * The first change of a page after a checkpoint puts the page into the WAL, as
+ * it is with the change, but still with the LSN that it had before.  That is the
+ * end of the last record that changed it: the record before in this WAL, if there
+ * is one.  An older LSN is that of an older page: storage had lost the write, the
+ * server read the page back, changed it, and wrote it.  On disk nothing is wrong
+ * by then, and no checksum tells.
+ *
+ * What makes it exact:
+ *
+ * (1) A record counts as a change if it is a witness of an LSN for every kind of
+ *	   relation, see lost/witness.c: the page has got the record's end as its LSN,
+ *	   by whoever inserted it, and by redo.  So hints, the table's block of
+ *	   VISIBLE, blocks that are only locked, and pages that bypass shared buffers
+ *	   are none.
+ *
+ * (2) An LSN never goes back but for pages that are made anew: those of records
+ *	   with WILL_INIT, which have no image to judge, and those without an LSN (0,
+ *	   and 1 of a sorted build of GiST), which are passed over.
+ *
+ * (3) A record that ends storage ends what was said of it.  A gap in the WAL may
+ *	   hold one: all is forgotten.
+ *
+ * (4) Main forks alone: bits of maps are cleared without an LSN.
+ *
+ * An LSN that is newer than the record before is that of a hint's image.
+ *
+ * Memory is bounded.  When the book is full, half of the blocks leave it, and
+ * the WAL is read once more for them; what was said of them stays said.
+ * Proof by experiment: test/t/078_lost_images.pl, test/t/073_lost_none.pl.
+ */
+#include "compat.h"
+
+#include "miscadmin.h"
+
+#include "lost/book.h"
+#include "lost/image.h"
+#include "wal/block_decompress.h"
+#include "wal/block_walk.h"
+
+/* Ends of storage that are looked through for an image, at most. */
+#define ENDS_MAX		512
+
+/* LSNs below are none: of new pages, and of GiST's sorted builds. */
+#define FIRST_LSN		2
+
+/* Blocks that one pass over the WAL is for, see lost_book_keep(). */
+typedef struct Share
+{
+	uint32_t	number;
+	uint32_t	mask;
+	WalLsn		said;			/* rows up to here are out already */
+} Share;
+
+#define SHARES_MAX		64		/* each halves what the one below has */
+
+typedef struct ImageScan
+{
+	const LostImageOptions *options;
+	LostImageFn put;
+	void	   *arg;
+	LostWitnesses witnesses;
+	LostBook	book;
+	WalBlocks  *blocks;			/* of the record at work */
+	const WalBlockRecord *record;
+	Share		shares[SHARES_MAX]; /* the last one is at work */
+	int			nshares;
+	bool		again;			/* the WAL was read before */
+} ImageScan;
+
+/* ---- the book ---- */
+
+static Share *
+at_work(ImageScan *scan)
+{
+	return &scan->shares[scan->nshares - 1];
+}
+
+static bool
+is_of_share(ImageScan *scan, const WalBlockTag *tag)
+{
+	const Share *share = at_work(scan);
+
+	return tag->fork == LOST_FORK_MAIN &&
+		(lost_book_number(tag) & share->mask) == share->number;
+}
+
+/* The share at work halves; the other half comes later. */
+static void
+split_share(ImageScan *scan)
+{
+	Share	   *share = at_work(scan);
+	Share		half;
+
+	if (scan->nshares == SHARES_MAX)
+		elog(ERROR, "blocks of WAL do not fit into memory");
+	half.mask = share->mask << 1 | 1;
+	half.number = share->number;
+	half.said = share->said;
+	share->number |= half.mask & ~share->mask;
+	share->mask = half.mask;
+	share->said = Max(share->said, scan->record->lsn);
+	scan->shares[scan->nshares++] = half;
+	lost_book_keep(&scan->book, half.number, half.mask);
+}
+
+static void
+forget(ImageScan *scan)
+{
+	lost_book_close(&scan->book);
+	lost_book_reopen(&scan->book);
+}
+
+static void
+note_change(ImageScan *scan, const WalBlockTag *tag)
+{
+	while (is_of_share(scan, tag) &&
+		   !lost_book_prove(&scan->book, tag, LOST_PROOF_LSN,
+							scan->record->end))
+		split_share(scan);
+}
+
+static void
+note_end(void *arg, const LostEvent *event)
+{
+	ImageScan  *scan = arg;
+	const Share *share = at_work(scan);
+
+	if (scan->book.nends >= ENDS_MAX)
+		lost_book_keep(&scan->book, share->number, share->mask);
+	while (!lost_book_end(&scan->book, event, scan->record->end))
+		lost_book_keep(&scan->book, share->number, share->mask);
+}
+
+/* ---- images ---- */
+
+/* pd_lsn of the page in an image; 0: it does not decompress here. */
+static WalLsn
+lsn_of_image(const WalImage *image)
+{
+	PGAlignedBlock page;
+	const uint8_t *start = image->data;
+	uint32_t	halves[2];
+
+	if (image->compression != WAL_METHOD_NONE)
+	{
+		if (wal_block_image_restore(image, BLCKSZ, &wal_block_decompressors,
+									(uint8 *) page.data) != WAL_IMAGE_RESTORED)
+			return 0;
+		start = (const uint8_t *) page.data;
+	}
+	memcpy(halves, start, sizeof(halves));
+	return (WalLsn) halves[0] << 32 | halves[1];
+}
+
+static void
+put_stale(ImageScan *scan, const WalBlockRef *ref, WalLsn page_lsn,
+		  WalLsn expected)
+{
+	LostImage	image = {LOST_STALE_PAGE, ref->tag, page_lsn, expected};
+
+	image.lsn = scan->record->lsn;
+	wal_name_print(scan->record->segment, image.segment);
+	snprintf(image.message, sizeof(image.message),
+			 "a write was lost: the page that was changed here had LSN %X/%X, the record before it that changed the block ends at %X/%X",
+			 LSN_FORMAT_ARGS(page_lsn), LSN_FORMAT_ARGS(expected));
+	scan->put(scan->arg, &image);
+}
+
+static void
+judge_image(ImageScan *scan, const WalBlockRef *ref)
+{
+	const LostEntry *before;
+	WalLsn		lsn;
+
+	if (!ref->has_image || !ref->apply || ref->will_init ||
+		!is_of_share(scan, &ref->tag) ||
+		scan->record->lsn <= at_work(scan)->said)
+		return;
+	before = lost_book_find(&scan->book, &ref->tag, scan->record->end);
+	if (before == NULL)
+		return;
+	lsn = lsn_of_image(&ref->image);
+	if (lsn >= FIRST_LSN && lsn < before->lsn)
+		put_stale(scan, ref, lsn, before->lsn);
+}
+
+/* ---- records ---- */
+
+/* What most records need; false: decode it. */
+static bool
+note_single(ImageScan *scan, const LostForkRule *rule)
+{
+	const WalBlockRecord *record = scan->record;
+	WalBlockTag tag;
+	uint8_t		id;
+
+	if (rule->need != LOST_NEED_NOTHING ||
+		!wal_blocks_single(record->bytes, record->present, &tag, &id))
+		return false;
+	if ((rule->ids >> id & 1) != 0 && rule->proof == LOST_PROOF_LSN)
+		note_change(scan, &tag);
+	return true;
+}
+
+static void
+note_references(ImageScan *scan, const LostWitnessRule *rule)
+{
+	for (int i = 0; i < scan->blocks->count; i++)
+		judge_image(scan, &scan->blocks->refs[i]);
+	for (int i = 0; rule != NULL && i < scan->blocks->count; i++)
+	{
+		const WalBlockRef *ref = &scan->blocks->refs[i];
+
+		if (lost_witness(rule, scan->blocks, ref) == LOST_PROOF_LSN)
+			note_change(scan, &ref->tag);
+	}
+}
+
+static bool
+note_record(void *arg, const WalBlockRecord *record)
+{
+	ImageScan  *scan = arg;
+	const uint8_t *rec = record->bytes;
+	bool		event = lost_event_possible(rec);
+	const LostWitnessRule *rule = lost_witness_rule(&scan->witnesses, rec);
+	bool		plain = wal_blocks_restore_nothing(rec, record->present);
+
+	scan->record = record;
+	if (!event && plain &&
+		(rule == NULL || note_single(scan, &rule->main)))
+		return true;
+	if (wal_blocks_decode(scan->blocks, rec, record->present, BLCKSZ) != WAL_BLOCKS_OK ||
+		(event && !lost_events(rec, scan->blocks, note_end, scan)))
+		forget(scan);
+	else
+		note_references(scan, rule);
+	return true;
+}
+
+/* ---- the run ---- */
+
+static void
+note_gap(void *arg, const WalBlockGap *gap)
+{
+	ImageScan  *scan = arg;
+	LostImage	image = {LOST_NOT_VERIFIABLE};
+
+	forget(scan);
+	if (scan->again)
+		return;
+	image.lsn = gap->begin;
+	wal_name_print(&gap->segment, image.segment);
+	wal_verdict_words(&gap->verdict, image.message);
+	if (image.message[0] == '\0')
+		strlcpy(image.message, wal_status_name(gap->status),
+				sizeof(image.message));
+	scan->put(scan->arg, &image);
+}
+
+static void
+read_wal(ImageScan *scan)
+{
+	WalBlockWalk walk = {scan->options->dir, scan->options->start,
+	scan->options->end, 0, 0, note_record, note_gap, scan};
+	WalBlockWalkEnd end;
+
+	wal_block_walk(&walk, &end);
+	/* what was at work to the end is done; what left it lies below */
+	scan->nshares--;
+	scan->again = true;
+	forget(scan);
+}
+
+void
+lost_images(const LostImageOptions *options, LostImageFn put, void *arg)
+{
+	ImageScan  *scan = palloc0(sizeof(ImageScan));
+	size_t		bytes = Max(options->memory / 2, LOST_BOOK_MIN);
+
+	scan->options = options;
+	scan->put = put;
+	scan->arg = arg;
+	scan->blocks = palloc(sizeof(WalBlocks));
+	lost_witnesses_begin(&scan->witnesses, options->dir->limits.server.magic);
+	lost_book_open(&scan->book, palloc_extended(bytes, MCXT_ALLOC_HUGE),
+				   bytes, 1);
+	scan->nshares = 1;
+	while (scan->nshares > 0)
+		read_wal(scan);
+	pfree(scan->blocks);
+	pfree(scan);
+}

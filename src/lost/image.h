@@ -1,0 +1,40 @@
+/*
+ * image.h
+ *	  Finds lost writes that the server has built upon, by the WAL alone.
+ */
+#ifndef ACCEL_LOST_IMAGE_H
+#define ACCEL_LOST_IMAGE_H
+
+#include "lost/disk.h"
+#include "wal/directory.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef struct LostImageOptions
+{
+	const WalDirectory *dir;
+	WalLsn		start;			/* 0: of the oldest segment */
+	WalLsn		end;			/* WAL_LSN_MAX: as far as there is any */
+	size_t		memory;			/* bytes */
+} LostImageOptions;
+
+/* A row of SQL.  LOST_NOT_VERIFIABLE: of no block, and why. */
+typedef struct LostImage
+{
+	LostStatus	status;
+	WalBlockTag tag;
+	WalLsn		page_lsn;		/* the image's own */
+	WalLsn		expected_lsn;	/* the end of the record before it */
+	WalLsn		lsn;			/* where the record with the image starts */
+	char		segment[WAL_NAME_SIZE];
+	char		message[WAL_MESSAGE_SIZE];
+} LostImage;
+
+typedef void (*LostImageFn) (void *arg, const LostImage *image);
+
+extern void lost_images(const LostImageOptions *options, LostImageFn put,
+						void *arg);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_LOST_IMAGE_H */

@@ -1,0 +1,618 @@
+/*
+ * scan.c
+ *	  Finds lost writes: pages on disk that are older than WAL allows.
+ *
+ * Order is what makes it exact.  The horizon (the redo point of the last
+ * completed checkpoint) is taken first, then the WAL before it is read, then
+ * the disk, then locks are taken and suspects read again, and last the WAL up to
+ * its end as it is by then is read for storage that ended.  A break in the chain
+ * of records may have held such an end: what was proved before it is forgotten,
+ * and a row says so.
+ *
+ * Suspects are settled when there is no more room for them, too: a relation
+ * that was truncated in WAL not yet read gives many.
+ */
+#include "compat.h"
+
+#include "storage/lmgr.h"
+#include "utils/memutils.h"
+
+#include "lost/scan.h"
+#include "lost/server.h"
+#include "lost/stream.h"
+#include "page/map_witness.h"
+
+/* Relations whose locks are held at a time. */
+#define LOCKS_MAX		64
+
+typedef struct LostScan
+{
+	/* the run */
+	const LostOptions *options;
+	LostFindingFn finding;
+	void	   *arg;
+	WalPath		path;			/* of the server's timeline */
+	WalLsn		horizon;
+	LostWitnesses witnesses;
+	LostStream	stream;
+	WalBlocks  *blocks;			/* of the record at work */
+
+	/* what is known */
+	LostBook	book;
+	LostSuspects suspects;
+	WalLsn		lsn;			/* of the record at work: its start */
+	WalLsn		end;
+
+	/* the last break of the chain */
+	bool		broken;
+	WalBlockGap gap;
+
+	/* reading on to the end, for suspects that are decided */
+	LostBook	tail;			/* ends of storage alone */
+	LostSuspects decided;
+	WalLsn		tail_lsn;
+	bool		tail_broken;
+	WalBlockGap tail_gap;
+	const char *tail_why;		/* it was not read; NULL: the gap tells */
+} LostScan;
+
+static void settle(LostScan *scan, WalLsn from);
+
+/* ---- rows ---- */
+
+/* A row about no block. */
+static void
+put_message(LostScan *scan, const char *segment, const char *message)
+{
+	LostFinding finding;
+
+	memset(&finding, 0, sizeof(finding));
+	finding.status = LOST_NOT_VERIFIABLE;
+	finding.fork = InvalidForkNumber;
+	strlcpy(finding.segment, segment, sizeof(finding.segment));
+	strlcpy(finding.message, message, sizeof(finding.message));
+	scan->finding(scan->arg, &finding);
+}
+
+/* What could not be judged, up to an LSN, for a gap in the WAL. */
+static void
+put_unjudged(LostScan *scan, const char *what, WalLsn lsn,
+			 const WalBlockGap *gap)
+{
+	char		words[WAL_MESSAGE_SIZE];
+	char		segment[WAL_NAME_SIZE];
+	char	   *message;
+
+	wal_verdict_words(&gap->verdict, words);
+	wal_name_print(&gap->segment, segment);
+	message = psprintf("%s %X/%X cannot be judged: segment %s: %s", what,
+					   LSN_FORMAT_ARGS(lsn), segment, words[0] != '\0' ?
+					   words : wal_status_name(gap->status));
+	put_message(scan, segment, message);
+	pfree(message);
+}
+
+/* The segment that holds the end of the record. */
+static void
+name_segment(const LostScan *scan, WalLsn lsn, char *dst)
+{
+	uint32_t	size = scan->options->own->limits.segment_size;
+	WalName		name = wal_name_of(scan->path.known ?
+								   wal_path_at(&scan->path, lsn - 1) :
+								   scan->path.timeline, (lsn - 1) / size, size,
+								   WAL_KIND_SEGMENT);
+
+	wal_name_print(&name, dst);
+}
+
+static void
+describe(const LostSuspect *suspect, char *dst, size_t size)
+{
+	char		copy[SCAN_MESSAGE_SIZE] = "";
+
+	if (suspect->cached_lsn >= suspect->entry.lsn)
+		snprintf(copy, sizeof(copy),
+				 "; shared buffers hold the page with LSN %X/%X, %s",
+				 LSN_FORMAT_ARGS(suspect->cached_lsn), suspect->dirty ?
+				 "which will be written" : "which will not be written unless it changes");
+	if (suspect->damaged)
+	{
+		snprintf(dst, size, "a write was lost: the page on disk is damaged, and shared buffers hold an older one with LSN %X/%X, WAL wants %X/%X or later",
+				 LSN_FORMAT_ARGS(suspect->cached_lsn),
+				 LSN_FORMAT_ARGS(suspect->entry.lsn));
+		return;
+	}
+	switch (suspect->status)
+	{
+		case LOST_STALE_PAGE:
+			snprintf(dst, size, "a write was lost: the page on disk has LSN %X/%X, WAL wants %X/%X or later%s",
+					 LSN_FORMAT_ARGS(suspect->disk_lsn),
+					 LSN_FORMAT_ARGS(suspect->entry.lsn), copy);
+			break;
+		case LOST_ZEROED_PAGE:
+			snprintf(dst, size, "a write was lost: the page on disk is all zero, WAL wants LSN %X/%X or later%s",
+					 LSN_FORMAT_ARGS(suspect->entry.lsn), copy);
+			break;
+		case LOST_MISSING_BLOCK:
+			snprintf(dst, size, "a write was lost: the file ends before the block, WAL wants LSN %X/%X or later",
+					 LSN_FORMAT_ARGS(suspect->entry.lsn));
+			break;
+		default:
+			snprintf(dst, size, "could not read the block: %s",
+					 strerror(suspect->error));
+			break;
+	}
+}
+
+static void
+put_suspect(LostScan *scan, const LostSuspect *suspect)
+{
+	LostFinding finding;
+
+	memset(&finding, 0, sizeof(finding));
+	finding.relid = suspect->relid;
+	finding.fork = (ForkNumber) suspect->entry.tag.fork;
+	finding.block = suspect->entry.tag.block;
+	finding.status = suspect->status;
+	finding.disk_lsn = suspect->disk_lsn;
+	finding.expected_lsn = suspect->entry.lsn;
+	lost_disk_path(&suspect->entry.tag, finding.path);
+	name_segment(scan, suspect->entry.lsn, finding.segment);
+	describe(suspect, finding.message, sizeof(finding.message));
+	scan->finding(scan->arg, &finding);
+}
+
+/* ---- suspects ---- */
+
+/* Drops those whose storage ended, by a closed book. */
+static void
+strike_out(LostSuspects *suspects, const LostBook *book, bool locked)
+{
+	size_t		n = 0;
+
+	for (size_t i = 0; i < suspects->count; i++)
+	{
+		const LostSuspect *suspect = &suspects->items[i];
+
+		if (!lost_book_ended(book, &suspect->entry.tag, suspect->entry.lsn))
+			suspects->items[n++] = *suspect;
+		else if (locked)
+			UnlockRelationOid(suspect->relid, AccessShareLock);
+	}
+	suspects->count = n;
+}
+
+/* Holds what the book proves against the disk, and begins it anew. */
+static void
+flush_book(LostScan *scan, WalLsn from)
+{
+	LostBook   *book = &scan->book;
+	size_t		at = 0;
+
+	lost_book_close(book);
+	strike_out(&scan->suspects, book, false);
+	while ((at = lost_disk_ask(book->entries, at, book->count,
+							   &scan->suspects)) < book->count)
+		settle(scan, from);
+	lost_book_reopen(book);
+}
+
+static void
+forget(LostScan *scan)
+{
+	lost_book_close(&scan->book);
+	lost_book_reopen(&scan->book);
+	scan->suspects.count = 0;
+}
+
+/* ---- records ---- */
+
+static void
+note_break(void *arg, const WalBlockGap *gap)
+{
+	LostScan   *scan = arg;
+
+	forget(scan);
+	scan->broken = true;
+	scan->gap = *gap;
+}
+
+static void
+note_end(void *arg, const LostEvent *event)
+{
+	LostScan   *scan = arg;
+
+	if (lost_book_end(&scan->book, event, scan->end))
+		return;
+	flush_book(scan, scan->lsn);
+	lost_book_end(&scan->book, event, scan->end);
+}
+
+static void
+note_proof(LostScan *scan, const WalBlockTag *tag, LostProof proof)
+{
+	if (lost_book_prove(&scan->book, tag, proof, scan->end))
+		return;
+	flush_book(scan, scan->lsn);
+	lost_book_prove(&scan->book, tag, proof, scan->end);
+}
+
+/* A record that cannot be understood may have said anything. */
+static WalBlockGap
+gap_of(const WalBlockRecord *record)
+{
+	WalBlockGap gap = {record->lsn, record->end, *record->segment, WAL_CORRUPT};
+
+	gap.verdict.reason = WAL_REASON_RECORD_LENGTH;
+	gap.verdict.at = record->lsn;
+	gap.verdict.value = record->len;
+	return gap;
+}
+
+/* What most records need; false: decode it. */
+static inline bool
+note_single(LostScan *scan, const WalBlockRecord *record,
+			const LostForkRule *rule)
+{
+	WalBlockTag tag;
+	uint8_t		id;
+
+	if (rule->need != LOST_NEED_NOTHING ||
+		!wal_blocks_single(record->bytes, record->present, &tag, &id) ||
+		tag.fork != LOST_FORK_MAIN)
+		return false;
+	if ((rule->ids >> id & 1) != 0 && lost_disk_is_ours(&tag))
+		note_proof(scan, &tag, (LostProof) rule->proof);
+	return true;
+}
+
+static void
+note_references(LostScan *scan, const LostWitnessRule *rule)
+{
+	for (int i = 0; i < scan->blocks->count; i++)
+	{
+		const WalBlockRef *ref = &scan->blocks->refs[i];
+		LostProof	proof;
+
+		if (!lost_disk_is_ours(&ref->tag))
+			continue;
+		proof = lost_witness(rule, scan->blocks, ref);
+		if (proof != LOST_PROOF_NONE)
+			note_proof(scan, &ref->tag, proof);
+	}
+}
+
+/* One that is about storage, or has more than a plain block. */
+static void
+note_decoded(LostScan *scan, const WalBlockRecord *record, bool event,
+			 const LostWitnessRule *rule)
+{
+	const uint8_t *rec = record->bytes;
+
+	if (wal_blocks_decode(scan->blocks, rec, record->present, BLCKSZ) != WAL_BLOCKS_OK ||
+		(event && !lost_events(rec, scan->blocks, note_end, scan)))
+	{
+		WalBlockGap gap = gap_of(record);
+
+		note_break(scan, &gap);
+	}
+	else if (rule != NULL)
+		note_references(scan, rule);
+}
+
+static void
+note_record(void *arg, const WalBlockRecord *record)
+{
+	LostScan   *scan = arg;
+	bool		event = lost_event_possible(record->bytes);
+	const LostWitnessRule *rule = lost_witness_rule(&scan->witnesses,
+													record->bytes);
+
+	if (!event && rule == NULL)
+		return;
+	scan->lsn = record->lsn;
+	scan->end = record->end;
+	if (event || !note_single(scan, record, &rule->main))
+		note_decoded(scan, record, event, rule);
+}
+
+/* ---- settling ---- */
+
+static void
+note_tail_break(void *arg, const WalBlockGap *gap)
+{
+	LostScan   *scan = arg;
+
+	scan->tail_broken = true;
+	scan->tail_gap = *gap;
+}
+
+static void
+flush_tail(LostScan *scan)
+{
+	lost_book_close(&scan->tail);
+	strike_out(&scan->decided, &scan->tail, true);
+	lost_book_reopen(&scan->tail);
+}
+
+static void
+note_tail_end(void *arg, const LostEvent *event)
+{
+	LostScan   *scan = arg;
+
+	if (lost_book_end(&scan->tail, event, scan->tail_lsn))
+		return;
+	flush_tail(scan);
+	lost_book_end(&scan->tail, event, scan->tail_lsn);
+}
+
+static void
+note_tail_record(void *arg, const WalBlockRecord *record)
+{
+	LostScan   *scan = arg;
+	WalBlockGap gap;
+	WalBlocks	blocks;
+
+	if (!lost_event_possible(record->bytes))
+		return;
+	scan->tail_lsn = record->end;
+	if (wal_blocks_decode(&blocks, record->bytes, record->present, BLCKSZ) == WAL_BLOCKS_OK &&
+		lost_events(record->bytes, &blocks, note_tail_end, scan))
+		return;
+	gap = gap_of(record);
+	note_tail_break(scan, &gap);
+}
+
+/*
+ * pg_wal as it is now; false: it may say no more of this run's timeline.  The
+ * end of the WAL, asked for before, is of no later timeline than pg_wal.
+ */
+static bool
+open_now(LostScan *scan, WalDirectory *now)
+{
+	const char *path = scan->options->own->path;
+
+	scan->tail_why = NULL;
+	if (wal_directory_open(now, path, path, NULL) != WAL_DIRECTORY_OK)
+		scan->tail_why = "could not read pg_wal again";
+	else if (now->limits.limits[0].timeline != scan->path.timeline)
+		scan->tail_why = "a new timeline began meanwhile";
+	return scan->tail_why == NULL;
+}
+
+/* In a memory context of its own: nothing that is allocated stays. */
+static bool
+read_tail_here(LostScan *scan, WalLsn from)
+{
+	const WalDirectory *own = scan->options->own;
+	WalLsn		end = lost_server_end(own->limits.segment_size);
+	WalDirectory now;
+	LostStream	stream = scan->stream;
+
+	if (from >= end)
+		return true;
+	if (!open_now(scan, &now))
+		return false;
+	stream.own = &now;
+	if (stream.dir == own)
+		stream.dir = &now;
+	stream.record = note_tail_record;
+	stream.broken = note_tail_break;
+	scan->tail_broken = false;
+	lost_stream_read(&stream, from, end);
+	flush_tail(scan);
+	if (!stream.complete)
+		scan->tail_gap = stream.rest;
+	return stream.complete && !scan->tail_broken;
+}
+
+/*
+ * Reads on to the end of the WAL as it is now, which pg_wal, opened anew, has;
+ * true: all that decided suspects need is known.
+ */
+static bool
+read_tail(LostScan *scan, WalLsn from)
+{
+	MemoryContext work = AllocSetContextCreate(CurrentMemoryContext,
+											   "crc32c_accel tail of WAL",
+											   ALLOCSET_DEFAULT_SIZES);
+	MemoryContext before = MemoryContextSwitchTo(work);
+	bool		known = read_tail_here(scan, from);
+
+	MemoryContextSwitchTo(before);
+	MemoryContextDelete(work);
+	return known;
+}
+
+/*
+ * Decides suspects from the at-th on, of so many relations as may be locked.
+ * Waits for one only while it holds none of the others: no deadlock between them.
+ */
+static size_t
+decide_some(LostScan *scan, size_t at)
+{
+	LostSuspects *decided = &scan->decided;
+	int			nlocks = 0;
+	Oid			last = InvalidOid;
+
+	for (; at < scan->suspects.count && decided->count < decided->room; at++)
+	{
+		LostSuspect suspect = scan->suspects.items[at];
+		bool		found;
+
+		if (nlocks == 0)
+			found = lost_disk_decide(&suspect);
+		else if (!lost_disk_decide_at_once(&suspect, &found))
+			return at;
+		if (!found)
+			continue;
+		decided->items[decided->count++] = suspect;
+		nlocks += suspect.relid != last;
+		last = suspect.relid;
+		if (nlocks == LOCKS_MAX)
+			return at + 1;
+	}
+	return at;
+}
+
+/* The tail is not known: why. */
+static void
+put_tail_unknown(LostScan *scan)
+{
+	static const char what[] = "blocks that seem older than WAL before";
+	char	   *message;
+
+	if (scan->tail_why == NULL)
+	{
+		put_unjudged(scan, what, scan->horizon, &scan->tail_gap);
+		return;
+	}
+	message = psprintf("%s %X/%X cannot be judged: %s", what,
+					   LSN_FORMAT_ARGS(scan->horizon), scan->tail_why);
+	put_message(scan, "", message);
+	pfree(message);
+}
+
+static void
+put_decided(LostScan *scan, bool known)
+{
+	LostSuspects *decided = &scan->decided;
+
+	if (!known && decided->count > 0)
+		put_tail_unknown(scan);
+	for (size_t i = 0; i < decided->count; i++)
+	{
+		if (known)
+			put_suspect(scan, &decided->items[i]);
+		UnlockRelationOid(decided->items[i].relid, AccessShareLock);
+	}
+	decided->count = 0;
+}
+
+/*
+ * Names those suspects that are lost writes and drops them all.  WAL before from
+ * is known to say nothing of them.
+ */
+static void
+settle(LostScan *scan, WalLsn from)
+{
+	size_t		at = 0;
+
+	while (at < scan->suspects.count)
+	{
+		at = decide_some(scan, at);
+		if (scan->decided.count > 0)
+			put_decided(scan, read_tail(scan, from));
+	}
+	scan->suspects.count = 0;
+}
+
+/* ---- the run ---- */
+
+static void
+allot(LostSuspects *suspects, size_t bytes)
+{
+	suspects->room = Max(bytes / sizeof(LostSuspect), 16);
+	suspects->items = palloc_extended(suspects->room * sizeof(LostSuspect),
+									  MCXT_ALLOC_HUGE);
+	suspects->count = 0;
+}
+
+/*
+ * Of eight parts of the memory the book has three, and as many for a moment
+ * while it is sorted; suspects, decided or not, and the tail share the rest.
+ */
+static void
+begin(LostScan *scan)
+{
+	size_t		part = scan->options->memory / 8;
+
+	lost_witnesses_begin(&scan->witnesses,
+						 scan->options->own->limits.server.magic);
+	lost_book_open(&scan->book, palloc_extended(part * 3, MCXT_ALLOC_HUGE),
+				   part * 3, MAP_BLOCKS_PER_PAGE);
+	lost_book_open(&scan->tail, palloc_extended(part / 2, MCXT_ALLOC_HUGE),
+				   part / 2, MAP_BLOCKS_PER_PAGE);
+	allot(&scan->suspects, part);
+	allot(&scan->decided, part / 2);
+	scan->blocks = palloc(sizeof(WalBlocks));
+	scan->path = wal_timelines_path(&scan->options->own->timelines,
+									scan->options->own->limits.limits[0].timeline);
+	scan->stream.dir = scan->options->dir;
+	scan->stream.own = scan->options->own;
+	scan->stream.timeline = scan->path.timeline;
+	scan->stream.record = note_record;
+	scan->stream.broken = note_break;
+	scan->stream.arg = scan;
+}
+
+/* Is the directory's WAL this server's?  Else a row says why not. */
+static bool
+is_own_history(LostScan *scan)
+{
+	char		segment[WAL_NAME_SIZE];
+	WalName		name;
+
+	if (scan->options->dir == scan->options->own)
+		return true;
+	switch (lost_stream_history(scan->options->dir, scan->options->own,
+								scan->path.timeline, &name))
+	{
+		case LOST_HISTORY_SAME:
+			return true;
+		case LOST_HISTORY_OTHER:
+			wal_name_print(&name, segment);
+			put_message(scan, segment,
+						"the segment differs from that of pg_wal: the directory holds WAL of another history");
+			return false;
+		default:
+			put_message(scan, "", "the directory has no segment in common with pg_wal, so nothing tells whether its WAL is this server's");
+			return false;
+	}
+}
+
+/*
+ * From where suspects' later history is read: the horizon, where a record
+ * starts; if it is the user's choice, that may lie within one.
+ */
+static WalLsn
+tail_start(const LostScan *scan, WalLsn reached)
+{
+	return scan->horizon == scan->options->horizon ? scan->horizon : reached;
+}
+
+static void
+run(LostScan *scan)
+{
+	WalLsn		reached;
+
+	if (scan->options->start >= scan->horizon)
+		return;
+	reached = lost_stream_read(&scan->stream, scan->options->start,
+							   scan->horizon);
+	if (!scan->stream.complete)
+	{
+		put_unjudged(scan, "WAL before", scan->horizon, &scan->stream.rest);
+		return;
+	}
+	flush_book(scan, tail_start(scan, reached));
+	settle(scan, tail_start(scan, reached));
+	if (scan->broken)
+		put_unjudged(scan, "WAL before", scan->gap.end, &scan->gap);
+}
+
+void
+lost_scan(const LostOptions *options, LostFindingFn finding, void *arg)
+{
+	LostScan	scan;
+
+	memset(&scan, 0, sizeof(scan));
+	scan.options = options;
+	scan.finding = finding;
+	scan.arg = arg;
+	scan.horizon = Min(options->horizon, options->end);
+	begin(&scan);
+	if (is_own_history(&scan))
+		run(&scan);
+	pfree(scan.blocks);
+}

@@ -1,0 +1,60 @@
+/*
+ * stream.h
+ *	  This server's own WAL as one stream of records, out of two directories.
+ *
+ * What a directory (an archive) does not have yet is read from pg_wal.
+ */
+#ifndef ACCEL_LOST_STREAM_H
+#define ACCEL_LOST_STREAM_H
+
+#include "wal/block_walk.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef struct LostStream
+{
+	const WalDirectory *dir;
+	const WalDirectory *own;	/* pg_wal: may be the same */
+	uint32_t	timeline;		/* whose history is read */
+	void		(*record) (void *arg, const WalBlockRecord *record);
+
+	/* the chain of records broke: some are missing, or damaged */
+	void		(*broken) (void *arg, const WalBlockGap *gap);
+	void	   *arg;
+
+	/* while it is read: */
+	WalLsn		to;
+	bool		own_at_work;
+	bool		joint;			/* the next record follows on another walk */
+	WalLsn		last;			/* the last record; 0: none */
+	bool		stop;			/* set by record: no more is wanted */
+	bool		complete;
+	WalBlockGap rest;			/* if not complete: what is wrong */
+} LostStream;
+
+/*
+ * Hands out the records that start at from (0: the oldest) or later and end at
+ * to or before, until one says stop.  Returns the end of the last one; stream->complete: all were
+ * there that follow on the last break.
+ */
+extern WalLsn lost_stream_read(LostStream *stream, WalLsn from, WalLsn to);
+
+typedef enum LostHistory
+{
+	LOST_HISTORY_SAME,			/* a segment of both is the same */
+	LOST_HISTORY_OTHER,			/* it is not */
+	LOST_HISTORY_UNKNOWN		/* they have none in common */
+} LostHistory;
+
+/*
+ * Is the directory's WAL of this server's own history?  Compares the newest
+ * segment that both have of a timeline; its name is in *name unless there is
+ * none.
+ */
+extern LostHistory lost_stream_history(const WalDirectory *dir,
+									   const WalDirectory *own,
+									   uint32_t timeline, WalName *name);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_LOST_STREAM_H */

@@ -1,0 +1,107 @@
+/*
+ * witness.h
+ *	  Which block references of WAL prove what the disk must hold.
+ *
+ * A reference is a witness if the page is certain to carry the end of its
+ * record, or a later LSN, once the next checkpoint has completed; or, which is
+ * less, if it is certain not to be all zeros then.  That is known row by row,
+ * see lost/witness.c; what is in no row proves nothing.
+ */
+#ifndef ACCEL_LOST_WITNESS_H
+#define ACCEL_LOST_WITNESS_H
+
+#include "wal/blocks.h"
+
+#pragma GCC visibility push(hidden)
+
+#define LOST_WITNESS_RMGRS	21	/* up to Generic; later ones have no row */
+
+typedef enum LostProof
+{
+	LOST_PROOF_NONE,
+	LOST_PROOF_LSN,				/* of every relation */
+	LOST_PROOF_LSN_BUFFERED,	/* of relations whose access method writes
+								 * through shared buffers alone */
+	LOST_PROOF_NOT_ZERO			/* of the same: there is a page, of whatever
+								 * LSN */
+} LostProof;
+
+typedef enum LostNeed
+{
+	LOST_NEED_NOTHING,			/* every such reference */
+	LOST_NEED_RESTORED,			/* redo restores or initializes the page */
+	LOST_NEED_NOT_NEW,			/* an image of a page that is not new */
+	LOST_NEED_CHANGED_19		/* prune records that tell of changes */
+} LostNeed;
+
+/* What a record's references to a fork prove. */
+typedef struct LostForkRule
+{
+	uint64_t	ids;			/* a bit per block reference; 0: nothing */
+	uint8_t		need;			/* a LostNeed */
+	uint8_t		proof;			/* a LostProof */
+} LostForkRule;
+
+typedef struct LostWitnessRule
+{
+	LostForkRule main;
+	LostForkRule map;			/* the visibility map */
+} LostWitnessRule;
+
+#define LOST_FORK_MAIN	0
+#define LOST_FORK_FREE_SPACE	1
+#define LOST_FORK_MAP	2		/* VISIBILITYMAP_FORKNUM */
+
+/* The rules of one version of WAL, by resource manager and info. */
+typedef struct LostWitnesses
+{
+	LostWitnessRule rules[LOST_WITNESS_RMGRS][16];
+} LostWitnesses;
+
+/* magic: of the WAL's pages */
+extern void lost_witnesses_begin(LostWitnesses *witnesses, uint16_t magic);
+
+/* The rule for a record with this header; NULL: it holds no witness. */
+static inline const LostWitnessRule *
+lost_witness_rule(const LostWitnesses *witnesses, const uint8_t *rec)
+{
+	const LostWitnessRule *rule;
+
+	if (rec[WAL_REC_RMID] >= LOST_WITNESS_RMGRS)
+		return NULL;
+	rule = &witnesses->rules[rec[WAL_REC_RMID]][rec[WAL_REC_INFO] >> 4];
+	return (rule->main.ids | rule->map.ids) != 0 ? rule : NULL;
+}
+
+extern bool lost_witness_met(LostNeed need, const WalBlocks *blocks,
+							 const WalBlockRef *ref);
+
+static inline const LostForkRule *
+lost_fork_rule(const LostWitnessRule *rule, uint32_t fork)
+{
+	if (fork == LOST_FORK_MAIN)
+		return &rule->main;
+	return fork == LOST_FORK_MAP ? &rule->map : NULL;
+}
+
+/* What a reference of a decoded record with this rule proves of its page. */
+static inline LostProof
+lost_witness(const LostWitnessRule *rule, const WalBlocks *blocks,
+			 const WalBlockRef *ref)
+{
+	const LostForkRule *fork = lost_fork_rule(rule, ref->tag.fork);
+
+	if (fork == NULL || (fork->ids >> ref->id & 1) == 0 ||
+		(fork->need != LOST_NEED_NOTHING &&
+		 !lost_witness_met((LostNeed) fork->need, blocks, ref)))
+		return LOST_PROOF_NONE;
+	return (LostProof) fork->proof;
+}
+
+/* The n-th row (from 0), for tests; false: there are no more. */
+extern bool lost_witness_row(size_t n, uint8_t *rmgr, uint8_t *info,
+							 uint64_t *ids);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_LOST_WITNESS_H */

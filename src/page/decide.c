@@ -1,0 +1,427 @@
+/*
+ * decide.c
+ *	  Decides exactly whether a block that looked broken is broken.
+ *
+ * An 8 kB write is not atomic for a reader, so a bad image read while the
+ * server works is a suspicion.  It becomes a verdict by one more read at a
+ * moment when nobody can be writing the block.  What follows holds for 15 to
+ * 18 (all writes of relation blocks are synchronous there; asynchronous I/O of
+ * 18 only reads).
+ *
+ * Who writes a block of a relation that others can open?
+ *
+ * (1) Whatever flushes a buffer: a backend that evicts it, the background
+ *	   writer, the checkpointer, FlushRelationBuffers and its like, on a standby
+ *	   also the startup process.  Each of them pins the buffer and holds its
+ *	   content lock, at least shared, from before the write until after it, and
+ *	   writes only valid buffers.  While the pin is held the buffer keeps its
+ *	   tag, and its entry stays in the mapping table: removing or replacing the
+ *	   entry takes the lock of its mapping partition exclusively and is given up
+ *	   or waited for as long as somebody else holds a pin.
+ *
+ * (2) Whatever extends the relation: with zeroes, through buffers that are in
+ *	   the table before the file grows but not yet valid, or with a finished
+ *	   page past shared buffers (free space and visibility maps of 15, a hash
+ *	   index that splits).  Both write beyond the end of the file, and the file
+ *	   covers a block only after its bytes are there, so a block below the size
+ *	   that the scan sampled is not being extended; and zeroes written over a
+ *	   hole are zeroes at every moment.
+ *
+ * (3) Bulk writers that bypass shared buffers (index builds, rewrites, moves to
+ *	   another tablespace, CREATE DATABASE): their relations are either not
+ *	   visible to others, or locked exclusively against our AccessShareLock, or
+ *	   are indexes under concurrent build, which are not scanned at all.
+ *
+ * So a write in flight of a block that is scanned has a valid buffer with this
+ * tag in the table.  Therefore:
+ *
+ * Cached, valid: pin the buffer, lock its content exclusively: every flush in
+ * flight has ended, none can start, and its write() has returned, so that our
+ * read sees all of it.
+ *
+ * Not in the table: under the partition lock (shared) no entry can be inserted,
+ * so no flush can begin, and none is in flight, for it would have kept its
+ * entry.
+ *
+ * In the table, but not valid (its read is going on, or failed, as it does when
+ * the block is broken): under the partition lock the buffer keeps its tag, and
+ * such a buffer only ever goes from invalid to valid.  Invalid before and after
+ * our read means invalid throughout, hence never flushed meanwhile.  If it has
+ * become valid, the decision starts over.  (A valid buffer becomes invalid under its
+ * tag only where a relation is extended over a buffer that holds a zero page:
+ * what is written then is zeroes over zeroes.)
+ *
+ * Each case costs one read of a block under one lightweight lock, and nothing
+ * in between can raise an error or check for interrupts.
+ *
+ * A partition lock is shared by many blocks, and the content lock of a root of
+ * an index by many sessions, so nobody may wait for storage while one of them
+ * is held.  The read takes what the page cache has; where that is not the whole
+ * block, or the system cannot say what it has, the lock is released, the block
+ * read without one, and the decision starts over.  What was read without a lock
+ * is not judged.  Only its failure counts: a block that cannot be read, or lies
+ * past the end, is so with the lock or without it.
+ *
+ * That never ends where the page cache does not keep the block, or the file
+ * system never says so.  There the reads without a lock have to do: the last
+ * four of them, if they agree.  Claim: what they read lay there.
+ *
+ * Between each two of them the lock was held, so no write was under way; let X,
+ * Y and Z be what lay there at these three moments.  Had a read met no write,
+ * it would be one of them, so suppose that all four did.  The LSN of the page
+ * never goes back; the first read has that of X or an older one, the last that
+ * of Z or a newer one, and they are the same: so it is that of X, Y and Z.
+ * What changes a page without its LSN goes one way: hint bits and dead line
+ * pointers come, bits of a map go, a sequence counts.  So the second read, between
+ * X and Y, and the third, between Y and Z, can agree in nothing but Y.
+ *
+ * Some fields go both ways without an LSN: the checksum and the xid for pruning in
+ * the header, what the first page of an SP-GiST index caches.  They would have to
+ * repeat by chance.  And free space maps and unlogged relations have no such LSN:
+ * there four writes in a row would have to be met, each in the same place, each
+ * to undo what the one before did.
+ *
+ * The buffer is looked at before each read, not after it: what a clean one holds
+ * was on disk by then, and what a dirty one holds was not judged missing.
+ *
+ * Who holds the buffer afterwards writes the block under its content lock, and
+ * waits for storage there anyway: its read may wait, too, after one without.
+ *
+ * Proof by experiment: test/t/011_storm.pl, test/t/018_writes_in_flight.pl,
+ * test/t/029_slow_reads.pl.
+ */
+#include "compat.h"
+
+#include "access/xlog.h"
+#include "access/xlogrecovery.h"
+#include "miscadmin.h"
+#include "storage/buf_internals.h"
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+
+#include "page/decide.h"
+
+/* Tries before the decision sleeps a little between two of them. */
+#define EAGER_TRIES		16
+
+/* Reads without a lock that decide if they agree. */
+#define AGREEING_READS	4
+
+/* What became of a read under a lock. */
+typedef enum LockedRead
+{
+	READ_DONE,
+	READ_WOULD_WAIT,			/* for storage: nothing was read */
+	READ_AGAIN					/* a buffer came or went: another lock */
+} LockedRead;
+
+typedef struct Attempt
+{
+	ForkReader *reader;
+	BlockNumber blkno;
+	BlockDecision *decision;
+	uint32		nread;
+	int			agreeing;		/* reads without a lock, the last ones */
+	bool		hold;			/* keep the buffer that is over the block */
+	Buffer		held;
+} Attempt;
+
+static void decide(Attempt *attempt, PageRules *rules);
+static void read_decisively(Attempt *attempt);
+static int	lock_mapping(const Fork *fork, BlockNumber blkno,
+						 LWLock **partition);
+static LockedRead read_under_lock(Attempt *attempt);
+static LockedRead read_unless_valid(Attempt *attempt, Buffer *buffer);
+static LockedRead read_below_buffer(Attempt *attempt, Buffer buffer);
+static void read_block(Attempt *attempt);
+static LockedRead read_cached_block(Attempt *attempt);
+static bool read_without_lock(Attempt *attempt);
+static BlockCopy judge_copy(const BlockDecision *decision, BlockNumber blkno,
+							PageRules *rules);
+
+void
+block_decide(ForkReader *reader, BlockNumber blkno, PageRules *rules,
+			 BlockDecision *decision)
+{
+	Attempt		attempt = {reader, blkno, decision};
+
+	decide(&attempt, rules);
+}
+
+Buffer
+block_decide_and_hold(ForkReader *reader, BlockNumber blkno, PageRules *rules,
+					  BlockDecision *decision)
+{
+	Attempt		attempt = {reader, blkno, decision};
+
+	attempt.hold = true;
+	decide(&attempt, rules);
+	return attempt.held;
+}
+
+PageStatus
+block_decision_status(const BlockDecision *decision, bool initialized)
+{
+	PageStatus	status = decision->verdict.status;
+
+	if (decision->fate == BLOCK_UNREADABLE)
+		return PAGE_IO_ERROR;
+	if (status == PAGE_NEW && (!initialized || decision->write_to_come))
+		return status;
+	if (decision->copy != BLOCK_COPY_NONE)
+		return PAGE_BAD_ON_DISK_CACHED_OK;
+	return status == PAGE_NEW ? PAGE_ZEROED : status;
+}
+
+/*
+ * Whoever marks a page all-visible makes its buffer dirty, so a clean one was
+ * written with the mark.
+ */
+static bool
+is_mark_lost(const BlockDecision *decision)
+{
+	return decision->verdict.status == PAGE_OK &&
+		decision->buffer_state == BLOCK_BUFFER_CLEAN &&
+		PageIsAllVisible((Page) decision->cached.data) &&
+		!PageIsAllVisible((Page) decision->image.data);
+}
+
+static void
+decide(Attempt *attempt, PageRules *rules)
+{
+	BlockDecision *decision = attempt->decision;
+	BlockNumber blkno = attempt->blkno;
+
+	decision->retries = 0;
+	decision->buffer_state = BLOCK_BUFFER_UNKNOWN;
+	decision->copy = BLOCK_COPY_NONE;
+	decision->write_to_come = decision->mark_lost = false;
+	read_decisively(attempt);
+	if (attempt->nread == 0)
+	{
+		decision->fate = attempt->reader->error == 0 ? BLOCK_GONE :
+			BLOCK_UNREADABLE;
+		return;
+	}
+	decision->fate = BLOCK_JUDGED;
+	page_judge(decision->image.data, blkno, rules, &decision->verdict);
+	block_judge_lsn(decision->image.data, blkno, rules, &decision->verdict);
+	if (!BLOCK_IS_CACHED(decision))
+		return;
+	decision->mark_lost = is_mark_lost(decision);
+	if (decision->verdict.status != PAGE_OK || decision->mark_lost)
+	{
+		decision->copy = judge_copy(decision, blkno, rules);
+		decision->write_to_come =
+			decision->buffer_state == BLOCK_BUFFER_DIRTY &&
+			!page_is_zero(decision->cached.data);
+	}
+}
+
+static void
+read_decisively(Attempt *attempt)
+{
+	bool		done = false;
+
+	for (int try = 0; !done; try++)
+	{
+		LockedRead	result;
+
+		CHECK_FOR_INTERRUPTS();
+		if (try >= EAGER_TRIES)
+			pg_usleep(1000);
+		result = read_under_lock(attempt);
+		done = result == READ_DONE ||
+			(result == READ_WOULD_WAIT && read_without_lock(attempt));
+	}
+}
+
+/* While nobody can be writing the block, and without waiting for storage. */
+static LockedRead
+read_under_lock(Attempt *attempt)
+{
+	Buffer		buffer;
+	LockedRead	result = read_unless_valid(attempt, &buffer);
+
+	return BufferIsValid(buffer) ? read_below_buffer(attempt, buffer) : result;
+}
+
+static bool
+is_valid(BufferDesc *desc)
+{
+	bool		valid;
+
+	pg_memory_barrier();
+	valid = (BufferStateRead(desc) & BM_VALID) != 0;
+	pg_memory_barrier();
+	return valid;
+}
+
+/* The number of the block's buffer, or less than 0; its partition is locked. */
+static int
+lock_mapping(const Fork *fork, BlockNumber blkno, LWLock **partition)
+{
+	BufferTag	tag;
+	uint32		hash;
+
+	InitBufferTag(&tag, &fork->rel->rd_locator, fork->fork, blkno);
+	hash = BufTableHashCode(&tag);
+	*partition = BufMappingPartitionLock(hash);
+	LWLockAcquire(*partition, LW_SHARED);
+	return BufTableLookup(&tag, hash);
+}
+
+bool
+block_is_unwritten(const Fork *fork, BlockNumber blkno)
+{
+	const uint64 both = BM_VALID | BM_DIRTY;
+	LWLock	   *partition;
+	int			id = lock_mapping(fork, blkno, &partition);
+	bool		unwritten = id >= 0 &&
+		(BufferStateRead(GetBufferDescriptor(id)) & both) == both;
+
+	LWLockRelease(partition);
+	return unwritten;
+}
+
+/*
+ * Reads the block if no valid buffer holds it; else *buffer is the valid one of
+ * a moment ago.
+ */
+static LockedRead
+read_unless_valid(Attempt *attempt, Buffer *buffer)
+{
+	LWLock	   *partition;
+	int			id = lock_mapping(attempt->reader->fork, attempt->blkno, &partition);
+	LockedRead	result = READ_AGAIN;
+
+	*buffer = InvalidBuffer;
+	if (id >= 0 && is_valid(GetBufferDescriptor(id)))
+		*buffer = id + 1;
+	else
+	{
+		result = read_cached_block(attempt);
+		if (id >= 0 && is_valid(GetBufferDescriptor(id)))
+			result = READ_AGAIN;
+		attempt->decision->buffer_state = id < 0 ? BLOCK_BUFFER_UNCACHED :
+			BLOCK_BUFFER_INVALID;
+	}
+	LWLockRelease(partition);
+	return result;
+}
+
+/* Reads the block below a buffer that is pinned without I/O. */
+static LockedRead
+read_below_buffer(Attempt *attempt, Buffer buffer)
+{
+	const Fork *fork = attempt->reader->fork;
+	LockedRead	result = READ_DONE;
+	uint64		state;
+
+	if (!ReadRecentBuffer(fork->rel->rd_locator, fork->fork, attempt->blkno,
+						  buffer))
+		return READ_AGAIN;		/* it holds another block by now */
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	if (attempt->hold && attempt->agreeing > 0)
+		read_block(attempt);
+	else
+		result = read_cached_block(attempt);
+	memcpy(attempt->decision->cached.data, BufferGetPage(buffer), BLCKSZ);
+	state = BufferStateRead(GetBufferDescriptor(buffer - 1));
+	if (attempt->hold && result == READ_DONE)
+		attempt->held = buffer;
+	else
+		UnlockReleaseBuffer(buffer);
+	attempt->decision->buffer_state = (state & BM_DIRTY) ?
+		BLOCK_BUFFER_DIRTY : BLOCK_BUFFER_CLEAN;
+	return result;
+}
+
+static void
+read_block(Attempt *attempt)
+{
+	attempt->nread = fork_reader_read(attempt->reader, attempt->blkno, 1,
+									  attempt->decision->image.data);
+	attempt->decision->retries++;
+}
+
+static LockedRead
+read_cached_block(Attempt *attempt)
+{
+	attempt->decision->retries++;
+	return fork_reader_read_cached(attempt->reader, attempt->blkno,
+								   attempt->decision->image.data,
+								   &attempt->nread) ?
+		READ_DONE : READ_WOULD_WAIT;
+}
+
+/* True: that decides, or there is no block, or none that can be read. */
+static bool
+read_without_lock(Attempt *attempt)
+{
+	ForkReader *reader = attempt->reader;
+	BlockDecision *decision = attempt->decision;
+
+	if (reader->throttle)
+		throttle_wait(reader->throttle, BLCKSZ);
+	read_block(attempt);
+	if (attempt->nread == 0)
+		return true;
+	if (attempt->agreeing == 0 ||
+		memcmp(decision->image.data, decision->before.data, BLCKSZ) != 0)
+	{
+		memcpy(decision->before.data, decision->image.data, BLCKSZ);
+		attempt->agreeing = 0;
+	}
+	return ++attempt->agreeing >= AGREEING_READS;
+}
+
+/*
+ * Can the buffer's page heal the disk?  Not when it is the broken image itself
+ * (read with ignore_checksum_failure) or zeroes in its place (with
+ * zero_damaged_pages).  pd_checksum of a page in memory is stale as a rule: a
+ * match proves the page, a mismatch says nothing.
+ */
+static BlockCopy
+judge_copy(const BlockDecision *decision, BlockNumber blkno,
+		   PageRules *rules)
+{
+	const char *copy = decision->cached.data;
+	PageRules	sane = {false, rules->horizon, rules->kind};
+	PageRules	proven = {true, rules->horizon, rules->kind};
+	PageVerdict verdict;
+
+	page_judge(copy, blkno, &sane, &verdict);
+	block_judge_lsn(copy, blkno, &sane, &verdict);
+	if (verdict.status != PAGE_OK ||
+		memcmp(copy, decision->image.data, BLCKSZ) == 0)
+		return BLOCK_COPY_NONE;
+	proven.horizon = sane.horizon;
+	page_judge(copy, blkno, &proven, &verdict);
+	return rules->checksums && verdict.status == PAGE_OK ?
+		BLOCK_COPY_PROVEN : BLOCK_COPY_SANE;
+}
+
+void
+block_judge_lsn(const char *page, BlockNumber blkno, PageRules *rules,
+				PageVerdict *verdict)
+{
+	if (verdict->status != PAGE_LSN_IN_FUTURE)
+		return;
+	rules->horizon = block_horizon();
+	page_judge(page, blkno, rules, verdict);
+}
+
+/*
+ * A page carries the end of the WAL record that changed it last: inserted
+ * already on a primary; on a standby that of the record being replayed, not of
+ * the last one replayed, for a page may reach the disk before its record's
+ * replay is over.
+ */
+XLogRecPtr
+block_horizon(void)
+{
+	if (RecoveryInProgress())
+		return GetCurrentReplayRecPtr(NULL);
+	return GetXLogInsertRecPtr();
+}

@@ -1,0 +1,90 @@
+/*
+ * decide.h
+ *	  Decides exactly whether a block that looked broken is broken.
+ */
+#ifndef ACCEL_PAGE_DECIDE_H
+#define ACCEL_PAGE_DECIDE_H
+
+#include "storage/buf.h"
+
+#include "page/fork_reader.h"
+#include "page/judge.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef enum BlockFate
+{
+	BLOCK_JUDGED,				/* the verdict holds */
+	BLOCK_UNREADABLE,			/* reader->error and message tell why */
+	BLOCK_GONE					/* past the end of the file: truncated */
+} BlockFate;
+
+typedef struct BlockDecision
+{
+	BlockFate	fate;
+	PageVerdict verdict;		/* of the disk image */
+	BlockBufferState buffer_state;
+	BlockCopy	copy;
+	bool		write_to_come;	/* a dirty buffer holds a page, not zeros */
+	bool		mark_lost;		/* a clean buffer's page is marked
+								 * all-visible, the disk's is not */
+	int			retries;		/* reads made here */
+	PGAlignedBlock image;		/* as read from disk */
+	PGAlignedBlock cached;		/* what a valid buffer held: if clean, dirty */
+	PGAlignedBlock before;		/* for the reads that have to agree */
+} BlockDecision;
+
+/* Did a valid buffer hold the block? */
+#define BLOCK_IS_CACHED(decision) \
+	((decision)->buffer_state == BLOCK_BUFFER_CLEAN || \
+	 (decision)->buffer_state == BLOCK_BUFFER_DIRTY)
+
+/* The page of a judged block, as the server has it. */
+static inline const char *
+block_page(const BlockDecision *decision)
+{
+	return BLOCK_IS_CACHED(decision) ? decision->cached.data :
+		decision->image.data;
+}
+
+/*
+ * Reads a block of the reader's open segment again while nobody can be writing
+ * it, and judges it.  rules->horizon is brought up to date where needed.
+ */
+extern void block_decide(ForkReader *reader, BlockNumber blkno,
+						 PageRules *rules, BlockDecision *decision);
+
+/*
+ * The same; a valid buffer that holds the block comes back pinned and locked
+ * exclusively, for UnlockReleaseBuffer().  InvalidBuffer: there is none.
+ */
+extern Buffer block_decide_and_hold(ForkReader *reader, BlockNumber blkno,
+									PageRules *rules,
+									BlockDecision *decision);
+
+/*
+ * The status of a decided block that is not gone.  initialized: the visibility
+ * map said so before the decision, see map_witness.c.
+ */
+extern PageStatus block_decision_status(const BlockDecision *decision,
+										bool initialized);
+
+/*
+ * Of a block that is all zeros on disk: does a dirty buffer hold it, whose write
+ * is to come?
+ */
+extern bool block_is_unwritten(const Fork *fork, BlockNumber blkno);
+
+/*
+ * Judges a page that was read before now by the present end of the WAL when it
+ * seems to lie beyond rules->horizon.
+ */
+extern void block_judge_lsn(const char *page, BlockNumber blkno,
+							PageRules *rules, PageVerdict *verdict);
+
+/* No page can be newer than this position, which moves on. */
+extern XLogRecPtr block_horizon(void);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_PAGE_DECIDE_H */

@@ -1,0 +1,70 @@
+/*
+ * digest.h
+ *	  Digests of rows of blocks, put together from pages or from parts.
+ */
+#ifndef ACCEL_PAGE_DIGEST_H
+#define ACCEL_PAGE_DIGEST_H
+
+#include "access/xlogdefs.h"
+#include "common/relpath.h"
+#include "storage/block.h"
+#include "utils/relcache.h"
+
+#include "page/mask.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef struct PageDigestOptions
+{
+	int32		blocks_per_row; /* 0: no digests are asked for */
+	bool		masked;
+} PageDigestOptions;
+
+/* A row, or the part of it that one process has seen.  Flat: it is sent. */
+typedef struct DigestRow
+{
+	int64		first;			/* block of the whole row; -1: no row */
+	int64		start;			/* the first that this is about */
+	int64		next;			/* the block that must come next */
+	XLogRecPtr	lsn;			/* the newest */
+	uint32		crc;
+	uint32		left_out;		/* pages since the last one that was not */
+	bool		broken;			/* a block cannot be trusted, or is missing */
+	bool		empty;			/* all pages so far were left out */
+} DigestRow;
+
+typedef struct PageDigests PageDigests;
+struct PageDigests
+{
+	/* takes each row when it ends, those of pages left out alone included */
+	void		(*put) (PageDigests *digests, const DigestRow *row);
+	void	   *arg;			/* of put() */
+
+	PageDigestOptions options;
+	int64		from;			/* the first block to come */
+	DigestRow	row;			/* at work */
+	PageMask	mask;			/* if masked */
+};
+
+/* ERROR 0A000 where there can be no mask. */
+extern void page_digests_init(PageDigests *digests,
+							  const PageDigestOptions *options, Relation rel,
+							  ForkNumber fork, int64 from);
+
+/* In block order: a page that is ok or new, or a block without a digest. */
+extern void page_digests_page(PageDigests *digests, BlockNumber blkno,
+							  const char *page);
+extern void page_digests_broken(PageDigests *digests, BlockNumber blkno);
+
+/* The row at work gets no digest. */
+extern void page_digests_spoil(PageDigests *digests);
+
+/* The same of what another process has made of its blocks. */
+extern void page_digests_part(PageDigests *digests, const DigestRow *part);
+
+/* Puts the last row. */
+extern void page_digests_end(PageDigests *digests);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_PAGE_DIGEST_H */

@@ -1,0 +1,24 @@
+/*
+ * fork_scan.h
+ *	  Verifies one fork: its segments and their blocks.
+ */
+#ifndef ACCEL_PAGE_FORK_SCAN_H
+#define ACCEL_PAGE_FORK_SCAN_H
+
+#include "page/fork.h"
+#include "page/policy.h"
+#include "page/sink.h"
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * Verifies the blocks [first, end) of a fork, and the segments that hold or
+ * should hold them.  end: InvalidBlockNumber for all that follow.  A fork that
+ * need not exist and does not is passed over.  False: the sink ended it early.
+ */
+extern bool fork_scan(Fork *fork, BlockNumber first, BlockNumber end,
+					  const ScanPolicy *policy, ScanSink *sink);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_PAGE_FORK_SCAN_H */

@@ -1,0 +1,70 @@
+/*
+ * judge.h
+ *	  Judges the image of one block of a relation.
+ *
+ * Pure: bytes in, verdict out; needs no server.  The rules and their order are
+ * those of the server's own check of a page that it reads (all zero is new and
+ * valid; then checksum; then header bounds), plus three that the server leaves
+ * to chance: a zeroed header over a body (zero_header), a page that claims to
+ * be newer than the WAL (lsn_in_future), and one that all is well with, but that
+ * belongs to another kind of relation (wrong_page_kind).
+ */
+#ifndef ACCEL_PAGE_JUDGE_H
+#define ACCEL_PAGE_JUDGE_H
+
+#include "access/xlogdefs.h"
+#include "storage/block.h"
+
+#include "page/kind.h"
+#include "page/status.h"
+
+#pragma GCC visibility push(hidden)
+
+/* What a page is judged by. */
+typedef struct PageRules
+{
+	bool		checksums;		/* stored checksums mean something */
+	XLogRecPtr	horizon;		/* no page may be newer than this position;
+								 * InvalidXLogRecPtr: not tested */
+	PageKind	kind;			/* of the fork; PAGE_KIND_ANY: not tested */
+} PageRules;
+
+typedef struct PageVerdict
+{
+	PageStatus	status;			/* ok, new, checksum_mismatch, bad_header,
+								 * zero_header, lsn_in_future or
+								 * wrong_page_kind */
+	uint16		stored;			/* pd_checksum */
+	uint16		computed;		/* 0: not computed (new, checksums off) */
+	XLogRecPtr	lsn;			/* pd_lsn */
+} PageVerdict;
+
+/*
+ * Judges npages contiguous pages of BLCKSZ bytes, block blkno and following
+ * (absolute numbers); pages is aligned to 8 bytes.  At most
+ * PAGE_BATCH_MAX pages a call.
+ */
+#define PAGE_BATCH_MAX	64
+extern void page_judge_batch(const char *pages, uint32 npages,
+							 BlockNumber blkno, const PageRules *rules,
+							 PageVerdict *verdicts);
+
+/* The same for one page of any alignment. */
+extern void page_judge(const char *page, BlockNumber blkno,
+					   const PageRules *rules, PageVerdict *verdict);
+
+/* Every byte zero? */
+extern bool page_is_zero(const char *page);
+
+/* Are flags and bounds of the header as the server demands, no stricter? */
+extern bool page_header_sane(const char *page);
+
+/*
+ * Of a table's page that was not marked all-visible, and had this LSN: has it
+ * never been marked since?  Who takes the mark off again gives it another LSN.
+ */
+extern bool page_unmarked_since(const char *page, XLogRecPtr lsn);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_PAGE_JUDGE_H */

@@ -1,0 +1,40 @@
+/*
+ * mask.h
+ *	  Pages without what may differ between primary and standby.
+ */
+#ifndef ACCEL_PAGE_MASK_H
+#define ACCEL_PAGE_MASK_H
+
+#include "common/relpath.h"
+#include "storage/block.h"
+#include "utils/relcache.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef struct PageMask
+{
+	void		(*mask) (char *page, BlockNumber blkno);
+	char	   *copy;
+	bool		map;			/* pages of a visibility map */
+} PageMask;
+
+/* The mask for one fork of a relation; ERROR 0A000 where there can be none. */
+extern void page_mask_init(PageMask *mask, Relation rel, ForkNumber fork);
+
+/*
+ * Does a page that is ok or new hold nothing at all?  A standby may have no
+ * such block: extending a relation by new pages, or its visibility map by an
+ * empty one, is not written to the WAL.
+ */
+extern bool page_mask_empty(const PageMask *mask, const char *page);
+
+/*
+ * A masked copy of a page (BLCKSZ bytes, valid until the next call), NULL when
+ * the page's header does not allow it.
+ */
+extern const char *page_mask_apply(PageMask *mask, const char *page,
+								   BlockNumber blkno);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_PAGE_MASK_H */

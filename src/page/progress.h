@@ -1,0 +1,56 @@
+/*
+ * progress.h
+ *	  What every backend is verifying at present, for all to see.
+ *
+ * Nothing is shown while track_activities is off.
+ */
+#ifndef ACCEL_PAGE_PROGRESS_H
+#define ACCEL_PAGE_PROGRESS_H
+
+#include "datatype/timestamp.h"
+
+#include "page/sink.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef struct ProgressRow
+{
+	int			pid;
+	Oid			datid;
+	Oid			relid;			/* InvalidOid: between two relations */
+	ForkNumber	fork;
+	int64		blocks_total;	/* of this fork */
+	int64		blocks_done;
+	int64		findings;		/* of the whole run */
+	TimestampTz started;		/* of the whole run */
+	int64		relations_total;	/* 0: not the run of a database */
+	int64		relations_done;
+	int64		bytes_total;	/* of the main forks of all relations */
+	int64		bytes_done;
+} ProgressRow;
+
+/*
+ * A run begins in this backend.  It ends at progress_end() or when its
+ * transaction fails.
+ */
+extern void progress_begin(void);
+extern void progress_end(void);
+
+/* A fork begins; so many blocks of it are done; a finding. */
+extern void progress_fork(const ForkSummary *summary);
+extern void progress_blocks(int64 blocks);
+extern void progress_finding(void);
+
+/* The run of a database: relid, fork, pid and datid of the row are not set. */
+extern void progress_database(const ProgressRow *row);
+
+/* A fork that is verified in parts: so many blocks, so many done before. */
+extern void progress_fork_blocks(int64 total, int64 done);
+
+/* Backends to ask for; false: this one verifies nothing. */
+extern int	progress_backends(void);
+extern bool progress_read(int backend, ProgressRow *row);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_PAGE_PROGRESS_H */

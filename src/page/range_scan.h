@@ -1,0 +1,26 @@
+/*
+ * range_scan.h
+ *	  Verifies the blocks of one range of a fork.
+ */
+#ifndef ACCEL_PAGE_RANGE_SCAN_H
+#define ACCEL_PAGE_RANGE_SCAN_H
+
+#include "page/fork.h"
+#include "page/policy.h"
+#include "page/sink.h"
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * Verifies the blocks [first, end) here, without workers and without looking
+ * at the sizes of segments.  Output: finding, page, progress; totals are added
+ * to *summary.  Blocks past the end of the fork are not there, which is no
+ * finding.  Returns the block that comes next: before end if it was enough.
+ */
+extern BlockNumber range_scan(const Fork *fork, BlockNumber first, BlockNumber end,
+							  const ScanPolicy *policy, ScanSink *sink,
+							  ForkSummary *summary);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_PAGE_RANGE_SCAN_H */

@@ -1,0 +1,22 @@
+/*
+ * relation_kind.h
+ *	  What kind of pages a fork of a relation holds.
+ */
+#ifndef ACCEL_PAGE_RELATION_KIND_H
+#define ACCEL_PAGE_RELATION_KIND_H
+
+#include "compat.h"
+
+#include "common/relpath.h"
+#include "utils/relcache.h"
+
+#include "page/kind.h"
+
+#pragma GCC visibility push(hidden)
+
+/* PAGE_KIND_ANY where the access method is none that we know. */
+extern PageKind relation_page_kind(Relation rel, ForkNumber fork);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_PAGE_RELATION_KIND_H */

@@ -1,0 +1,54 @@
+/*
+ * sink.h
+ *	  Where scans of relations put what they find: output, nothing else.
+ */
+#ifndef ACCEL_PAGE_SINK_H
+#define ACCEL_PAGE_SINK_H
+
+#include "page/digest.h"
+#include "page/finding.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef struct ScanSink ScanSink;
+
+/*
+ * The callbacks of a scan; embed this in a larger struct to carry state.  Any
+ * of them may be NULL.  They may raise errors (a cancel, say): no buffer lock
+ * is held when they are called, and files and pins are the transaction's.
+ */
+struct ScanSink
+{
+	/* a fork begins: its blocks are known */
+	void		(*fork_begin) (ScanSink *sink, const ForkSummary *summary);
+
+	/* a finding, in block order within a fork */
+	void		(*finding) (ScanSink *sink, const PageFinding *finding);
+
+	/* every page that is ok or new, in block order: aligned to 8 bytes */
+	void		(*page) (ScanSink *sink, BlockNumber blkno, const char *page);
+
+	/*
+	 * The same where workers share the blocks: they send no pages, but what
+	 * digest asks them to make of these, in block order.
+	 */
+	PageDigestOptions digest;
+	void		(*part) (ScanSink *sink, const DigestRow *part);
+
+	/* so many blocks more have been dealt with */
+	void		(*progress) (ScanSink *sink, int64 blocks);
+
+	/*
+	 * Shall the scan end early?  Asked between two reads; the summary then
+	 * says where to go on.  It may raise an error: workers are not waited for
+	 * then.
+	 */
+	bool		(*enough) (ScanSink *sink);
+
+	/* a fork ends */
+	void		(*fork_end) (ScanSink *sink, const ForkSummary *summary);
+};
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_PAGE_SINK_H */

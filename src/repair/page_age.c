@@ -1,0 +1,193 @@
+/*
+ * page_age.c
+ *	  Is a page of shared buffers the newest version that WAL knows of?
+ *
+ * A checksum proves a page, not its age: storage that loses a write leaves the
+ * version before it, which is read without a complaint after a restart.  A page
+ * carries the end of the last record that changed it.  So all WAL from there on
+ * tells:
+ *
+ * A witness (lost/witness.c) that ends later gave the block its LSN when it was
+ * inserted, and no LSN goes back: the page is older.  The end of the WAL is asked
+ * for before the page is looked at under its content lock: who had inserted a
+ * record by then has set the LSN and let the lock go.  Whatever else ends later
+ * and names the block may have changed it, or not: unknown.  Hints alone are
+ * none.  A gap may hold anything: unknown.  A record that ends the storage ends
+ * what was said before it.
+ *
+ * Indexes take pages without an LSN into use, and pages of wal_level minimal
+ * have none: unknown.  So are visibility maps, whose bits are cleared without a
+ * trace.  Free space maps and init forks have no newer version to miss.
+ */
+#include "compat.h"
+
+#include "access/xlog_internal.h"
+#include "storage/bufpage.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "lost/disk.h"
+#include "lost/event.h"
+#include "lost/stream.h"
+#include "lost/witness.h"
+#include "repair/page_age.h"
+
+#define WAL_FPI_FOR_HINT	0xA0	/* of the resource manager 0 */
+
+typedef struct AgeSearch
+{
+	const Fork *fork;
+	WalBlockTag tag;
+	WalLsn		lsn;			/* of the page */
+	LostWitnesses witnesses;
+	WalLsn		newer;			/* end of the last witness; 0: none */
+	WalLsn		named;			/* end of another record; 0: none */
+	bool		broken;
+	WalBlocks	blocks;
+} AgeSearch;
+
+static void
+take_event(void *arg, const LostEvent *event)
+{
+	AgeSearch  *ctx = arg;
+	const WalBlockTag *tag = &ctx->tag;
+
+	if ((event->tablespace != 0 && event->tablespace != tag->tablespace) ||
+		(event->database != 0 && event->database != tag->database) ||
+		(event->relation != 0 && event->relation != tag->relation) ||
+		event->first == LOST_STAYS || event->first > tag->block)
+		return;
+	ctx->newer = ctx->named = 0;
+}
+
+static void
+take_gap(void *arg, const WalBlockGap *gap)
+{
+	AgeSearch  *ctx = arg;
+
+	(void) gap;
+	ctx->newer = ctx->named = 0;
+	ctx->broken = true;
+}
+
+static void
+take_reference(AgeSearch *ctx, const WalBlockRecord *record,
+			   const WalBlockRef *ref)
+{
+	const uint8_t *rec = record->bytes;
+	const LostWitnessRule *rule = lost_witness_rule(&ctx->witnesses, rec);
+	LostProof	proof = rule == NULL ? LOST_PROOF_NONE :
+		lost_witness(rule, &ctx->blocks, ref);
+
+	if (rec[WAL_REC_RMID] == 0 &&
+		(rec[WAL_REC_INFO] & WAL_INFO_MASK) == WAL_FPI_FOR_HINT)
+		return;
+	if (proof != LOST_PROOF_NONE && proof != LOST_PROOF_NOT_ZERO &&
+		lost_disk_proof_holds(ctx->fork->rel, proof))
+		ctx->newer = record->end;
+	else
+		ctx->named = record->end;
+}
+
+static void
+take_record(void *arg, const WalBlockRecord *record)
+{
+	AgeSearch  *ctx = arg;
+	bool		event = lost_event_possible(record->bytes);
+	WalBlockTag tag;
+	uint8_t		id;
+
+	if (!event &&
+		wal_blocks_single(record->bytes, record->present, &tag, &id) &&
+		!wal_block_tag_equal(&tag, &ctx->tag))
+		return;
+	if (wal_blocks_decode(&ctx->blocks, record->bytes, record->present,
+						  BLCKSZ) != WAL_BLOCKS_OK ||
+		(event && !lost_events(record->bytes, &ctx->blocks, take_event, ctx)))
+	{
+		take_gap(ctx, NULL);
+		return;
+	}
+	for (int i = 0; i < ctx->blocks.count; i++)
+		if (wal_block_tag_equal(&ctx->blocks.refs[i].tag, &ctx->tag))
+			take_reference(ctx, record, &ctx->blocks.refs[i]);
+}
+
+/* false: pg_wal cannot be read. */
+static bool
+read_wal(AgeSearch *ctx, WalLsn end)
+{
+	WalDirectory own;
+	LostStream	stream = {0};
+
+	if (wal_directory_open(&own, XLOGDIR, XLOGDIR, NULL) != WAL_DIRECTORY_OK)
+		return false;
+	lost_witnesses_begin(&ctx->witnesses, own.limits.server.magic);
+	stream.dir = stream.own = &own;
+	stream.timeline = own.limits.limits[0].timeline;
+	stream.record = take_record;
+	stream.broken = take_gap;
+	stream.arg = ctx;
+	lost_stream_read(&stream, ctx->lsn, end);
+	return stream.complete;
+}
+
+static PageAge
+judge(const AgeSearch *ctx, bool complete, char why[SCAN_MESSAGE_SIZE])
+{
+	if (ctx->newer > ctx->lsn)
+	{
+		snprintf(why, SCAN_MESSAGE_SIZE, "it has LSN %X/%X, and WAL changed the block up to %X/%X: a write was lost",
+				 LSN_FORMAT_ARGS(ctx->lsn), LSN_FORMAT_ARGS(ctx->newer));
+		return PAGE_AGE_OLDER;
+	}
+	if (ctx->broken || !complete)
+		snprintf(why, SCAN_MESSAGE_SIZE, "pg_wal does not hold all WAL from its LSN %X/%X on",
+				 LSN_FORMAT_ARGS(ctx->lsn));
+	else if (ctx->named > ctx->lsn)
+		snprintf(why, SCAN_MESSAGE_SIZE, "it has LSN %X/%X, and a record up to %X/%X may have changed the block",
+				 LSN_FORMAT_ARGS(ctx->lsn), LSN_FORMAT_ARGS(ctx->named));
+	else
+		return PAGE_AGE_NEWEST;
+	return PAGE_AGE_UNKNOWN;
+}
+
+static void
+name_block(const Fork *fork, BlockNumber blkno, WalBlockTag *tag)
+{
+	tag->tablespace = LOCATOR_TABLESPACE(fork->rel->rd_locator);
+	tag->database = LOCATOR_DATABASE(fork->rel->rd_locator);
+	tag->relation = LOCATOR_NUMBER(fork->rel->rd_locator);
+	tag->fork = fork->fork;
+	tag->block = blkno;
+}
+
+PageAge
+page_age(const Fork *fork, BlockNumber blkno, XLogRecPtr lsn, XLogRecPtr end,
+		 char why[SCAN_MESSAGE_SIZE])
+{
+	MemoryContext work;
+	MemoryContext before;
+	AgeSearch  *ctx;
+	PageAge		age;
+
+	if (!fork->test_lsn || fork->fork == FSM_FORKNUM ||
+		fork->fork == INIT_FORKNUM)
+		return PAGE_AGE_NEWEST;
+	strlcpy(why, fork->fork == VISIBILITYMAP_FORKNUM ?
+			"its bits may be cleared without a trace in the page" :
+			"it has no LSN", SCAN_MESSAGE_SIZE);
+	if (fork->fork == VISIBILITYMAP_FORKNUM || XLogRecPtrIsInvalid(lsn))
+		return PAGE_AGE_UNKNOWN;
+	work = AllocSetContextCreate(CurrentMemoryContext, "crc32c_accel age",
+								 ALLOCSET_DEFAULT_SIZES);
+	before = MemoryContextSwitchTo(work);
+	ctx = palloc0(sizeof(AgeSearch));
+	ctx->fork = fork;
+	ctx->lsn = lsn;
+	name_block(fork, blkno, &ctx->tag);
+	age = judge(ctx, lsn >= end || read_wal(ctx, end), why);
+	MemoryContextSwitchTo(before);
+	MemoryContextDelete(work);
+	return age;
+}

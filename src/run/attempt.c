@@ -1,0 +1,101 @@
+/*
+ * attempt.c
+ *	  A part of a run: tried, tried again, rolled back; and what it found, kept.
+ *
+ * What the parts of a run do alike.  This calls none of them.
+ */
+#include "compat.h"
+
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/latch.h"
+#include "utils/timestamp.h"
+
+#include "run/database_run.h"
+
+/*
+ * Replay may cancel what a run does on a standby.  A pause lets it catch up, and
+ * with that get max_standby_streaming_delay anew: milliseconds.
+ */
+#define TRY_PAUSE	100
+#define TRIES		300
+
+static ErrorData *try_part(DatabaseRun *run, RunPart part, long pause);
+
+/* A rollback ends what was shown. */
+void
+run_show_progress(DatabaseRun *run)
+{
+	run->progress.findings = run->totals.findings;
+	progress_database(&run->progress);
+}
+
+ErrorData *
+run_rollback(DatabaseRun *run)
+{
+	ErrorData  *error = procedure_rollback(run->history.caller);
+
+	run_show_progress(run);
+	return error;
+}
+
+ErrorData *
+run_tried(DatabaseRun *run, RunPart part)
+{
+	ErrorData  *error = try_part(run, part, 0);
+
+	for (int tries = 1; tries < TRIES && error != NULL &&
+		 ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_TRANSACTION_ROLLBACK &&
+		 (run->deadline == 0 || GetCurrentTimestamp() < run->deadline);
+		 tries++)
+		error = try_part(run, part, TRY_PAUSE);
+	return error;
+}
+
+/* The pause is in here: it may end in a conflict, too. */
+static ErrorData *
+try_part(DatabaseRun *run, RunPart part, long pause)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ErrorData  *volatile error = NULL;
+
+	PG_TRY();
+	{
+		if (pause > 0)
+		{
+			(void) WaitLatch(MyLatch,
+							 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+							 pause, PG_WAIT_EXTENSION);
+			ResetLatch(MyLatch);
+			CHECK_FOR_INTERRUPTS();
+		}
+		part(run);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		error = run_rollback(run);
+	}
+	PG_END_TRY();
+	return error;
+}
+
+/* Up to the end of the batch, when it is recorded. */
+void
+run_keep_finding(DatabaseRun *run, const PageFinding *finding)
+{
+	Datum		values[ACCEL_FINDING_COLUMNS] = {0};
+	bool		nulls[ACCEL_FINDING_COLUMNS] = {0};
+	MemoryContext old;
+
+	if (!run->recording)
+		return;
+	old = MemoryContextSwitchTo(run->batch_context);
+	if (run->store == NULL)
+		run->store = tuplestore_begin_heap(false, false, work_mem);
+	MemoryContextSwitchTo(run->row_context);
+	accel_finding_values(finding, values, nulls);
+	tuplestore_putvalues(run->store, run->store_desc, values, nulls);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(run->row_context);
+}

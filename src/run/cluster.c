@@ -1,0 +1,129 @@
+/*
+ * cluster.c
+ *	  The files of the cluster, once per run of verify_database_checksums().
+ *
+ * They belong to no relation: their findings have a path, and count for the
+ * run.
+ */
+#include "compat.h"
+
+#include "catalog/pg_authid.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "func/cluster.h"
+#include "run/database_run.h"
+
+/* Columns of checksum_findings that such a finding has. */
+#define COLUMN_PATH		3
+#define COLUMN_STATUS	5
+#define COLUMN_MESSAGE	11
+
+/*
+ * What is said of this server's files tells little: sound or not.  So whoever
+ * may scan tables may know it, too.
+ */
+bool
+run_cluster_allowed(void)
+{
+	return has_privs_of_role(GetUserId(), ROLE_PG_STAT_SCAN_TABLES) ||
+		has_privs_of_role(GetUserId(), ROLE_PG_READ_SERVER_FILES);
+}
+
+static void
+keep_row(DatabaseRun *run, const char *path, const char *status,
+		 const char *message)
+{
+	Datum		values[ACCEL_FINDING_COLUMNS] = {0};
+	bool		nulls[ACCEL_FINDING_COLUMNS];
+	MemoryContext old;
+
+	if (!run->recording)
+		return;
+	memset(nulls, true, sizeof(nulls));
+	old = MemoryContextSwitchTo(run->batch_context);
+	if (run->store == NULL)
+		run->store = tuplestore_begin_heap(false, false, work_mem);
+	MemoryContextSwitchTo(run->row_context);
+	if (path != NULL)
+		values[COLUMN_PATH] = CStringGetTextDatum(path);
+	values[COLUMN_STATUS] = CStringGetTextDatum(status);
+	values[COLUMN_MESSAGE] = CStringGetTextDatum(message);
+	nulls[COLUMN_PATH] = path == NULL;
+	nulls[COLUMN_STATUS] = nulls[COLUMN_MESSAGE] = false;
+	tuplestore_putvalues(run->store, run->store_desc, values, nulls);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(run->row_context);
+}
+
+/*
+ * The one thing to do first.  The two kinds that the server does not read when
+ * it starts keep it from nothing then.
+ */
+static const char *
+hint_of(ClusterKind kind)
+{
+	if (kind == CLUSTER_SNAPSHOT || kind == CLUSTER_SUMMARY)
+		return "See " ACCEL_RUNBOOK ".";
+	return "Do not restart the server before this file is in order. See " ACCEL_RUNBOOK ".";
+}
+
+static void
+note_row(void *arg, const ClusterRow *row)
+{
+	DatabaseRun *run = arg;
+	bool		known = row->verdict.status != CLUSTER_NOT_VERIFIABLE;
+	const char *status = cluster_status_name(row->verdict.status);
+	char		words[CLUSTER_MESSAGE_SIZE];
+
+	run->totals.files++;
+	if (row->verdict.status == CLUSTER_OK)
+		return;
+	cluster_verdict_words(&row->verdict, row->kind, row->live, words);
+	keep_row(run, row->path, status, words);
+	run->totals.findings++;
+	run->totals.unverifiable += known ? 0 : 1;
+	run->totals.bad_files += known ? 1 : 0;
+	ereport(WARNING,
+			(errcode(known ? ERRCODE_DATA_CORRUPTED : ERRCODE_WARNING),
+			 known ? errmsg("invalid file \"%s\"", row->path) :
+			 errmsg("could not verify file \"%s\"", row->path),
+			 errdetail_internal("%s: %s.", status, words),
+			 known ? errhint("%s", hint_of(row->kind)) : 0));
+}
+
+/* The run's first part: nothing else was counted before it. */
+static void
+verify_files(DatabaseRun *run)
+{
+	run_begin_batch(run);
+	memset(&run->totals, 0, sizeof(run->totals));
+	PushActiveSnapshot(GetTransactionSnapshot());
+	accel_cluster_files(NULL, note_row, run);
+	PopActiveSnapshot();
+}
+
+/* The catalogs that name the databases may be damaged, too. */
+void
+run_cluster_files(DatabaseRun *run)
+{
+	ErrorData  *error = run_tried(run, verify_files);
+
+	if (error != NULL)
+	{
+		keep_row(run, NULL, "not_verifiable", error->message);
+		run->totals.findings++;
+		run->totals.unverifiable++;
+		ereport(WARNING,
+				(errcode(error->sqlerrcode),
+				 errmsg("could not verify the files of the cluster: %s",
+						error->message)));
+	}
+	else
+		run->files_recorded = run->totals.files;
+	record_cluster(run);
+	run->progress.findings = run->totals.findings;
+}

@@ -1,0 +1,605 @@
+/*
+ * database.c
+ *	  verify_database_checksums(): every relation of a database, one
+ *	  transaction per relation or part of a large one.
+ *
+ * The list of relations is made once; then each is locked (AccessShareLock),
+ * scanned, recorded and committed.  Between two nothing is held.
+ *
+ * Neither damage nor another user ends a run: what cannot be verified now is
+ * tried again at the end, and is a finding (not_verifiable) after that.  Only a
+ * cancel, a shutdown and the caller's time limit stop it, and a stopped run can
+ * be continued.
+ */
+#include "compat.h"
+
+#include "access/xlog.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "storage/proc.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/timeout.h"
+#include "utils/timestamp.h"
+
+#include "run/database_run.h"
+
+/* Relations after which the caches are emptied: the server never does. */
+#define CACHED_RELATIONS	500
+
+static void run_init(DatabaseRun *run, FunctionCallInfo fcinfo);
+static void init_sink(DatabaseRun *run);
+static void read_options(RunOptions *options, FunctionCallInfo fcinfo);
+static void check_options(DatabaseRun *run);
+static void run_all(DatabaseRun *run);
+static void list_relations(DatabaseRun *run);
+static void warn_of_nothing(const DatabaseRun *run);
+static void list_anew(DatabaseRun *run);
+static void verify_listed(DatabaseRun *run);
+static void verify_deferred(DatabaseRun *run);
+static void verify_one(DatabaseRun *run, RunRelation *relation, bool last_try);
+static void note_stop(DatabaseRun *run, const RunPosition *position);
+static void stop_in(DatabaseRun *run, const RunRelation *relation);
+static void raise_findings(DatabaseRun *run);
+static void run_fail(DatabaseRun *run, MemoryContext context);
+static void note_fork_begin(ScanSink *sink, const ForkSummary *summary);
+static void note_finding(ScanSink *sink, const PageFinding *finding);
+static void note_progress(ScanSink *sink, int64 blocks);
+static bool note_enough(ScanSink *sink);
+static void note_fork_end(ScanSink *sink, const ForkSummary *summary);
+
+SQL_FUNCTION(accel_verify_database_checksums)
+{
+	DatabaseRun *run;
+	bool		bounded;
+	MemoryContext context;
+	MemoryContext caller = CurrentMemoryContext;
+
+	procedure_begin(fcinfo, "verify_database_checksums", "relation");
+	context = CurrentMemoryContext; /* lives as long as the procedure */
+	run = palloc0(sizeof(DatabaseRun));
+	run_init(run, fcinfo);
+	run->history.caller = caller;
+	procedure_commit();			/* the caller's snapshot goes */
+	bounded = get_timeout_active(STATEMENT_TIMEOUT);
+	disable_timeout(STATEMENT_TIMEOUT, false);	/* see open_relation() */
+	PG_TRY();
+	{
+		record_start(run);
+		run_all(run);
+	}
+	PG_CATCH();
+	{
+		run_fail(run, context);
+	}
+	PG_END_TRY();
+	scan_run_end(&run->scan);
+	if (run->insert_relation != NULL)
+		SPI_freeplan(run->insert_relation);
+	if (run->options.fail_on_findings)
+		raise_findings(run);
+	if (bounded && StatementTimeout > 0)	/* for the rest of the caller's */
+		enable_timeout_after(STATEMENT_TIMEOUT, StatementTimeout);
+	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+/* ---------------------------------------------------------------- *
+ *		Arguments
+ * ---------------------------------------------------------------- */
+
+enum
+{
+	ARG_WORKERS,
+	ARG_MAX_RATE,
+	ARG_INCLUDE_CATALOGS,
+	ARG_SKIP_VERIFIED_SINCE,
+	ARG_VERBOSE,
+	ARG_REPORT_FAILURES,
+	ARG_FAIL_ON_FINDINGS,
+	ARG_MAX_DURATION,
+	ARG_REPORT_INTERVAL,
+	ARG_INCLUDE,
+	ARG_EXCLUDE,
+	ARG_ORDER_BY,
+	ARG_START_AT,
+	ARG_MIN_SIZE,
+	ARG_MAX_SIZE,
+	ARG_CLUSTER_FILES
+};
+
+static void
+run_init(DatabaseRun *run, FunctionCallInfo fcinfo)
+{
+	run->context = CurrentMemoryContext;
+	read_options(&run->options, fcinfo);
+	run->recording = !RecoveryInProgress();
+	check_options(run);
+	run->history = history_of(fcinfo);
+	run->started = GetCurrentTimestamp();
+	if (run->options.max_duration > 0)
+		run->deadline = run->started + run->options.max_duration;
+	if (run->options.report_interval > 0)
+		run->next_report = run->started + run->options.report_interval;
+	run->progress.started = run->started;
+	run->batch_context = AllocSetContextCreate(run->context, "findings",
+											   ALLOCSET_DEFAULT_SIZES);
+	run->row_context = AllocSetContextCreate(run->context, "finding",
+											 ALLOCSET_DEFAULT_SIZES);
+	init_sink(run);
+}
+
+/* The findings are kept in the columns of checksum_findings. */
+static void
+init_sink(DatabaseRun *run)
+{
+	static const struct
+	{
+		const char *name;
+		Oid			type;
+	}			columns[ACCEL_FINDING_COLUMNS] =
+	{
+		{"relation", OIDOID}, {"fork", TEXTOID}, {"blkno", INT8OID},
+		{"path", TEXTOID}, {"file_offset", INT8OID}, {"status", TEXTOID},
+		{"stored_checksum", INT4OID}, {"computed_checksum", INT4OID},
+		{"lsn", LSNOID}, {"retries", INT4OID}, {"buffer_state", TEXTOID},
+		{"message", TEXTOID}
+	};
+
+	run->sink.fork_begin = note_fork_begin;
+	run->sink.finding = note_finding;
+	run->sink.progress = note_progress;
+	run->sink.enough = note_enough;
+	run->sink.fork_end = note_fork_end;
+	scan_run_begin(&run->scan, &run->sink, run->options.workers,
+				   run->options.max_rate);
+	run->store_desc = CreateTemplateTupleDesc(lengthof(columns));
+	for (int i = 0; i < lengthof(columns); i++)
+		TupleDescInitEntry(run->store_desc, i + 1, columns[i].name,
+						   columns[i].type, -1, 0);
+	TupleDescFinalize(run->store_desc);
+}
+
+static bool
+boolean_argument(FunctionCallInfo fcinfo, int argno)
+{
+	return !PG_ARGISNULL(argno) && PG_GETARG_BOOL(argno);
+}
+
+static ArrayType *
+patterns_argument(FunctionCallInfo fcinfo, int argno, const char *name)
+{
+	ArrayType  *patterns;
+
+	if (PG_ARGISNULL(argno))
+		return NULL;
+	patterns = PG_GETARG_ARRAYTYPE_P_COPY(argno);
+	if (array_contains_nulls(patterns))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("%s must not contain nulls", name)));
+	return patterns;
+}
+
+static int64
+size_argument(FunctionCallInfo fcinfo, int argno, const char *name,
+			  int64 otherwise)
+{
+	if (PG_ARGISNULL(argno))
+		return otherwise;
+	accel_check_range(ERRCODE_INVALID_PARAMETER_VALUE, name,
+					  PG_GETARG_INT64(argno), 0, PG_INT64_MAX);
+	return PG_GETARG_INT64(argno);
+}
+
+static RunOrder
+order_argument(FunctionCallInfo fcinfo, int argno)
+{
+	static const char *const names[] = {
+		[RUN_ORDER_OID] = "oid",
+		[RUN_ORDER_LARGEST] = "largest",
+		[RUN_ORDER_STALEST] = "stalest"
+	};
+	char	   *name;
+
+	if (PG_ARGISNULL(argno))
+		return RUN_ORDER_OID;
+	name = text_to_cstring(PG_GETARG_TEXT_PP(argno));
+	for (int i = 0; i < lengthof(names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return i;
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("unrecognized order_by \"%s\"", name),
+			 errhint("Valid values are \"oid\", \"largest\" and \"stalest\".")));
+}
+
+/* Digits alone, up to most; false: not so.  *string is what follows them. */
+static bool
+take_number(const char **string, uint32 most, uint32 *number)
+{
+	uint64		value = 0;
+	const char *digit = *string;
+
+	for (; *digit >= '0' && *digit <= '9' && value <= most; digit++)
+		value = value * 10 + (*digit - '0');
+	if (digit == *string || value > most)
+		return false;
+	*string = digit;
+	*number = (uint32) value;
+	return true;
+}
+
+/* False: not OID/fork/block or OID/fork/block/file. */
+static bool
+parse_position(const char *string, RunPosition *position)
+{
+	char		fork[16];
+	int			length = 0;
+
+	position->number = InvalidOid;
+	if (!take_number(&string, OID_MAX, &position->relid) ||
+		sscanf(string, "/%15[a-z]/%n", fork, &length) != 1 || length == 0)
+		return false;
+	string += length;
+	if (!take_number(&string, MaxBlockNumber, &position->block))
+		return false;
+	if (*string == '/')
+	{
+		string++;
+		if (!take_number(&string, OID_MAX, &position->number))
+			return false;
+	}
+	if (*string != '\0')
+		return false;
+	position->fork = forkname_to_number(fork);
+	return true;
+}
+
+/* As the closing line gives it. */
+static RunPosition
+position_argument(FunctionCallInfo fcinfo, int argno)
+{
+	char	   *string = text_to_cstring(PG_GETARG_TEXT_PP(argno));
+	RunPosition position;
+
+	if (!parse_position(string, &position))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid start_at \"%s\"", string),
+				 errdetail("Expected an OID, a fork, a block and the number of a file, as in \"16384/main/0/16384\".")));
+	return position;
+}
+
+static void
+read_options(RunOptions *options, FunctionCallInfo fcinfo)
+{
+	options->workers = PG_ARGISNULL(ARG_WORKERS) ? 0 : PG_GETARG_INT32(ARG_WORKERS);
+	options->max_rate = PG_ARGISNULL(ARG_MAX_RATE) ? 0 : PG_GETARG_INT32(ARG_MAX_RATE);
+	options->include_catalogs = boolean_argument(fcinfo, ARG_INCLUDE_CATALOGS);
+	options->resume = !PG_ARGISNULL(ARG_SKIP_VERIFIED_SINCE);
+	options->verified_since = options->resume ?
+		PG_GETARG_TIMESTAMPTZ(ARG_SKIP_VERIFIED_SINCE) : DT_NOBEGIN;
+	options->verbose = boolean_argument(fcinfo, ARG_VERBOSE);
+	options->report_failures = boolean_argument(fcinfo, ARG_REPORT_FAILURES);
+	options->fail_on_findings = boolean_argument(fcinfo, ARG_FAIL_ON_FINDINGS);
+	options->max_duration = accel_interval(fcinfo, ARG_MAX_DURATION, "max_duration", 1);
+	options->report_interval = accel_interval(fcinfo, ARG_REPORT_INTERVAL, "report_interval", 1);
+	options->include = patterns_argument(fcinfo, ARG_INCLUDE, "include");
+	options->exclude = patterns_argument(fcinfo, ARG_EXCLUDE, "exclude");
+	options->order = order_argument(fcinfo, ARG_ORDER_BY);
+	options->start = !PG_ARGISNULL(ARG_START_AT);
+	if (options->start)
+		options->start_at = position_argument(fcinfo, ARG_START_AT);
+	options->min_size = size_argument(fcinfo, ARG_MIN_SIZE, "min_size", 0);
+	options->max_size = size_argument(fcinfo, ARG_MAX_SIZE, "max_size", PG_INT64_MAX);
+	options->cluster_files = PG_ARGISNULL(ARG_CLUSTER_FILES) ?
+		run_cluster_allowed() : PG_GETARG_BOOL(ARG_CLUSTER_FILES);
+}
+
+static void
+check_options(DatabaseRun *run)
+{
+	if (run->options.resume && !run->recording)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("skip_verified_since cannot be used during recovery"),
+				 errdetail("What the tables record was verified on the primary."),
+				 errhint("Use start_at, which the last message of a run names.")));
+	if (run->options.start && run->options.order != RUN_ORDER_OID)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("start_at requires that order_by is \"oid\"")));
+	if (run->options.min_size > run->options.max_size)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("min_size " INT64_FORMAT " must not be greater than max_size " INT64_FORMAT,
+						run->options.min_size, run->options.max_size)));
+	if (run->options.cluster_files && !run_cluster_allowed())
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to verify the files of the cluster"),
+				 errdetail("Only members of pg_stat_scan_tables or pg_read_server_files may do that.")));
+}
+
+/* ---------------------------------------------------------------- *
+ *		The run
+ * ---------------------------------------------------------------- */
+
+static void
+run_all(DatabaseRun *run)
+{
+	const char *state;
+
+	if (run->options.cluster_files)
+		run_cluster_files(run);
+	list_relations(run);
+	run_crew_start(run);
+	verify_listed(run);
+	verify_deferred(run);
+	run_crew_stop(run, false);
+	state = run->stopped ? "stopped" : "completed";
+	report_end(run, state);
+	record_end(run, state);
+}
+
+/* A history that cannot be read excuses nothing: all is verified. */
+static void
+list_relations(DatabaseRun *run)
+{
+	ErrorData  *error = run_tried(run, list_anew);
+
+	if (error != NULL)
+	{
+		if (!run->options.resume && run->options.order != RUN_ORDER_STALEST)
+			ReThrowError(error);
+		ereport(WARNING,
+				(errcode(error->sqlerrcode),
+				 errmsg("could not read the history: %s", error->message),
+				 errdetail("All relations are verified, in the order of their OIDs.")));
+		run->options.resume = false;
+		run->options.order = RUN_ORDER_OID;
+		run->nitems = run->progress.bytes_total = 0;
+		run_list_relations(run);
+		procedure_commit();
+	}
+	warn_of_nothing(run);
+	progress_database(&run->progress);
+}
+
+/* Else a name that is spelled wrong would look like a sound relation. */
+static void
+warn_of_nothing(const DatabaseRun *run)
+{
+	if (run->nitems > 0 || run->options.include == NULL ||
+		run->options.resume || run->options.start)
+		return;
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("no relation was selected"),
+			 errhint("A pattern in include is a name, or a schema, a dot and a name, without double quotes.")));
+}
+
+static void
+list_anew(DatabaseRun *run)
+{
+	run->positions = NIL;
+	run->nitems = run->progress.bytes_total = 0;
+	if (run->options.resume ||
+		(run->options.order == RUN_ORDER_STALEST && run->recording))
+		record_load_positions(run);
+	run_list_relations(run);
+	procedure_commit();
+}
+
+static void
+verify_listed(DatabaseRun *run)
+{
+	MemoryContext item = AllocSetContextCreate(run->context,
+											   "relation being verified",
+											   ALLOCSET_DEFAULT_SIZES);
+
+	for (int64 i = 0; i < run->nitems && !run->stopped; i++)
+	{
+		RunRelation relation = {run->items[i]};
+
+		run->turn = i;
+		MemoryContextSwitchTo(item);
+		verify_one(run, &relation, false);
+		MemoryContextSwitchTo(run->context);
+		MemoryContextReset(item);
+		if ((i + 1) % CACHED_RELATIONS == 0)
+			InvalidateSystemCaches();
+	}
+	MemoryContextDelete(item);
+	run->turn = -1;
+}
+
+/* Those that were locked, or that replay kept from us, for a last time. */
+static void
+verify_deferred(DatabaseRun *run)
+{
+	ListCell   *cell;
+
+	foreach(cell, run->deferred)
+	{
+		RunRelation *relation = lfirst(cell);
+
+		if (run->stopped)
+			stop_in(run, relation);
+		else
+			verify_one(run, relation, true);
+	}
+}
+
+static bool
+worth_another_try(const ErrorData *error)
+{
+	int			category = ERRCODE_TO_CATEGORY(error->sqlerrcode);
+
+	return category == ERRCODE_TRANSACTION_ROLLBACK ||
+		category == ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE ||
+		category == ERRCODE_OPERATOR_INTERVENTION ||
+		category == ERRCODE_INSUFFICIENT_RESOURCES;
+}
+
+static void
+defer(DatabaseRun *run, const RunRelation *relation)
+{
+	MemoryContext old = MemoryContextSwitchTo(run->context);
+	RunRelation *copy = palloc(sizeof(RunRelation));
+
+	*copy = *relation;
+	copy->schema = copy->name = copy->owner = NULL;
+	run->deferred = lappend(run->deferred, copy);
+	MemoryContextSwitchTo(old);
+}
+
+static void
+verify_one(DatabaseRun *run, RunRelation *relation, bool last_try)
+{
+	ErrorData  *error;
+
+	relation->next.relid = relation->item.relid;
+	run->at = relation->next;
+	if (!run_crew_relation(run, relation) &&
+		!run_relation(run, relation, &error))
+	{
+		if (run->stopped)
+			stop_in(run, relation);
+		else if (!last_try && worth_another_try(error))
+		{
+			defer(run, relation);
+			return;
+		}
+		else
+			run_relation_unverifiable(run, relation, error->message);
+	}
+	run->at.relid = InvalidOid;
+	run->progress.relations_done++;
+	run->progress.bytes_done += relation->item.bytes;
+	run->progress.findings = run->totals.findings;
+	run->fork_bytes = 0;
+	progress_database(&run->progress);
+}
+
+/* A later run begins at the first relation that is not done. */
+static void
+note_stop(DatabaseRun *run, const RunPosition *position)
+{
+	if (run->options.order == RUN_ORDER_OID &&
+		(!OidIsValid(run->start_at.relid) || position->relid < run->start_at.relid))
+		run->start_at = *position;
+}
+
+/* What was shown of it and not counted yet counts. */
+static void
+stop_in(DatabaseRun *run, const RunRelation *relation)
+{
+	note_stop(run, &relation->next);
+	run->totals.findings += relation->shown;
+}
+
+static void
+raise_findings(DatabaseRun *run)
+{
+	int64		findings = run->totals.findings - run->totals.unverifiable;
+
+	if (findings > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg_plural(INT64_FORMAT " finding in this database",
+							   INT64_FORMAT " findings in this database",
+							   findings, findings),
+				 errhint("See %s.", ACCEL_RUNBOOK)));
+}
+
+/*
+ * A cancel, a shutdown, or what nobody foresaw: says and records how far the
+ * run came, then raises the error again.
+ */
+static void
+run_fail(DatabaseRun *run, MemoryContext context)
+{
+	ErrorData  *error;
+	const char *state;
+
+	MemoryContextSwitchTo(context);
+	error = procedure_fail(run->history.caller);
+	run_crew_stop(run, true);
+	scan_run_end(&run->scan);
+	state = error->sqlerrcode == ERRCODE_QUERY_CANCELED ? "cancelled" : "failed";
+	run->stopped = true;
+	run->turn = -1;
+	if (OidIsValid(run->at.relid))
+		note_stop(run, &run->at);
+	verify_deferred(run);
+	report_end(run, state);
+	record_end(run, state);
+	ReThrowError(error);
+}
+
+/* ---------------------------------------------------------------- *
+ *		What a scan tells
+ * ---------------------------------------------------------------- */
+
+static void
+note_fork_begin(ScanSink *sink, const ForkSummary *summary)
+{
+	DatabaseRun *run = (DatabaseRun *) sink;
+	const RunPosition *next = &run->relation->next;
+
+	if (summary->fork != MAIN_FORKNUM)
+		return;
+	run->fork_bytes = (int64) next->block * BLCKSZ;
+	if (run->fork_blocks >= 0)
+		progress_fork_blocks(run->fork_blocks, next->block);
+}
+
+static void
+note_progress(ScanSink *sink, int64 blocks)
+{
+	DatabaseRun *run = (DatabaseRun *) sink;
+
+	run->fork_bytes += blocks * BLCKSZ;
+	report_progress(run);
+}
+
+static bool
+note_enough(ScanSink *sink)
+{
+	return run_batch_enough((DatabaseRun *) sink);
+}
+
+static void
+note_fork_end(ScanSink *sink, const ForkSummary *summary)
+{
+	DatabaseRun *run = (DatabaseRun *) sink;
+
+	run->ended.fork = summary->fork;
+	run->ended.block = summary->next;
+
+	run->batch.blocks += summary->blocks;
+	run->batch.bytes += summary->bytes;
+	run->batch.new_pages += summary->new_pages;
+	run->batch.unwritten += summary->unwritten;
+	(void) scan_run_checksums_off(&run->scan, summary);
+}
+
+static void
+note_finding(ScanSink *sink, const PageFinding *finding)
+{
+	DatabaseRun *run = (DatabaseRun *) sink;
+
+	run_keep_finding(run, finding);
+	run->batch.findings++;
+	if (finding->status == PAGE_NOT_VERIFIABLE)
+		run->batch.unverifiable++;
+	if (finding->status == PAGE_CHECKSUM_MISMATCH)
+		run->failures++;
+	report_finding(run, finding);
+}

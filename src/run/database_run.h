@@ -1,0 +1,254 @@
+/*
+ * database_run.h
+ *	  The state of a run of verify_database_checksums(), and its parts:
+ *	  run/database.c runs it, run/list.c makes the list of relations,
+ *	  run/relation.c verifies one, run/cluster.c the files of the cluster,
+ *	  run/attempt.c tries them again, run/record.c keeps the history,
+ *	  run/report.c writes messages.
+ */
+#ifndef ACCEL_RUN_DATABASE_RUN_H
+#define ACCEL_RUN_DATABASE_RUN_H
+
+#include "compat.h"
+
+#include "datatype/timestamp.h"
+#include "executor/spi.h"
+#include "nodes/pg_list.h"
+#include "utils/array.h"
+#include "utils/tuplestore.h"
+
+#include "func/func.h"
+#include "page/progress.h"
+#include "page/relation_scan.h"
+#include "page/scan_run.h"
+#include "run/history.h"
+#include "run/procedure.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef enum RunOrder
+{
+	RUN_ORDER_OID,
+	RUN_ORDER_LARGEST,
+	RUN_ORDER_STALEST
+} RunOrder;
+
+/* Where a run goes on. */
+typedef struct RunPosition
+{
+	Oid			relid;
+	ForkNumber	fork;
+	BlockNumber block;
+	Oid			number;			/* of the file; 0: not opened or not named */
+} RunPosition;
+
+/* The arguments of the procedure. */
+typedef struct RunOptions
+{
+	int			workers;
+	int			max_rate;		/* kB/s; 0: no bound */
+	bool		include_catalogs;
+	bool		resume;
+	TimestampTz verified_since; /* if resume */
+	bool		verbose;
+	bool		report_failures;
+	bool		fail_on_findings;
+	int64		max_duration;	/* microseconds; 0: no bound */
+	int64		report_interval;	/* microseconds; 0: none */
+	ArrayType  *include;		/* patterns; NULL: all */
+	ArrayType  *exclude;
+	RunOrder	order;
+	bool		start;			/* begin at start_at */
+	RunPosition start_at;
+	int64		min_size;		/* bytes of the main fork */
+	int64		max_size;
+	bool		cluster_files;
+} RunOptions;
+
+/* A relation of the list: what 300,000 of them may take. */
+typedef struct RunItem
+{
+	Oid			relid;
+	int64		bytes;			/* of the main fork, when it was listed */
+} RunItem;
+
+/* The file that a relation's history is about. */
+typedef struct RunFile
+{
+	Oid			tablespace;
+	Oid			number;
+} RunFile;
+
+/* A relation at work, or put off. */
+typedef struct RunRelation
+{
+	RunItem		item;
+	RunFile		file;
+	char	   *schema;			/* these four NULL: cannot be told */
+	char	   *name;
+	char	   *owner;			/* table of an index or TOAST table, qualified */
+	const char *kind;			/* "table", "index", ... */
+	bool		shared;
+	TimestampTz began;
+	RunPosition next;			/* where it goes on; relid is the item's */
+	int64		blocks;
+	int64		bytes;
+	int64		new_pages;
+	int64		unwritten;		/* of these: counted for a batch alone */
+	int64		findings;
+	int64		unverifiable;	/* findings that say so */
+	int			tries;			/* failed ones */
+	int64		shown;			/* findings of failed tries at this batch */
+	bool		position;		/* this run has recorded where it stands */
+} RunRelation;
+
+/* Adjacent findings of one kind, one line of the log. */
+typedef struct RunLine
+{
+	PageFinding first;
+	int64		last;			/* block */
+	int64		findings;		/* 0: none pending */
+} RunLine;
+
+typedef struct RunTotals
+{
+	int64		relations;
+	int64		blocks;
+	int64		bytes;
+	int64		new_pages;
+	int64		unwritten;		/* of these: so far in shared buffers only */
+	int64		findings;
+	int64		unverifiable;	/* findings that say so */
+	int64		files;			/* of the cluster */
+	int64		bad_files;		/* findings in them */
+} RunTotals;
+
+typedef struct DatabaseRun
+{
+	ScanSink	sink;			/* first */
+	ScanRun		scan;
+	RunOptions	options;
+
+	/* the run */
+	MemoryContext context;		/* lives as long as the procedure */
+	History		history;
+	TimestampTz started;
+	TimestampTz deadline;		/* 0: none */
+	TimestampTz next_report;	/* 0: none */
+	RunTotals	totals;
+	int64		unverified;		/* relations that were to be told of */
+	ProgressRow progress;
+	SPIPlanPtr	list_plan;
+	RunItem    *items;
+	int64		nitems;
+	int64		turn;			/* the item at work; -1: none, a deferred one */
+	Crew	   *crew;			/* workers; NULL: none */
+	List	   *deferred;		/* of RunRelation: to be tried again */
+	RunPosition start_at;		/* if the run stopped: where to go on */
+	bool		stopped;
+
+	/* the history */
+	bool		recording;		/* not on a standby */
+	bool		checksums_off;	/* it says so */
+	bool		record_lost;	/* it could not be written */
+	int64		number;			/* in checksum_runs; 0: no row */
+	int64		files_recorded; /* of the cluster; 0: not all were verified */
+	TimestampTz recorded;		/* when the run's row was written */
+	SPIPlanPtr	insert_relation;
+	List	   *positions;		/* of RunRelation: where earlier runs stand */
+
+	/* the relation at work; its batch, which is one transaction */
+	RunRelation *relation;		/* valid while it is at work */
+	RunPosition at;				/* where it stands; relid 0: none at work */
+	RunPosition ended;			/* where its scan was ended early */
+	MemoryContext batch_context;	/* of store */
+	MemoryContext row_context;	/* of one finding */
+	Tuplestorestate *store;		/* findings; NULL: none, or not recording */
+	TupleDesc	store_desc;
+	int64		batch_time;		/* how long it may take; 0: not known yet */
+	TimestampTz batch_end;
+	TimestampTz next_look;		/* who waits for the relation */
+	int64		fork_blocks;	/* of a main fork that takes several; or -1 */
+	RunRelation batch;			/* counts of the batch alone */
+	int64		fork_bytes;		/* of the main fork at work: verified */
+	int			failures;		/* of checksums, confirmed */
+	RunLine		line;
+	int64		lines;			/* WARNINGs about the relation */
+	int64		untold;			/* findings without one */
+} DatabaseRun;
+
+/* run/attempt.c */
+extern ErrorData *run_rollback(DatabaseRun *run);
+
+/*
+ * Does a part of the run; again, for half a minute, after each conflict with
+ * recovery.  Returns the error that was the last.
+ */
+typedef void (*RunPart) (DatabaseRun *run);
+
+extern ErrorData *run_tried(DatabaseRun *run, RunPart part);
+extern void run_show_progress(DatabaseRun *run);
+extern void run_keep_finding(DatabaseRun *run, const PageFinding *finding);
+
+/* run/list.c: fills run->items */
+extern void run_list_relations(DatabaseRun *run);
+extern int64 run_file_bytes(Oid tablespace, Oid database, Oid number);
+
+/*
+ * run/relation.c: verifies a relation, in batches if it is large.  False: not
+ * to its end, it is to be tried again (*error says why), or time is up.
+ */
+extern bool run_relation(DatabaseRun *run, RunRelation *relation,
+						 ErrorData **error);
+extern void run_relation_unverifiable(DatabaseRun *run,
+									  RunRelation *relation,
+									  const char *why);
+
+extern bool run_batch_enough(DatabaseRun *run);
+
+/* Does anybody wait for a relation that is locked here?  Asked now and then. */
+extern TimestampTz run_next_look(void);
+extern bool run_waited_for(Oid relid, bool shared, TimestampTz *next_look);
+extern void run_describe_relation(RunRelation *relation, Relation rel);
+extern void run_begin_batch(DatabaseRun *run);
+extern void run_end_batch(DatabaseRun *run, bool complete);
+
+/*
+ * run/cluster.c: may the caller have the files of the cluster verified?  Does
+ * it, and records what it finds; no failure ends the run.
+ */
+extern bool run_cluster_allowed(void);
+extern void run_cluster_files(DatabaseRun *run);
+
+/*
+ * run/crew.c: workers for the whole run, if it pays.  run_crew_relation()
+ * verifies a relation with their help; false: run_relation() has to do it.
+ */
+extern void run_crew_start(DatabaseRun *run);
+extern void run_crew_stop(DatabaseRun *run, bool at_once);
+extern bool run_crew_relation(DatabaseRun *run, RunRelation *relation);
+
+/*
+ * run/record.c.  The first five raise no error but a cancel: what cannot be
+ * recorded is said once.  Each ends its transaction.
+ */
+extern void record_start(DatabaseRun *run);
+extern void record_progress(DatabaseRun *run);
+extern void record_batch(DatabaseRun *run, bool complete);
+extern void record_cluster(DatabaseRun *run);
+extern void record_end(DatabaseRun *run, const char *state);
+extern Datum record_trusted_runs(DatabaseRun *run);
+extern void record_load_positions(DatabaseRun *run);
+extern const RunRelation *record_position(DatabaseRun *run, Oid relid,
+										  RunFile file);
+
+/* run/report.c */
+extern void report_finding(DatabaseRun *run, const PageFinding *finding);
+extern void report_line(DatabaseRun *run);
+extern void report_relation(DatabaseRun *run);
+extern void report_progress(DatabaseRun *run);
+extern void report_end(DatabaseRun *run, const char *state);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_RUN_DATABASE_RUN_H */

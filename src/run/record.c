@@ -1,0 +1,819 @@
+/*
+ * record.c
+ *	  The history of runs: its tables, and the lock that a run holds.
+ *
+ * Damage, a full disk or a DROP EXTENSION must not keep a run from looking at
+ * the rest: what cannot be recorded is said once, then the run goes on without.
+ */
+#include "compat.h"
+
+#include <sys/stat.h>
+
+#include "access/xlog.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/latch.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "storage/proc.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/queryenvironment.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "run/archive_record.h"
+#include "run/database_run.h"
+
+/* How often the run's row is brought up to date, in microseconds. */
+#define RECORD_INTERVAL		USECS_PER_SEC
+
+/* The rows of findings to write, as the statement knows them. */
+#define STORE_NAME	"accel_findings"
+
+/* Users' advisory locks have 1 and 2 in the last field. */
+#define LOCKTAG_OF_RUN(tag, number) \
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) ((number) >> 32), \
+						 (uint32) (number), 3)
+
+/* Between two tries to lock a table outside of the queue: milliseconds. */
+#define LOCK_PAUSE	10
+
+/* What guarded() writes. */
+typedef struct LockedWrite
+{
+	DatabaseRun *run;
+	void		(*write) (void *);
+	void	   *arg;
+} LockedWrite;
+
+/* The run's end, for write_end(). */
+typedef struct RunEnd
+{
+	DatabaseRun *run;
+	const char *state;
+} RunEnd;
+
+static bool guarded(DatabaseRun *run, void (*write) (void *), void *arg);
+static void write_locked(void *arg);
+static void lock_tables(DatabaseRun *run);
+static void wait_for_table(DatabaseRun *run, Oid relid, TimestampTz start);
+static void write_start(void *arg);
+static void tidy_runs(DatabaseRun *run);
+static bool lock_run(int64 number, bool session);
+static void unlock_run(int64 number);
+static void write_batch(void *arg);
+static void write_complete_batch(void *arg);
+static void write_cluster(void *arg);
+static void write_progress(void *arg);
+static void write_findings(DatabaseRun *run);
+static void write_relation(DatabaseRun *run);
+static void write_position(DatabaseRun *run);
+static void write_end(void *arg);
+static void write_run(DatabaseRun *run, const char *state);
+static void prune(DatabaseRun *run);
+static void execute(DatabaseRun *run, const char *table, int expected,
+					const char *statement, int nargs, Oid *types,
+					Datum *values, const char *nulls);
+
+/* ---------------------------------------------------------------- *
+ *		Writing
+ * ---------------------------------------------------------------- */
+
+void
+record_start(DatabaseRun *run)
+{
+	if (run->recording)
+		(void) guarded(run, write_start, run);
+}
+
+/* While a lock is waited for, the run's row says what is done. */
+void
+record_progress(DatabaseRun *run)
+{
+	if (run->recording)
+		(void) guarded(run, write_progress, run);
+}
+
+void
+record_batch(DatabaseRun *run, bool complete)
+{
+	if (!run->recording ||
+		!guarded(run, complete ? write_complete_batch : write_batch, run))
+		procedure_commit();
+	run->store = NULL;
+}
+
+/* Findings of no relation. */
+void
+record_cluster(DatabaseRun *run)
+{
+	RunRelation none = {0};
+
+	run->relation = &none;
+	if (!run->recording || !guarded(run, write_cluster, run))
+	{
+		run->files_recorded = 0;
+		procedure_commit();
+	}
+	run->relation = NULL;
+	run->store = NULL;
+}
+
+/*
+ * The state is written even where the history was lost on the way: later runs
+ * read from it that the session did not just die.
+ */
+void
+record_end(DatabaseRun *run, const char *state)
+{
+	RunEnd		end = {run, run->record_lost ? "not_recorded" : state};
+
+	if (run->number == 0)
+		return;
+	PG_TRY();
+	{
+		(void) guarded(run, write_end, &end);
+	}
+	PG_FINALLY();				/* another cancel, for instance */
+	{
+		unlock_run(run->number);
+		run->number = 0;
+	}
+	PG_END_TRY();
+}
+
+/*
+ * Writes and commits.  After a failure the transaction is rolled back, and
+ * nothing is recorded any more.
+ */
+static bool
+guarded(DatabaseRun *run, void (*write) (void *), void *arg)
+{
+	LockedWrite locked = {run, write, arg};
+	ErrorData  *error = history_write(&run->history, write_locked, &locked);
+
+	if (error == NULL)
+		return true;
+	if (run->number == 0 && signature_is_refused(error))
+		ReThrowError(error);
+	run_show_progress(run);
+	if (!run->record_lost)
+		ereport(WARNING,
+				(errcode(error->sqlerrcode),
+				 errmsg("could not record this run any further: %s",
+						error->message),
+				 errdetail("The run goes on; from here on its findings are in its messages alone."),
+				 history_hint(error)));
+	run->record_lost = true;
+	run->recording = false;
+	return false;
+}
+
+/* No snapshot is held while a table is waited for: vacuum goes on. */
+static void
+write_locked(void *arg)
+{
+	LockedWrite *locked = arg;
+
+	PopActiveSnapshot();
+	lock_tables(locked->run);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	locked->write(locked->arg);
+}
+
+/*
+ * All tables at once, whatever is to be written: who waits for one of them holds
+ * no lock.  So there is no deadlock with a session that locks them in another
+ * order, or one of them and a relation that the run reads.
+ */
+static void
+lock_tables(DatabaseRun *run)
+{
+	static const char *const tables[] = {"checksum_runs", "checksum_relations",
+	"checksum_findings", "checksum_positions"};
+	TimestampTz start = GetCurrentTimestamp();
+	Oid			relids[lengthof(tables)];
+	int			wanted = run->number == 0 ? 1 : lengthof(tables);	/* to begin: its row */
+	int			locked = 0;
+
+	while (locked < wanted)
+	{
+		Oid			relid = get_relname_relid(tables[locked], run->history.namespace);
+
+		if (!OidIsValid(relid) ||	/* owner_of() says so */
+			ConditionalLockRelationOid(relid, RowExclusiveLock))
+		{
+			relids[locked++] = relid;
+			continue;
+		}
+		while (locked > 0)
+			if (OidIsValid(relids[--locked]))
+				UnlockRelationOid(relids[locked], RowExclusiveLock);
+		wait_for_table(run, relid, start);
+	}
+}
+
+/*
+ * While workers hold locks no queue is joined, see open_relation(); nor where
+ * there is a time limit, which the queue does not know.
+ */
+static void
+wait_for_table(DatabaseRun *run, Oid relid, TimestampTz start)
+{
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (run->crew == NULL && run->deadline == 0)
+	{
+		LockRelationOid(relid, RowExclusiveLock);
+		UnlockRelationOid(relid, RowExclusiveLock);
+		return;
+	}
+	if ((LockTimeout > 0 && TimestampDifferenceExceeds(start, now, LockTimeout)) ||
+		(run->deadline != 0 && now >= run->deadline))
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg("could not obtain lock on relation with OID %u", relid)));
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+					 LOCK_PAUSE, PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
+}
+
+/* A copy of a data directory has another file there: its pages are its own. */
+static int64
+directory_number(void)
+{
+	struct stat status;
+
+	return stat("PG_VERSION", &status) == 0 ? (int64) status.st_ino : 0;
+}
+
+/* The columns that tell whose run it is; see accel_is_own_run(). */
+#define ORIGIN_TYPES	INT8OID, INT4OID, INT8OID, OIDOID
+
+static void
+fill_origin(Datum *values)
+{
+	values[0] = Int64GetDatum((int64) GetSystemIdentifier());
+	values[1] = Int32GetDatum((int32) GetWALInsertionTimeLine());
+	values[2] = Int64GetDatum(directory_number());
+	values[3] = ObjectIdGetDatum(MyDatabaseId);
+}
+
+/*
+ * Numbers go on after the highest one, be it of a template or of a restored
+ * dump.  One run after the other takes its number: that lock goes at the commit.
+ */
+static void
+write_start(void *arg)
+{
+	DatabaseRun *run = arg;
+	LOCKTAG		tag;
+	Oid			types[] = {INT8OID, TIMESTAMPTZOID, ORIGIN_TYPES};
+	Datum		values[lengthof(types)];
+	bool		isnull;
+
+	LOCKTAG_OF_RUN(tag, (int64) 0);
+	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+	signature_check_tables(run->history.namespace);
+	execute(run, "checksum_runs", SPI_OK_SELECT,
+			"SELECT COALESCE(pg_catalog.max(run) OPERATOR(pg_catalog.+) 1, 1)"
+			" FROM " HISTORY_SCHEMA ".checksum_runs", 0, NULL, NULL, NULL);
+	run->number = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
+											  SPI_tuptable->tupdesc, 1,
+											  &isnull));
+	SPI_freetuptable(SPI_tuptable);
+	values[0] = Int64GetDatum(run->number);
+	values[1] = TimestampTzGetDatum(run->started);
+	fill_origin(&values[2]);
+	execute(run, "checksum_runs", SPI_OK_INSERT,
+			"SELECT $1, $2, NULL::pg_catalog.timestamptz, 0::pg_catalog.int8,"
+			" 0::pg_catalog.int8, 0::pg_catalog.int8, 0::pg_catalog.int8,"
+			" 'running'::pg_catalog.text, 0::pg_catalog.int8,"
+			" 0::pg_catalog.int8, 0::pg_catalog.int8, $3, $4, $5, $6",
+			lengthof(types), types, values, NULL);
+	(void) lock_run(run->number, true);
+	tidy_runs(run);
+}
+
+/*
+ * A run is at work as long as its session holds a lock in its name, which
+ * outlives commits and nothing else: rows of other running ones are those of
+ * sessions that died.  It is given up after the row's last state is committed,
+ * which we may not have seen yet.
+ */
+static void
+tidy_runs(DatabaseRun *run)
+{
+	Oid			types[] = {INT8OID};
+	SPITupleTable *rows;
+	uint64		count;
+
+	execute(run, "checksum_runs", SPI_OK_SELECT,
+			"SELECT run FROM " HISTORY_SCHEMA ".checksum_runs"
+			" WHERE state OPERATOR(pg_catalog.=) 'running'",
+			0, NULL, NULL, NULL);
+	rows = SPI_tuptable;
+	count = SPI_processed;
+	for (uint64 i = 0; i < count; i++)
+	{
+		bool		isnull;
+		Datum		number = SPI_getbinval(rows->vals[i], rows->tupdesc, 1,
+										   &isnull);
+
+		if (DatumGetInt64(number) == run->number ||
+			!lock_run(DatumGetInt64(number), false))
+			continue;
+		execute(run, "checksum_runs", SPI_OK_UPDATE,
+				"SELECT r.ctid, run, started, finished, relations, blocks, bytes,"
+				" findings, 'interrupted'::pg_catalog.text, unverifiable, new, files,"
+				" system_identifier, timeline, directory, database"
+				" FROM " HISTORY_SCHEMA ".checksum_runs r"
+				" WHERE run OPERATOR(pg_catalog.=) $1"
+				" AND state OPERATOR(pg_catalog.=) 'running' FOR UPDATE",
+				1, types, &number, NULL);
+	}
+	SPI_freetuptable(rows);
+}
+
+/* For the session, up to unlock_run(), or for the transaction. */
+static bool
+lock_run(int64 number, bool session)
+{
+	LOCKTAG		tag;
+
+	LOCKTAG_OF_RUN(tag, number);
+	return LockAcquire(&tag, ExclusiveLock, session, true) !=
+		LOCKACQUIRE_NOT_AVAIL;
+}
+
+static void
+unlock_run(int64 number)
+{
+	LOCKTAG		tag;
+
+	LOCKTAG_OF_RUN(tag, number);
+	(void) LockRelease(&tag, ExclusiveLock, true);
+}
+
+static void
+write_complete_batch(void *arg)
+{
+	DatabaseRun *run = arg;
+
+	write_findings(run);
+	if (run->relation->unverifiable == 0)
+		write_relation(run);
+	if (GetCurrentTimestamp() - run->recorded >= RECORD_INTERVAL)
+		write_run(run, "running");
+}
+
+static void
+write_batch(void *arg)
+{
+	DatabaseRun *run = arg;
+
+	write_findings(run);
+	write_position(run);
+	write_run(run, "running");
+}
+
+static void
+write_cluster(void *arg)
+{
+	DatabaseRun *run = arg;
+
+	write_findings(run);
+	write_run(run, "running");
+}
+
+static void
+write_progress(void *arg)
+{
+	write_run(arg, "running");
+}
+
+static Datum
+text_or_null(const char *text, char *null)
+{
+	*null = text == NULL ? 'n' : ' ';
+	return text == NULL ? (Datum) 0 : CStringGetTextDatum(text);
+}
+
+/* The columns that tell of a relation and its file. */
+#define NAME_TYPES	TEXTOID, TEXTOID, TEXTOID, TEXTOID, OIDOID, OIDOID
+
+static void
+fill_names(const RunRelation *relation, Datum *values, char *nulls)
+{
+	values[0] = text_or_null(relation->schema, &nulls[0]);
+	values[1] = text_or_null(relation->name, &nulls[1]);
+	values[2] = text_or_null(relation->kind, &nulls[2]);
+	values[3] = text_or_null(relation->owner, &nulls[3]);
+	values[4] = ObjectIdGetDatum(relation->file.tablespace);
+	values[5] = ObjectIdGetDatum(relation->file.number);
+}
+
+/* One statement for all of the batch. */
+static void
+write_findings(DatabaseRun *run)
+{
+	EphemeralNamedRelationData rows = {{0}};
+	Oid			types[] = {INT8OID, TIMESTAMPTZOID, NAME_TYPES};
+	char		nulls[] = "        ";
+	Datum		values[lengthof(types)];
+	MemoryContext old;
+
+	if (run->store == NULL)
+		return;
+	values[0] = Int64GetDatum(run->number);
+	values[1] = TimestampTzGetDatum(GetCurrentTimestamp());
+	fill_names(run->relation, &values[2], &nulls[2]);
+	rows.md.name = STORE_NAME;
+	rows.md.tupdesc = run->store_desc;
+	rows.md.enrtype = ENR_NAMED_TUPLESTORE;
+	rows.reldata = run->store;
+	old = MemoryContextSwitchTo(run->context);	/* SPI keeps its list here */
+	if (SPI_register_relation(&rows) != SPI_OK_REL_REGISTER)
+		elog(ERROR, "could not register the findings");
+	MemoryContextSwitchTo(old);
+	execute(run, "checksum_findings", SPI_OK_INSERT,
+			"SELECT $1, f.*, $2,"
+			" CASE WHEN f.relation IS NOT NULL THEN $3 END,"
+			" CASE WHEN f.relation IS NOT NULL THEN $4 END,"
+			" CASE WHEN f.relation IS NOT NULL THEN $5 END,"
+			" CASE WHEN f.relation IS NOT NULL THEN $6 END,"
+			" CASE WHEN f.relation IS NOT NULL THEN $7 END,"
+			" CASE WHEN f.relation IS NOT NULL THEN $8 END"
+			" FROM " STORE_NAME " f",
+			lengthof(types), types, values, nulls);
+	SPI_unregister_relation(STORE_NAME);
+	tuplestore_end(run->store);
+	run->store = NULL;
+}
+
+/* Forgets where the run stood in the relation. */
+static void
+delete_position(DatabaseRun *run)
+{
+	Oid			types[] = {INT8OID};
+	Datum		number = Int64GetDatum(run->number);
+
+	if (run->relation->position)
+		execute(run, "checksum_positions", SPI_OK_DELETE,
+				"SELECT t.ctid FROM " HISTORY_SCHEMA ".checksum_positions t"
+				" WHERE run OPERATOR(pg_catalog.=) $1 FOR UPDATE", 1, types, &number, NULL);
+}
+
+/* The statement of every relation: prepared once. */
+static void
+write_relation(DatabaseRun *run)
+{
+	const RunRelation *relation = run->relation;
+	Oid			types[] = {INT8OID, OIDOID, TIMESTAMPTZOID, INT8OID, INT8OID,
+	TIMESTAMPTZOID, INT8OID, NAME_TYPES};
+	char		nulls[] = "             ";
+	Datum		values[lengthof(types)];
+
+	values[0] = Int64GetDatum(run->number);
+	values[1] = ObjectIdGetDatum(relation->item.relid);
+	values[2] = TimestampTzGetDatum(GetCurrentTimestamp());
+	values[3] = Int64GetDatum(relation->blocks);
+	values[4] = Int64GetDatum(relation->findings);
+	values[5] = TimestampTzGetDatum(relation->began);
+	values[6] = Int64GetDatum(relation->new_pages);
+	fill_names(relation, &values[7], &nulls[7]);
+	history_execute(&run->history, "checksum_relations", SPI_OK_INSERT,
+					&run->insert_relation,
+					"SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13",
+					lengthof(types), types, values, nulls);
+	delete_position(run);
+}
+
+/* Where the run stands in a large relation. */
+static void
+write_position(DatabaseRun *run)
+{
+	RunRelation *relation = run->relation;
+	Oid			types[] = {INT8OID, OIDOID, TEXTOID, INT8OID, TIMESTAMPTZOID,
+	TIMESTAMPTZOID, INT8OID, INT8OID, INT8OID, INT8OID, OIDOID, OIDOID};
+	Datum		values[] = {Int64GetDatum(run->number),
+		ObjectIdGetDatum(relation->item.relid),
+		CStringGetTextDatum(forkNames[relation->next.fork]),
+		Int64GetDatum(relation->next.block),
+		TimestampTzGetDatum(GetCurrentTimestamp()),
+		TimestampTzGetDatum(relation->began),
+		Int64GetDatum(relation->blocks),
+		Int64GetDatum(relation->bytes),
+		Int64GetDatum(relation->new_pages),
+		Int64GetDatum(relation->findings),
+		ObjectIdGetDatum(relation->file.tablespace),
+	ObjectIdGetDatum(relation->file.number)};
+
+	delete_position(run);
+	execute(run, "checksum_positions", SPI_OK_INSERT,
+			"SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12",
+			lengthof(types), types, values, NULL);
+	relation->position = true;
+}
+
+static void
+write_end(void *arg)
+{
+	RunEnd	   *end = arg;
+
+	write_run(end->run, end->state);
+	if (strcmp(end->state, "completed") == 0)
+		prune(end->run);
+}
+
+/* Brings the run's row up to date; any other state than "running" ends it. */
+static void
+write_run(DatabaseRun *run, const char *state)
+{
+	const RunTotals *totals = &run->totals;
+	Oid			types[] = {INT8OID, INT8OID, INT8OID, INT8OID, INT8OID,
+	TEXTOID, BOOLOID, INT8OID, INT8OID, INT8OID};
+	Datum		values[] = {Int64GetDatum(run->number),
+		Int64GetDatum(totals->relations),
+		Int64GetDatum(totals->blocks),
+		Int64GetDatum(totals->bytes),
+		Int64GetDatum(totals->findings),
+		CStringGetTextDatum(state),
+		BoolGetDatum(strcmp(state, "running") != 0),
+		Int64GetDatum(totals->unverifiable),
+		Int64GetDatum(totals->new_pages),
+	Int64GetDatum(run->files_recorded)};
+
+	execute(run, "checksum_runs", SPI_OK_UPDATE,
+			"SELECT r.ctid, run, started,"
+			" CASE WHEN $7 THEN pg_catalog.clock_timestamp() END,"
+			" $2, $3, $4, $5, $6, $8, $9, $10,"
+			" system_identifier, timeline, directory, database"
+			" FROM " HISTORY_SCHEMA ".checksum_runs r"
+			" WHERE run OPERATOR(pg_catalog.=) $1 FOR UPDATE",
+			lengthof(types), types, values, NULL);
+	run->recorded = GetCurrentTimestamp();
+}
+
+/* ---------------------------------------------------------------- *
+ *		Reading
+ * ---------------------------------------------------------------- */
+
+/*
+ * The runs of this very database in this very data directory, as an array; 0
+ * for none.  A template, a restored dump or backup, pg_upgrade and another
+ * timeline all have other files, or may have.
+ */
+Datum
+record_trusted_runs(DatabaseRun *run)
+{
+	Oid			types[] = {ORIGIN_TYPES};
+	Datum		values[lengthof(types)];
+	bool		isnull;
+	Datum		runs;
+
+	fill_origin(values);
+	execute(run, "checksum_runs", SPI_OK_SELECT,
+			"SELECT pg_catalog.array_agg(run) FROM " HISTORY_SCHEMA ".checksum_runs"
+			" WHERE system_identifier OPERATOR(pg_catalog.=) $1"
+			" AND timeline OPERATOR(pg_catalog.=) $2"
+			" AND directory OPERATOR(pg_catalog.=) $3"
+			" AND database OPERATOR(pg_catalog.=) $4",
+			lengthof(types), types, values, NULL);
+	runs = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
+						 &isnull);
+	return isnull ? (Datum) 0 : runs;
+}
+
+static Datum
+column(HeapTuple row, int number)
+{
+	bool		isnull;
+
+	return SPI_getbinval(row, SPI_tuptable->tupdesc, number, &isnull);
+}
+
+static int64
+number_column(HeapTuple row, int number)
+{
+	return DatumGetInt64(column(row, number));
+}
+
+static RunRelation *
+position_of_row(HeapTuple row)
+{
+	RunRelation *position = palloc0(sizeof(RunRelation));
+
+	position->item.relid = position->next.relid =
+		DatumGetObjectId(column(row, 1));
+	position->next.fork = forkname_to_number(SPI_getvalue(row, SPI_tuptable->tupdesc, 2));
+	position->next.block = (BlockNumber) number_column(row, 3);
+	position->began = number_column(row, 4);
+	position->blocks = number_column(row, 5);
+	position->bytes = number_column(row, 6);
+	position->new_pages = number_column(row, 7);
+	position->findings = number_column(row, 8);
+	position->file.tablespace = DatumGetObjectId(column(row, 9));
+	position->file.number = DatumGetObjectId(column(row, 10));
+	return position;
+}
+
+/*
+ * Where earlier runs stood in a relation when they ended, the latest first;
+ * nowhere if it was verified whole since.
+ */
+void
+record_load_positions(DatabaseRun *run)
+{
+	Oid			types[] = {TIMESTAMPTZOID, INT8ARRAYOID};
+	Datum		values[2] = {TimestampTzGetDatum(run->options.verified_since)};
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	values[1] = record_trusted_runs(run);
+	if (values[1] != (Datum) 0)
+	{
+		execute(run, "checksum_positions", SPI_OK_SELECT,
+				"SELECT relid, fork, blkno, began_at, blocks, bytes, new,"
+				" findings, tablespace, filenode FROM " HISTORY_SCHEMA ".checksum_positions p"
+				" WHERE NOT EXISTS (SELECT FROM " HISTORY_SCHEMA ".checksum_relations v"
+				" WHERE v.relid OPERATOR(pg_catalog.=) p.relid"
+				" AND v.verified_at OPERATOR(pg_catalog.>) p.recorded_at)"
+				" AND recorded_at OPERATOR(pg_catalog.>=) $1"
+				" AND run OPERATOR(pg_catalog.=) ANY ($2)"
+				" ORDER BY recorded_at USING OPERATOR(pg_catalog.>)",
+				lengthof(types), types, values, NULL);
+		for (uint64 i = 0; i < SPI_processed; i++)
+		{
+			MemoryContext old = MemoryContextSwitchTo(run->context);
+
+			run->positions = lappend(run->positions,
+									 position_of_row(SPI_tuptable->vals[i]));
+			MemoryContextSwitchTo(old);
+		}
+	}
+	PopActiveSnapshot();
+}
+
+/* Where an earlier run stood in this file; NULL: nowhere. */
+const RunRelation *
+record_position(DatabaseRun *run, Oid relid, RunFile file)
+{
+	ListCell   *cell;
+
+	foreach(cell, run->positions)
+	{
+		const RunRelation *position = lfirst(cell);
+
+		if (position->item.relid == relid &&
+			position->file.tablespace == file.tablespace &&
+			position->file.number == file.number)
+			return position;
+	}
+	return NULL;
+}
+
+static void
+execute(DatabaseRun *run, const char *table, int expected,
+		const char *statement, int nargs, Oid *types, Datum *values,
+		const char *nulls)
+{
+	history_execute(&run->history, table, expected, NULL, statement, nargs,
+					types, values, nulls);
+}
+
+/* ---------------------------------------------------------------- *
+ *		Pruning
+ * ---------------------------------------------------------------- */
+
+/* Runs of this database: those of a template or of before an upgrade are none. */
+#define OWN_RUNS \
+	"ARRAY(SELECT r.run FROM " HISTORY_SCHEMA ".checksum_runs r WHERE " \
+	HISTORY_SCHEMA ".accel_is_own_run(r.system_identifier, r.timeline," \
+	" r.directory, r.database))"
+
+/*
+ * Deletes what is older than the limit, save what nothing newer of this database
+ * replaces: the last verification of a relation, its last one without a finding,
+ * and findings that no later verification has refuted.  What another database
+ * said goes by its age.  Of WAL archives, only files that are gone by right.
+ */
+static int64
+prune_before(DatabaseRun *run, TimestampTz limit)
+{
+	static const struct
+	{
+		const char *table;
+		const char *statement;
+	}			steps[] =
+	{
+		{
+			"checksum_findings",
+			"SELECT t.ctid FROM " HISTORY_SCHEMA ".checksum_findings t"
+			" WHERE t.found_at OPERATOR(pg_catalog.<) $1 AND (t.relation IS NULL"
+			" OR NOT EXISTS (SELECT FROM pg_catalog.pg_class c"
+			" WHERE c.oid OPERATOR(pg_catalog.=) t.relation)"
+			" OR t.run OPERATOR(pg_catalog.<>) ALL (" OWN_RUNS ")"
+			" OR EXISTS (SELECT FROM " HISTORY_SCHEMA ".checksum_relations n"
+			" WHERE n.relid OPERATOR(pg_catalog.=) t.relation"
+			" AND n.run OPERATOR(pg_catalog.=) ANY (" OWN_RUNS ")"
+			" AND n.began_at OPERATOR(pg_catalog.>) t.found_at)) FOR UPDATE OF t"
+		},
+		{
+			"checksum_relations",
+			"SELECT t.ctid FROM " HISTORY_SCHEMA ".checksum_relations t"
+			" WHERE t.run OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT r.run"
+			" FROM " HISTORY_SCHEMA ".checksum_runs r WHERE r.started OPERATOR(pg_catalog.<) $1))"
+			" AND t.verified_at OPERATOR(pg_catalog.<) $1"
+			" AND (NOT EXISTS (SELECT FROM pg_catalog.pg_class c"
+			" WHERE c.oid OPERATOR(pg_catalog.=) t.relid)"
+			" OR t.run OPERATOR(pg_catalog.<>) ALL (" OWN_RUNS ")"
+			" OR EXISTS (SELECT FROM " HISTORY_SCHEMA ".checksum_relations n"
+			" WHERE n.relid OPERATOR(pg_catalog.=) t.relid"
+			" AND n.run OPERATOR(pg_catalog.=) ANY (" OWN_RUNS ")"
+			" AND n.verified_at OPERATOR(pg_catalog.>) t.verified_at"
+			" AND (n.findings OPERATOR(pg_catalog.=) 0::pg_catalog.int8"
+			" OR t.findings OPERATOR(pg_catalog.>) 0::pg_catalog.int8))) FOR UPDATE OF t"
+		},
+		{
+			"checksum_positions",
+			"SELECT t.ctid FROM " HISTORY_SCHEMA ".checksum_positions t"
+			" WHERE t.recorded_at OPERATOR(pg_catalog.<) $1 FOR UPDATE"
+		},
+		{
+			"checksum_runs",
+			"SELECT t.ctid FROM " HISTORY_SCHEMA ".checksum_runs t"
+			" WHERE t.started OPERATOR(pg_catalog.<) $1"
+			" AND t.state OPERATOR(pg_catalog.<>) 'running'"
+			" AND NOT EXISTS (SELECT FROM " HISTORY_SCHEMA ".checksum_relations n"
+			" WHERE n.run OPERATOR(pg_catalog.=) t.run)"
+			" AND NOT EXISTS (SELECT FROM " HISTORY_SCHEMA ".checksum_findings n"
+			" WHERE n.run OPERATOR(pg_catalog.=) t.run) FOR UPDATE OF t"
+		}
+	};
+	Oid			types[] = {TIMESTAMPTZOID};
+	Datum		values[] = {TimestampTzGetDatum(limit)};
+	int64		deleted = 0;
+
+	for (int i = 0; i < lengthof(steps); i++)
+	{
+		execute(run, steps[i].table, SPI_OK_DELETE, steps[i].statement, 1,
+				types, values, NULL);
+		deleted += SPI_processed;
+	}
+	return deleted + archive_record_prune(&run->history, limit);
+}
+
+/* At the end of a run, if the parameter says so and there is an old one. */
+static void
+prune(DatabaseRun *run)
+{
+	int64		keep = history_keep_minutes;
+	Oid			types[] = {TIMESTAMPTZOID};
+	Datum		limit = TimestampTzGetDatum(GetCurrentTimestamp() - keep * USECS_PER_MINUTE);
+
+	if (keep < 0)
+		return;
+	execute(run, "checksum_runs", SPI_OK_SELECT,
+			"SELECT FROM " HISTORY_SCHEMA ".checksum_runs"
+			" WHERE started OPERATOR(pg_catalog.<) $1 LIMIT 1",
+			1, types, &limit, NULL);
+	if (SPI_processed > 0)
+		(void) prune_before(run, DatumGetTimestampTz(limit));
+}
+
+/*
+ * Is a row of checksum_runs of this database?  A standby has the history of its
+ * primary, whose data directory is another; its timeline ends at promotion.
+ */
+SQL_FUNCTION(accel_is_own_run)
+{
+	if (PG_GETARG_INT64(0) != (int64) GetSystemIdentifier() ||
+		PG_GETARG_OID(3) != MyDatabaseId)
+		PG_RETURN_BOOL(false);
+	PG_RETURN_BOOL(RecoveryInProgress() ||
+				   (PG_GETARG_INT32(1) == (int32) GetWALInsertionTimeLine() &&
+					PG_GETARG_INT64(2) == directory_number()));
+}
+
+SQL_FUNCTION(accel_prune_checksum_history)
+{
+	DatabaseRun run = {{0}};
+	Datum		limit;
+	int64		deleted;
+
+	(void) accel_interval(fcinfo, 0, "keep", 0);
+	limit = DirectFunctionCall2(timestamptz_mi_interval,
+								TimestampTzGetDatum(GetCurrentTimestamp()),
+								PG_GETARG_DATUM(0));
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	run.history = history_of(fcinfo);
+	signature_check_tables(run.history.namespace);
+	deleted = prune_before(&run, DatumGetTimestampTz(limit));
+	SPI_finish();
+	PG_RETURN_INT64(deleted);
+}

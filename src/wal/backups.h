@@ -1,0 +1,41 @@
+/*
+ * backups.h
+ *	  Backup files in an archive: what WAL a base backup needs.
+ */
+#ifndef ACCEL_WAL_BACKUPS_H
+#define ACCEL_WAL_BACKUPS_H
+
+#include "wal/directory.h"
+
+#pragma GCC visibility push(hidden)
+
+typedef struct WalBackup
+{
+	WalName		name;
+	WalVerdict	verdict;		/* no reason: what follows is known */
+	WalLsn		start;
+	WalLsn		stop;
+} WalBackup;
+
+typedef struct WalBackups
+{
+	WalBackup  *items;
+	size_t		count;
+} WalBackups;
+
+/* The backup files of a directory and of its folders of segments. */
+extern WalBackups wal_backups_read(const WalDirectory *dir);
+
+/*
+ * Are the segments between two gone by design?  Then the first is
+ * the last one of a backup, the second the first one of another, and no backup
+ * is between them: so an archive looks that keeps older backups without the WAL
+ * from one to the next.
+ */
+extern bool wal_backups_between(const WalBackups *backups,
+								uint32_t segment_size, const WalName *before,
+								const WalName *after);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_WAL_BACKUPS_H */

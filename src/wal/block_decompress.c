@@ -1,0 +1,63 @@
+/*
+ * block_decompress.c
+ *	  The decompressors of full-page images that this build has.
+ *
+ * pglz is the server's own.  lz4 and zstd are those of the libraries that the
+ * server links if it can write such images: USE_LZ4, USE_ZSTD.  Of each one
+ * function is wanted, whose interface is stable; declared here, it needs no
+ * development package.  An image is one LZ4 block without a frame, or one frame
+ * of Zstandard.
+ */
+#include "compat.h"
+
+#include "common/pg_lzcompress.h"
+
+#include "wal/block_decompress.h"
+
+#ifdef USE_LZ4
+/* lz4.h: bytes decompressed, at most capacity; negative: malformed */
+extern int	LZ4_decompress_safe(const char *src, char *dst, int size,
+								int capacity);
+#endif
+
+#ifdef USE_ZSTD
+/* zstd.h: bytes decompressed, at most capacity; huge: malformed */
+extern size_t ZSTD_decompress(void *dst, size_t capacity, const void *src,
+							  size_t size);
+#endif
+
+static bool
+decompress_pglz(const uint8_t *data, uint32_t len, uint8_t *out, uint32_t raw)
+{
+	return pglz_decompress((const char *) data, (int32) len, (char *) out,
+						   (int32) raw, true) == (int32) raw;
+}
+
+#ifdef USE_LZ4
+static bool
+decompress_lz4(const uint8_t *data, uint32_t len, uint8_t *out, uint32_t raw)
+{
+	return LZ4_decompress_safe((const char *) data, (char *) out, (int) len,
+							   (int) raw) == (int) raw;
+}
+#else
+#define decompress_lz4	NULL
+#endif
+
+#ifdef USE_ZSTD
+static bool
+decompress_zstd(const uint8_t *data, uint32_t len, uint8_t *out, uint32_t raw)
+{
+	return ZSTD_decompress(out, raw, data, len) == raw;
+}
+#else
+#define decompress_zstd	NULL
+#endif
+
+const WalDecompressors wal_block_decompressors = {
+	{
+		[WAL_METHOD_PGLZ] = decompress_pglz,
+		[WAL_METHOD_LZ4] = decompress_lz4,
+		[WAL_METHOD_ZSTD] = decompress_zstd,
+	}
+};

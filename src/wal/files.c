@@ -1,0 +1,99 @@
+/*
+ * files.c
+ *	  The files of a directory that a walk over its segments has at hand.
+ */
+#include <errno.h>
+
+#include "wal/files.h"
+
+WalFiles *
+wal_files_begin(const WalDirectory *dir)
+{
+	WalFiles   *files = host_alloc(sizeof(WalFiles));
+
+	memset(files, 0, sizeof(*files));
+	files->dir = dir;
+	for (int i = 0; i < WAL_FILES; i++)
+		wal_file_init(&files->slots[i].file);
+	return files;
+}
+
+void
+wal_files_end(WalFiles *files)
+{
+	for (int i = 0; i < WAL_FILES; i++)
+		wal_file_end(&files->slots[i].file);
+}
+
+void
+wal_files_throttle(WalFiles *files, struct Throttle *throttle)
+{
+	for (int i = 0; i < WAL_FILES; i++)
+		files->slots[i].file.throttle = throttle;
+}
+
+/* Is what was read of the file still what is in it? */
+static bool
+is_unchanged(const WalFile *file)
+{
+	struct stat status;
+
+	return stat(file->path, &status) == 0 &&
+		status.st_dev == file->scan.device &&
+		status.st_ino == file->scan.inode &&
+		status.st_size == file->scan.size;
+}
+
+/* The slot that has the file at hand, else the one to put it into. */
+static int
+find_slot(WalFiles *files, const WalName *name)
+{
+	int			oldest = -1;
+
+	for (int i = 0; i < WAL_FILES; i++)
+	{
+		if (files->slots[i].in_use)
+			continue;
+		if (files->slots[i].file.path[0] != '\0' &&
+			wal_name_compare(&files->slots[i].name, name) == 0)
+			return i;
+		if (oldest < 0 || files->slots[i].used < files->slots[oldest].used)
+			oldest = i;
+	}
+	return oldest;
+}
+
+WalFile *
+wal_files_open(WalFiles *files, const WalName *name, FileScanResult *opened)
+{
+	int			slot = find_slot(files, name);
+	WalFile    *file = &files->slots[slot].file;
+	bool		at_hand = file->path[0] != '\0' &&
+		wal_name_compare(&files->slots[slot].name, name) == 0;
+
+	*opened = FILE_SCAN_OK;
+	if (!at_hand || !is_unchanged(file))
+	{
+		char	   *path = wal_directory_file(files->dir, name);
+
+		wal_file_close(file);
+		*opened = wal_file_open(file, path, wal_name_format(name));
+		host_free(path);
+		if (*opened != FILE_SCAN_OK)
+			return NULL;
+	}
+	files->slots[slot].name = *name;
+	files->slots[slot].in_use = true;
+	files->slots[slot].used = ++files->clock;
+	return file;
+}
+
+void
+wal_files_close(WalFiles *files, WalFile *file)
+{
+	for (int i = 0; i < WAL_FILES; i++)
+		if (&files->slots[i].file == file)
+			files->slots[i].in_use = false;
+	if (file->format == DECODE_PLAIN)
+		wal_file_close(file);
+}

@@ -1,0 +1,50 @@
+/*
+ * list.h
+ *	  Which segments of a directory to judge, gaps included.
+ */
+#ifndef ACCEL_WAL_LIST_H
+#define ACCEL_WAL_LIST_H
+
+#include "wal/backups.h"
+
+#pragma GCC visibility push(hidden)
+
+/* What counts of the WAL: positions from begin up to end. */
+typedef struct WalRange
+{
+	WalLsn		begin;
+	WalLsn		end;			/* WAL_LSN_MAX: as far as there is any */
+} WalRange;
+
+#define WAL_RANGE_ALL	((WalRange) {0, WAL_LSN_MAX})
+
+/*
+ * The segments of a directory by number (timeline first), gaps as names of
+ * their own; within the names first..last (NULL: all), which are in order.
+ */
+extern void wal_list_names(const WalDirectory *dir, const WalName *first,
+						   const WalName *last, WalNames *list);
+
+/*
+ * The segments that hold the WAL of a timeline (0: the newest) in a range.
+ */
+extern void wal_list_range(const WalDirectory *dir, WalRange range,
+						   uint32_t timeline, WalNames *list);
+
+/* The path that such a range is of. */
+extern WalPath wal_list_path(const WalDirectory *dir, uint32_t timeline);
+
+/*
+ * Is what is between two segments of an archive gone by design, as its backup
+ * files tell?  Those are read into *backups (zero) when they are asked first.
+ */
+extern bool wal_list_by_design(const WalDirectory *dir, WalBackups *backups,
+							   const WalName *before, const WalName *after);
+
+/* Has this server removed the segment since the scan began? */
+extern bool wal_list_was_removed(const WalDirectory *dir,
+								 const WalName *name);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_WAL_LIST_H */

@@ -1,0 +1,99 @@
+/*
+ * segment.h
+ *	  Judges one WAL segment, of a directory or of memory.
+ *
+ * Where the WAL may end is decided here (wal/segment.c); what is right and
+ * wrong in it, in wal/walk.c.
+ */
+#ifndef ACCEL_WAL_SEGMENT_H
+#define ACCEL_WAL_SEGMENT_H
+
+#include "wal/list.h"
+#include "wal/neighbour.h"
+
+#pragma GCC visibility push(hidden)
+
+/* A row of SQL; flat, so that a worker may send it as bytes. */
+typedef struct WalSegmentResult
+{
+	WalName		name;
+	WalStatus	status;
+	bool		has_position;	/* start_lsn */
+	bool		has_counts;		/* it was walked: end_lsn, counts */
+	bool		has_crc;		/* of the whole segment, decompressed; not
+								 * where records are handed out */
+	bool		has_format;		/* of the file */
+	uint16_t	magic;			/* 0: unknown */
+	uint32_t	crc;
+	DecodeFormat format;
+	WalLsn		start_lsn;
+	WalLsn		end_lsn;
+	WalCounts	counts;
+	WalVerdict	message;		/* no reason: nothing to say */
+} WalSegmentResult;
+
+/* The findings of a segment, the first max of them as they come. */
+typedef struct WalFindings
+{
+	size_t		max;
+	size_t		count;
+	size_t		room;
+	WalFinding *items;
+} WalFindings;
+
+/* What judging several segments in succession shares. */
+typedef struct WalSession
+{
+	const WalDirectory *dir;	/* NULL: bytes in memory */
+	HostServer	server;			/* whose WAL it should be; magic 0: of any
+								 * version */
+	WalRange	range;
+	uint8_t    *buffer;			/* WAL_PIECE_BYTES; NULL: bytes in memory */
+	WalFiles   *files;
+	WalCarry   *carry;
+	int			pauses;			/* left, see wal_file_grows() */
+	const WalRecordSink *records;	/* of server.system alone; NULL: nobody
+									 * wants them */
+} WalSession;
+
+extern void wal_session_begin(WalSession *session, const WalDirectory *dir,
+							  WalRange range);
+
+/* The same without a directory: bytes stand alone. */
+extern void wal_session_begin_alone(WalSession *session);
+extern void wal_session_end(WalSession *session);
+
+/*
+ * Judges one segment.  A result other than FILE_SCAN_OK means that it could
+ * not be opened, and errno says why; *result is then not set.  findings may be
+ * NULL.
+ */
+extern FileScanResult wal_segment_judge(WalSession *session,
+										const WalName *name,
+										WalSegmentResult *result,
+										WalFindings *findings);
+
+extern void wal_segment_judge_bytes(WalSession *session, const uint8_t *data,
+									uint64_t size, const WalName *name,
+									WalSegmentResult *result);
+
+/* The result for a name that has no file; findings may be NULL. */
+extern void wal_segment_missing(const WalSession *session,
+								const WalName *name,
+								WalSegmentResult *result,
+								WalFindings *findings);
+
+/* The one result for a directory in which there is no segment. */
+extern void wal_segment_none(const WalDirectory *dir,
+							 WalSegmentResult *result);
+
+/* The status of a file whose opening failed with this errno. */
+extern WalStatus wal_status_of_open(int error);
+
+/* Judges a name of a list; what cannot be read is a row too. */
+extern void wal_segment_judge_entry(WalSession *session, const WalName *name,
+									WalSegmentResult *result);
+
+#pragma GCC visibility pop
+
+#endif							/* ACCEL_WAL_SEGMENT_H */

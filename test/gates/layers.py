@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""layers.py SRC OBJECTS POSTGRES ROOM...: which folder of src/ may know which.
+
+What the linker would join decides, not what the sources look like: symbols are
+read from the objects below OBJECTS (src/ of the built tree) by nm.
+
+- A folder uses folders that stand before it in ORDER, no other one.  That holds
+  for symbols and for includes, however they are written.
+- Rooms (a .c file and its header) stand in no circle of calls.
+- ROOMs are compiled without the server's headers (the list is in the Makefile).
+  They use no symbol that the program POSTGRES has, and no room of ours that
+  does, but SEAMS.
+- A folder uses no symbol of the C library that FORBIDDEN or KERNEL_MAY rule out.
+"""
+import glob
+import os
+import re
+import subprocess
+import sys
+
+# Left may not know right; folders of one word do not know each other.
+ORDER = "kernel < decode server host < page < wal < cluster < lost backup < repair < func < run < ."
+RANK = {folder: rank for rank, level in enumerate(ORDER.split(" < ")) for folder in level.split()}
+
+# What server-free rooms ask of the program around them.
+SEAMS = {"host/host_server", "host/file_scan", "cluster/live"}
+
+# Symbols by the folders that may not use them.
+FORBIDDEN = [
+    ("decode", r"f?open|read|f?printf", "decode/ is given bytes: it opens and prints nothing"),
+    ("decode server host page wal cluster lost backup repair",
+     r"tuplestore_.*|InitMaterializedSRF|SPI_.*", "rows and statements are made in func/ and run/"),
+]
+KERNEL_MAY = r"mem(cpy|set|cmp|move)|str(cmp|len)|getauxval|snprintf|__snprintf_chk|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_|__cpu_model|__(asan|ubsan|gcov)_.*"
+
+failed = False
+
+
+def fail(what):
+    global failed
+    print("check-layers:", what, file=sys.stderr)
+    failed = True
+
+
+def room_of(path):
+    return re.sub(r"\.[^/]*$", "", path)
+
+
+def folder_of(room):
+    return os.path.dirname(room) or "."
+
+
+def may_use(room, other):
+    """Whether a room may know another one, by their folders."""
+    here, there = folder_of(room), folder_of(other)
+    return here == there or there in RANK and RANK[there] < RANK[here]
+
+
+def read_symbols(src):
+    """Room -> symbols that it uses; symbol -> room that defines it."""
+    used, defined = {}, {}
+    for path in sorted(glob.glob(src + "/**/*.o", recursive=True)):
+        room = room_of(os.path.relpath(path, src))
+        used[room] = set()
+        for line in subprocess.check_output(["nm", path], text=True).splitlines():
+            kind, name = line.split()[-2:]
+            if kind in "Uw":
+                used[room].add(name)
+            elif kind.isupper():
+                defined[name] = room
+    return used, defined
+
+
+def check_folders(src, rooms):
+    for room in rooms:
+        if folder_of(room) not in RANK:
+            fail("the folder of %s.c stands nowhere in ORDER" % room)
+    for root, _, names in os.walk(src):
+        for name in names:
+            if not re.search(r"\.(c|h|def)$", name):
+                continue
+            path = os.path.relpath(os.path.join(root, name), src)
+            with open(os.path.join(src, path), encoding="utf-8") as file:
+                check_includes(src, path, re.sub(r"\\\n", "", file.read()))
+
+
+def check_includes(src, path, text):
+    for target in re.findall(r'^[ \t]*(?:#|%:|\?\?=)[ \t]*include[ \t]*(.*)', text, re.M):
+        quoted = re.match(r'"([^"]*)"|<([^>]*)>', target)
+        if not quoted:
+            fail("%s: an include that names no file: %s" % (path, target))
+            continue
+        name = quoted.group(1) or quoted.group(2)
+        for base in (os.path.dirname(path), ""):
+            target = os.path.normpath(os.path.join(base, name))
+            if os.path.exists(os.path.join(src, target)):
+                if not may_use(room_of(path), room_of(target)) and target != "compat.h":
+                    fail("%s includes %s" % (path, target))
+                break
+
+
+def check_calls(used, defined):
+    calls = {}
+    for room, symbols in used.items():
+        calls[room] = {defined[symbol] for symbol in symbols if symbol in defined} - {room}
+        for symbol in sorted(symbols):
+            if symbol in defined and not may_use(room, defined[symbol]):
+                fail("%s.c uses %s of %s.c" % (room, symbol, defined[symbol]))
+    check_circles(calls)
+
+
+def check_circles(calls):
+    """Takes away rooms that call none, or are called by none, of those left."""
+    left = dict(calls)
+    while True:
+        called = set().union(*left.values()) if left else set()
+        kept = {room: others & left.keys() for room, others in left.items()
+                if others & left.keys() and room in called}
+        if kept == left:
+            break
+        left = kept
+    for room in sorted(left):
+        fail("circle of calls: %s -> %s" % (room, ", ".join(sorted(left[room]))))
+
+
+def check_free(free, used, defined, server):
+    for room in sorted(free):
+        for symbol in sorted(used.get(room, ())):
+            owner = defined.get(symbol)
+            if owner and owner not in free and owner not in SEAMS:
+                fail("%s.c knows no server, and uses %s of %s.c" % (room, symbol, owner))
+            elif not owner and symbol in server:
+                fail("%s.c knows no server, and uses its %s" % (room, symbol))
+
+
+def check_library(used, defined):
+    for room, symbols in used.items():
+        for symbol in sorted(symbols - defined.keys()):
+            if folder_of(room) == "kernel" and not re.fullmatch(KERNEL_MAY, symbol):
+                fail("%s.c uses %s: kernel/ computes, and asks nobody" % (room, symbol))
+            for folders, pattern, why in FORBIDDEN:
+                if folder_of(room) in folders.split() and re.fullmatch(pattern, symbol):
+                    fail("%s.c uses %s: %s" % (room, symbol, why))
+
+
+def main():
+    src, objects, postgres = sys.argv[1:4]
+    free = {re.sub(r"^.*?src/", "", room) for room in sys.argv[4:]}
+    used, defined = read_symbols(objects)
+    if not used or free - used.keys():
+        sys.exit("check-layers: no objects: build first")
+    server = set(subprocess.check_output(
+        ["nm", "-D", "--defined-only", "--format=posix", postgres], text=True).split()[::1])
+    check_folders(src, used)
+    check_calls(used, defined)
+    check_free(free, used, defined, server)
+    check_library(used, defined)
+    sys.exit(failed)
+
+
+main()
