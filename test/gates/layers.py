@@ -53,14 +53,16 @@ def folder_of(room):
 def may_use(room, other):
     """Whether a room may know another one, by their folders."""
     here, there = folder_of(room), folder_of(other)
-    return here == there or there in RANK and RANK[there] < RANK[here]
+    return here == there or RANK.get(there, 99) < RANK.get(here, -1)
 
 
-def read_symbols(src):
+def read_symbols(src, objects):
     """Room -> symbols that it uses; symbol -> room that defines it."""
     used, defined = {}, {}
-    for path in sorted(glob.glob(src + "/**/*.o", recursive=True)):
-        room = room_of(os.path.relpath(path, src))
+    for path in sorted(glob.glob(objects + "/**/*.o", recursive=True)):
+        room = room_of(os.path.relpath(path, objects))
+        if not os.path.exists(os.path.join(src, room + ".c")):
+            continue  # of an earlier tree
         used[room] = set()
         for line in subprocess.check_output(["nm", path], text=True).splitlines():
             kind, name = line.split()[-2:]
@@ -146,11 +148,11 @@ def check_library(used, defined):
 def main():
     src, objects, postgres = sys.argv[1:4]
     free = {re.sub(r"^.*?src/", "", room) for room in sys.argv[4:]}
-    used, defined = read_symbols(objects)
+    used, defined = read_symbols(src, objects)
     if not used or free - used.keys():
         sys.exit("check-layers: no objects: build first")
     server = set(subprocess.check_output(
-        ["nm", "-D", "--defined-only", "--format=posix", postgres], text=True).split()[::1])
+        ["nm", "-D", "--defined-only", "--format=posix", postgres], text=True).split())
     check_folders(src, used)
     check_calls(used, defined)
     check_free(free, used, defined, server)
