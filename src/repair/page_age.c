@@ -21,7 +21,9 @@
  */
 #include "compat.h"
 
+#include "access/rmgr.h"
 #include "access/xlog_internal.h"
+#include "catalog/pg_control.h"
 #include "storage/bufpage.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -31,8 +33,6 @@
 #include "lost/stream.h"
 #include "lost/witness.h"
 #include "repair/page_age.h"
-
-#define WAL_FPI_FOR_HINT	0xA0	/* of the resource manager 0 */
 
 typedef struct AgeSearch
 {
@@ -79,8 +79,8 @@ take_reference(AgeSearch *ctx, const WalBlockRecord *record,
 	LostProof	proof = rule == NULL ? LOST_PROOF_NONE :
 		lost_witness(rule, &ctx->blocks, ref);
 
-	if (rec[WAL_REC_RMID] == 0 &&
-		(rec[WAL_REC_INFO] & WAL_INFO_MASK) == WAL_FPI_FOR_HINT)
+	if (rec[WAL_REC_RMID] == RM_XLOG_ID &&
+		(rec[WAL_REC_INFO] & WAL_INFO_MASK) == XLOG_FPI_FOR_HINT)
 		return;
 	if (proof != LOST_PROOF_NONE && proof != LOST_PROOF_NOT_ZERO &&
 		lost_disk_proof_holds(ctx->fork->rel, proof))
