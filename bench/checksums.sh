@@ -118,7 +118,7 @@ executed()	# QUERY: sets elapsed to the server's own time; rows are not sent
 # The server restarted, the table dropped from the page cache.
 make_cold()	# VARIANT
 {
-	files=$(bench_sql "SELECT string_agg('$scratch/$1.data/' || path, ' ') FROM relation_segments('t') WHERE bytes > 0")
+	files=$(bench_sql "SELECT string_agg('$scratch/$1.data/' || path, ' ') FROM relation_files('t') WHERE size > 0")
 	bench_stop "$1"
 	# shellcheck disable=SC2086	# a list of files
 	"$scratch/read_loop" drop $files >/dev/null

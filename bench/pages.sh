@@ -35,9 +35,9 @@ bench_sql "VACUUM t"
 bench_sql "CHECKPOINT"
 no_file=999999999	# no relation's: pg_checksums finds nothing to verify
 filenode=$(bench_sql "SELECT pg_relation_filenode('t')")
-paths=$(bench_sql "SELECT path FROM relation_segments('t') WHERE fork = 'main' AND bytes > 0")
-bytes=$(bench_sql "SELECT sum(bytes) FROM relation_segments('t') WHERE fork = 'main'")
-all_bytes=$(bench_sql "SELECT sum(bytes) FROM relation_segments('t')")
+paths=$(bench_sql "SELECT path FROM relation_files('t') WHERE fork = 'main' AND size > 0")
+bytes=$(bench_sql "SELECT sum(size) FROM relation_files('t') WHERE fork = 'main'")
+all_bytes=$(bench_sql "SELECT sum(size) FROM relation_files('t')")
 files=
 for path in $paths; do files="$files $(bench_data main)/$path"; done
 bench_note table "$bytes bytes"
@@ -48,7 +48,7 @@ bench_stop main
 as_user cp -r "$(bench_data main)" "$scratch/copy.data"
 bench_start main
 
-[ "$(bench_sql "SELECT count(*) FROM verify_relation_checksums('t')")" = 0 ] || bench_fail "the table is not clean"
+[ "$(bench_sql "SELECT count(*) FROM verify_relation('t')")" = 0 ] || bench_fail "the table is not clean"
 as_user "$bindir/pg_checksums" --check -f "$filenode" -D "$scratch/copy.data" >/dev/null ||
 	bench_fail "pg_checksums finds something"
 

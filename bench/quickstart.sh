@@ -202,9 +202,9 @@ cp -a "$scratch/data" "$scratch/copy"
 flip "$scratch/copy/$file" $((block * block_size + 5000))
 start copy
 show "SELECT relation, fork, blkno, status, stored_checksum, computed_checksum
-   FROM verify_relation_checksums('pgbench_accounts');"
+   FROM verify_relation('pgbench_accounts');"
 expect "one finding, at block $block" "$(sql "SELECT string_agg(blkno || ' ' || status, ', ')
-	FROM verify_relation_checksums('pgbench_accounts', include_indexes => true)")" "$block checksum_mismatch"
+	FROM verify_relation('pgbench_accounts', include_indexes => true)")" "$block checksum_mismatch"
 
 step "8. One bit flipped in a copy of that WAL segment, in a record's data"
 mkdir "$scratch/wal"

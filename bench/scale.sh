@@ -109,8 +109,8 @@ for step in $steps; do
 	bench_log "$count findings"
 	timed "findings of a run" "$step" "each finding" "$count" \
 		"CALL verify_database_checksums(include => '{damaged_$step}')"
-	timed "findings of verify_relation_checksums" "$step" "each finding" "$count" \
-		"SELECT count(*) AS seen FROM verify_relation_checksums('damaged_$step') \\gset"
+	timed "findings of verify_relation" "$step" "each finding" "$count" \
+		"SELECT count(*) AS seen FROM verify_relation('damaged_$step') \\gset"
 done
 
 # --- partitions, segments --------------------------------------------------
@@ -137,7 +137,7 @@ for step in $steps; do
 		as_user truncate -s 1073741824 "$path.$segment"
 	done
 	bench_start main
-	timed "segments" "$step" "each segment" "$count" "SELECT count(*) AS seen FROM relation_segments('segments_$step') \\gset"
+	timed "segments" "$step" "each segment" "$count" "SELECT count(*) AS seen FROM relation_files('segments_$step') \\gset"
 	timed "a block among segments" "$step" "each segment" "$count" \
 		"SELECT count(*) AS seen FROM verify_relation_summary('segments_$step', 'main', 0, 0) \\gset"
 	bench_sql "DROP TABLE segments_$step"

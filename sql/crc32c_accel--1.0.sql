@@ -144,7 +144,7 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION verify_page(bytea, bigint) IS
 'judges the raw image of a page, whatever its source: status, page checksums, LSN, and the CRC-32C of the image';
 
-CREATE FUNCTION verify_relation_checksums(
+CREATE FUNCTION verify_relation(
 	relation regclass,
 	fork text DEFAULT NULL,
 	first_block bigint DEFAULT NULL,
@@ -166,12 +166,12 @@ CREATE FUNCTION verify_relation_checksums(
 	OUT buffer_state text,
 	OUT message text)
 RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'accel_verify_relation_checksums'
+AS 'MODULE_PATHNAME', 'accel_verify_relation'
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED ROWS 10;
-COMMENT ON FUNCTION verify_relation_checksums(regclass, text, bigint, bigint, boolean, boolean, integer, integer) IS
+COMMENT ON FUNCTION verify_relation(regclass, text, bigint, bigint, boolean, boolean, integer, integer) IS
 'verifies the blocks of a relation on disk while the server runs: one row per finding, no row if all is well';
-REVOKE ALL ON FUNCTION verify_relation_checksums(regclass, text, bigint, bigint, boolean, boolean, integer, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION verify_relation_checksums(regclass, text, bigint, bigint, boolean, boolean, integer, integer) TO pg_stat_scan_tables;
+REVOKE ALL ON FUNCTION verify_relation(regclass, text, bigint, bigint, boolean, boolean, integer, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_relation(regclass, text, bigint, bigint, boolean, boolean, integer, integer) TO pg_stat_scan_tables;
 
 CREATE FUNCTION verify_relation_summary(
 	relation regclass,
@@ -203,21 +203,21 @@ COMMENT ON FUNCTION verify_relation_summary(regclass, text, bigint, bigint, bool
 REVOKE ALL ON FUNCTION verify_relation_summary(regclass, text, bigint, bigint, boolean, boolean, integer, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION verify_relation_summary(regclass, text, bigint, bigint, boolean, boolean, integer, integer) TO pg_stat_scan_tables;
 
-CREATE FUNCTION relation_segments(
+CREATE FUNCTION relation_files(
 	relation regclass,
 	OUT fork text,
-	OUT segment integer,
+	OUT segment_number integer,
 	OUT path text,
-	OUT bytes bigint,
+	OUT size bigint,
 	OUT blocks bigint,
 	OUT status text)
 RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'accel_relation_segments'
+AS 'MODULE_PATHNAME', 'accel_relation_files'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 5;
-COMMENT ON FUNCTION relation_segments(regclass) IS
+COMMENT ON FUNCTION relation_files(regclass) IS
 'the files of a relation, by fork and number, and whether their sizes are valid';
-REVOKE ALL ON FUNCTION relation_segments(regclass) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION relation_segments(regclass) TO pg_stat_scan_tables;
+REVOKE ALL ON FUNCTION relation_files(regclass) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION relation_files(regclass) TO pg_stat_scan_tables;
 
 CREATE FUNCTION read_disk_page(relation regclass, fork text, blkno bigint)
 RETURNS bytea
@@ -232,7 +232,7 @@ CREATE FUNCTION heal_block(
 	relation regclass,
 	fork text,
 	blkno bigint,
-	trust_memory boolean DEFAULT false,
+	allow_unproven boolean DEFAULT false,
 	OUT status text,
 	OUT copy text,
 	OUT message text)
@@ -243,7 +243,7 @@ COMMENT ON FUNCTION heal_block(regclass, text, bigint, boolean) IS
 'writes the good page of shared buffers over its damaged block on disk, with WAL, and reads it back; superusers only; the only function that writes to a relation';
 REVOKE ALL ON FUNCTION heal_block(regclass, text, bigint, boolean) FROM PUBLIC;
 
-CREATE FUNCTION relation_page_crcs(
+CREATE FUNCTION page_digests(
 	relation regclass,
 	fork text DEFAULT 'main',
 	first_block bigint DEFAULT NULL,
@@ -256,12 +256,12 @@ CREATE FUNCTION relation_page_crcs(
 	OUT lsn pg_lsn,
 	OUT crc32c bigint)
 RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'accel_relation_page_crcs'
+AS 'MODULE_PATHNAME', 'accel_page_digests'
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED ROWS 1000;
-COMMENT ON FUNCTION relation_page_crcs(regclass, text, bigint, bigint, boolean, integer, integer, integer) IS
+COMMENT ON FUNCTION page_digests(regclass, text, bigint, bigint, boolean, integer, integer, integer) IS
 'CRC-32C of every block of a relation on disk, or of each blocks_per_row blocks, to compare copies; masked leaves out what replay does not reproduce (hint bits, unused space, checksum, new pages), so that primary and standby agree';
-REVOKE ALL ON FUNCTION relation_page_crcs(regclass, text, bigint, bigint, boolean, integer, integer, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION relation_page_crcs(regclass, text, bigint, bigint, boolean, integer, integer, integer) TO pg_stat_scan_tables;
+REVOKE ALL ON FUNCTION page_digests(regclass, text, bigint, bigint, boolean, integer, integer, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION page_digests(regclass, text, bigint, bigint, boolean, integer, integer, integer) TO pg_stat_scan_tables;
 
 --
 -- The whole database: what was verified and found
@@ -360,7 +360,7 @@ CREATE TABLE checksum_findings (
 	filenode oid);
 CREATE INDEX checksum_findings_run ON checksum_findings (run);
 CREATE INDEX checksum_findings_relation ON checksum_findings (relation, found_at);
-COMMENT ON TABLE checksum_findings IS 'what verify_database_checksums has found; columns as of verify_relation_checksums';
+COMMENT ON TABLE checksum_findings IS 'what verify_database_checksums has found; columns as of verify_relation';
 COMMENT ON COLUMN checksum_findings.run IS 'the run';
 COMMENT ON COLUMN checksum_findings.relation IS 'OID of the relation; NULL: a file of the cluster, or the cluster, whose data checksums are disabled';
 COMMENT ON COLUMN checksum_findings.fork IS 'its fork; NULL: the relation as a whole';

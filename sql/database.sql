@@ -21,48 +21,48 @@ SELECT bool_and(crc32c = crc32c_accel(read_disk_page('digested', 'main', blkno))
 	bool_and(lsn = (verify_page(read_disk_page('digested', 'main', blkno), blkno)).lsn) AS lsn,
 	array_agg(blkno) = array_agg(n - 1) AS in_order,
 	count(*) = pg_relation_size('digested') / 8192 AS every_block
-FROM relation_page_crcs('digested') WITH ORDINALITY AS r(blkno, lsn, crc32c, n);
-SELECT array_agg(blkno) FROM relation_page_crcs('digested', 'main', 2, 4);
+FROM page_digests('digested') WITH ORDINALITY AS r(blkno, lsn, crc32c, n);
+SELECT array_agg(blkno) FROM page_digests('digested', 'main', 2, 4);
 -- rows of several blocks: the CRC of that part of the file
 SELECT n, bool_and(crc32c = crc32c_file(pg_relation_filepath('digested'), r.blkno * 8192, n * 8192)) AS same,
 	count(*) = (max(r.blkno) + n) / n AS rows, bool_and(r.blkno % n = 0) AS aligned
-FROM unnest(ARRAY[1, 2, 3, 8, 1000000]::bigint[]) n, relation_page_crcs('digested', blocks_per_row => n::integer) r GROUP BY n ORDER BY n;
+FROM unnest(ARRAY[1, 2, 3, 8, 1000000]::bigint[]) n, page_digests('digested', blocks_per_row => n::integer) r GROUP BY n ORDER BY n;
 SELECT blkno, crc32c = crc32c_file(pg_relation_filepath('digested'), greatest(blkno, 2) * 8192, 8192 * (least(blkno + 2, 4) - greatest(blkno, 2) + 1)) AS same
-FROM relation_page_crcs('digested', 'main', 2, 4, blocks_per_row => 3);
-SELECT bool_and(r.lsn = b.lsn) AS lsn FROM relation_page_crcs('digested', blocks_per_row => 4) r,
-	LATERAL (SELECT max(lsn) AS lsn FROM relation_page_crcs('digested', 'main', r.blkno, r.blkno + 3)) b;
-SELECT count(*) FROM relation_page_crcs('digested', blocks_per_row => 4, max_rate => 1000000);
-SELECT count(*) FROM relation_page_crcs('digested', blocks_per_row => 4, workers => 2, max_rate => 1000000);
-SELECT count(*) FROM relation_page_crcs('digested', 'vm');
-SELECT count(*) FROM relation_page_crcs('digested', 'main', 100000, 200000);
+FROM page_digests('digested', 'main', 2, 4, blocks_per_row => 3);
+SELECT bool_and(r.lsn = b.lsn) AS lsn FROM page_digests('digested', blocks_per_row => 4) r,
+	LATERAL (SELECT max(lsn) AS lsn FROM page_digests('digested', 'main', r.blkno, r.blkno + 3)) b;
+SELECT count(*) FROM page_digests('digested', blocks_per_row => 4, max_rate => 1000000);
+SELECT count(*) FROM page_digests('digested', blocks_per_row => 4, workers => 2, max_rate => 1000000);
+SELECT count(*) FROM page_digests('digested', 'vm');
+SELECT count(*) FROM page_digests('digested', 'main', 100000, 200000);
 
 -- masked: hint bits do not matter, rows do; every access method has its mask
-SELECT crc32c_agg(crc32c::text::bytea ORDER BY blkno) AS digest FROM relation_page_crcs('digested', masked => true) \gset before_
+SELECT crc32c_agg(crc32c::text::bytea ORDER BY blkno) AS digest FROM page_digests('digested', masked => true) \gset before_
 SELECT count(*) FROM digested;
 CHECKPOINT;
-SELECT crc32c_agg(crc32c::text::bytea ORDER BY blkno) = :before_digest AS same FROM relation_page_crcs('digested', masked => true);
+SELECT crc32c_agg(crc32c::text::bytea ORDER BY blkno) = :before_digest AS same FROM page_digests('digested', masked => true);
 UPDATE digested SET t = 'y' WHERE i = 1;
 CHECKPOINT;
-SELECT crc32c_agg(crc32c::text::bytea ORDER BY blkno) = :before_digest AS same FROM relation_page_crcs('digested', masked => true);
+SELECT crc32c_agg(crc32c::text::bytea ORDER BY blkno) = :before_digest AS same FROM page_digests('digested', masked => true);
 SELECT relname, count(*) = pg_relation_size(c.oid) / 8192 AS every_block, count(*) = count(crc32c) AS digests
-FROM pg_class c, relation_page_crcs(c.oid, masked => true) r
+FROM pg_class c, page_digests(c.oid, masked => true) r
 WHERE relname LIKE 'digested%' GROUP BY c.oid, relname ORDER BY relname COLLATE "C";
-SELECT count(crc32c) FROM relation_page_crcs('digested', 'vm', masked => true);
+SELECT count(crc32c) FROM page_digests('digested', 'vm', masked => true);
 
 -- bad input
-SELECT relation_page_crcs(NULL);
-SELECT relation_page_crcs('digested', 'toast');
-SELECT relation_page_crcs('digested', 'main', -1);
-SELECT relation_page_crcs('digested', 'main', 2, 1);
-SELECT relation_page_crcs('digested', blocks_per_row => 0);
-SELECT relation_page_crcs('digested', max_rate => -1);
-SELECT relation_page_crcs('digested', workers => -1);
-SELECT relation_page_crcs('digested', workers => 1025);
-SELECT relation_page_crcs('digested', 'fsm', masked => true);
-SELECT relation_page_crcs('pg_views');
-SELECT relation_page_crcs(0);
+SELECT page_digests(NULL);
+SELECT page_digests('digested', 'toast');
+SELECT page_digests('digested', 'main', -1);
+SELECT page_digests('digested', 'main', 2, 1);
+SELECT page_digests('digested', blocks_per_row => 0);
+SELECT page_digests('digested', max_rate => -1);
+SELECT page_digests('digested', workers => -1);
+SELECT page_digests('digested', workers => 1025);
+SELECT page_digests('digested', 'fsm', masked => true);
+SELECT page_digests('pg_views');
+SELECT page_digests(0);
 CREATE TABLE digested_parted (i int) PARTITION BY LIST (i);
-SELECT relation_page_crcs('digested_parted');
+SELECT page_digests('digested_parted');
 
 -- the whole database
 BEGIN;

@@ -21,15 +21,15 @@ VACUUM heap, toasted;
 CHECKPOINT;
 
 -- Nothing is found where nothing is wrong.
-SELECT * FROM verify_relation_checksums('heap', include_toast => true, include_indexes => true);
+SELECT * FROM verify_relation('heap', include_toast => true, include_indexes => true);
 SELECT fork, blocks > 0 AS has_blocks, blocks = verified + new + unverifiable AS all_seen,
 	bad, bytes = blocks * current_setting('block_size')::bigint AS all_read,
 	elapsed >= '0' AS timed, mb_per_s > 0 AS rated
 FROM verify_relation_summary('heap');
-SELECT fork, segment, bytes = blocks * current_setting('block_size')::bigint AS whole, status
-FROM relation_segments('heap');
+SELECT fork, segment_number, size = blocks * current_setting('block_size')::bigint AS whole, status
+FROM relation_files('heap');
 SELECT bool_and(pg_relation_filepath('heap') = path)
-FROM relation_segments('heap') WHERE fork = 'main';
+FROM relation_files('heap') WHERE fork = 'main';
 
 -- What belongs to a table comes on request.
 SELECT relation, count(*) > 0 FROM verify_relation_summary('heap', include_indexes => true)
@@ -56,7 +56,7 @@ SELECT relation, fork, blocks, verified + unverifiable AS seen, bad
 FROM verify_relation_summary('parted', 'main', include_indexes => true);
 SELECT relation, fork, blocks, verified + unverifiable AS seen, bad
 FROM verify_relation_summary('parted_idx', 'main');
-SELECT fork, segment, status FROM relation_segments('parted');
+SELECT fork, segment_number, status FROM relation_files('parted');
 
 -- Relations of every kind with storage.
 CREATE SEQUENCE seq;
@@ -70,7 +70,7 @@ SELECT relation, fork, blocks > 0 AS has_blocks, bad FROM verify_relation_summar
 SELECT relation, fork, blocks > 0 AS has_blocks, bad FROM verify_relation_summary('pg_database', 'main');
 SELECT relation = 'temporary'::regclass AS is_temporary, fork, blocks, status, message
 FROM verify_relation_summary('temporary');
-SELECT fork, blkno, status, message FROM verify_relation_checksums('temporary');
+SELECT fork, blkno, status, message FROM verify_relation('temporary');
 
 -- The disk image of a block.
 SELECT length(read_disk_page('heap', 'main', 0));
@@ -78,20 +78,20 @@ SELECT status <> 'bad_header' FROM verify_page(read_disk_page('heap', 'vm', 0), 
 
 -- Relations without storage, and other arguments that make no sense.
 CREATE VIEW v AS SELECT 1 AS a;
-SELECT pg_temp.sqlstate($$SELECT verify_relation_checksums('v')$$);
+SELECT pg_temp.sqlstate($$SELECT verify_relation('v')$$);
 SELECT pg_temp.sqlstate($$SELECT verify_relation_summary('v')$$);
-SELECT pg_temp.sqlstate($$SELECT relation_segments('v')$$);
+SELECT pg_temp.sqlstate($$SELECT relation_files('v')$$);
 SELECT pg_temp.sqlstate($$SELECT read_disk_page('v', 'main', 0)$$);
 SELECT pg_temp.sqlstate($$SELECT read_disk_page('parted', 'main', 0)$$);
-SELECT pg_temp.sqlstate($$SELECT verify_relation_checksums('heap', 'nonsense')$$);
-SELECT pg_temp.sqlstate($$SELECT verify_relation_checksums('heap', first_block => -1)$$);
-SELECT pg_temp.sqlstate($$SELECT verify_relation_checksums('heap', last_block => -1)$$);
-SELECT pg_temp.sqlstate($$SELECT verify_relation_checksums('heap', last_block => 4294967295)$$);
-SELECT pg_temp.sqlstate($$SELECT verify_relation_checksums('heap', 'main', 5, 4)$$);
-SELECT pg_temp.sqlstate($$SELECT verify_relation_checksums('heap', workers => -1)$$);
-SELECT pg_temp.sqlstate($$SELECT verify_relation_checksums('heap', max_rate => -1)$$);
-SELECT pg_temp.sqlstate($$SELECT verify_relation_checksums(NULL)$$);
-SELECT pg_temp.sqlstate($$SELECT verify_relation_checksums(4294967295::oid)$$);
+SELECT pg_temp.sqlstate($$SELECT verify_relation('heap', 'nonsense')$$);
+SELECT pg_temp.sqlstate($$SELECT verify_relation('heap', first_block => -1)$$);
+SELECT pg_temp.sqlstate($$SELECT verify_relation('heap', last_block => -1)$$);
+SELECT pg_temp.sqlstate($$SELECT verify_relation('heap', last_block => 4294967295)$$);
+SELECT pg_temp.sqlstate($$SELECT verify_relation('heap', 'main', 5, 4)$$);
+SELECT pg_temp.sqlstate($$SELECT verify_relation('heap', workers => -1)$$);
+SELECT pg_temp.sqlstate($$SELECT verify_relation('heap', max_rate => -1)$$);
+SELECT pg_temp.sqlstate($$SELECT verify_relation(NULL)$$);
+SELECT pg_temp.sqlstate($$SELECT verify_relation(4294967295::oid)$$);
 SELECT pg_temp.sqlstate($$SELECT read_disk_page('heap', 'main', 100000)$$);
 SELECT pg_temp.sqlstate($$SELECT read_disk_page('heap', 'init', 0)$$);
 SELECT pg_temp.sqlstate($$SELECT read_disk_page('heap', 'nonsense', 0)$$);
@@ -101,14 +101,14 @@ SELECT pg_temp.sqlstate($$SELECT read_disk_page('heap', 'main', -1)$$);
 CREATE ROLE regress_accel_none;
 CREATE ROLE regress_accel_scan IN ROLE pg_stat_scan_tables;
 SET ROLE regress_accel_none;
-SELECT pg_temp.sqlstate($$SELECT verify_relation_checksums('heap')$$);
+SELECT pg_temp.sqlstate($$SELECT verify_relation('heap')$$);
 SELECT pg_temp.sqlstate($$SELECT verify_relation_summary('heap')$$);
-SELECT pg_temp.sqlstate($$SELECT relation_segments('heap')$$);
+SELECT pg_temp.sqlstate($$SELECT relation_files('heap')$$);
 SELECT pg_temp.sqlstate($$SELECT read_disk_page('heap', 'main', 0)$$);
 SET ROLE regress_accel_scan;
-SELECT pg_temp.sqlstate($$SELECT verify_relation_checksums('heap')$$);
+SELECT pg_temp.sqlstate($$SELECT verify_relation('heap')$$);
 SELECT pg_temp.sqlstate($$SELECT verify_relation_summary('heap')$$);
-SELECT pg_temp.sqlstate($$SELECT relation_segments('heap')$$);
+SELECT pg_temp.sqlstate($$SELECT relation_files('heap')$$);
 SELECT pg_temp.sqlstate($$SELECT read_disk_page('heap', 'main', 0)$$);
 RESET ROLE;
 GRANT EXECUTE ON FUNCTION read_disk_page(regclass, text, bigint) TO regress_accel_scan;

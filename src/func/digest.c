@@ -37,7 +37,7 @@ static void warn_of_broken(const PageFinding *finding);
 static void warn_of_rest(int64 broken);
 static void put_row(PageDigests *digests, const DigestRow *row);
 
-SQL_FUNCTION(accel_relation_page_crcs)
+SQL_FUNCTION(accel_page_digests)
 {
 	DigestSink	sink = {{0}};
 	RelationScanOptions options = SCAN_OPTIONS_ALL;

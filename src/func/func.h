@@ -65,7 +65,7 @@ extern ForkNumber accel_fork_argument(text *name);
 extern void accel_scan_options(FunctionCallInfo fcinfo, int n,
 							   RelationScanOptions *options);
 
-/* func/page.c: the columns of verify_relation_checksums. */
+/* func/page.c: the columns of verify_relation. */
 #define ACCEL_FINDING_COLUMNS	12
 extern void accel_finding_values(const PageFinding *finding, Datum *values,
 								 bool *nulls);

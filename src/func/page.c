@@ -19,7 +19,7 @@
 #include "page/relation_scan.h"
 #include "page/scan_run.h"
 
-/* The arguments of verify_relation_checksums and verify_relation_summary. */
+/* The arguments of verify_relation and verify_relation_summary. */
 typedef struct ScanArguments
 {
 	Oid			relid;
@@ -75,7 +75,7 @@ SQL_FUNCTION(accel_verify_page)
 													  values, nulls)));
 }
 
-SQL_FUNCTION(accel_verify_relation_checksums)
+SQL_FUNCTION(accel_verify_relation)
 {
 	RowSink		rows = {{0}};
 
@@ -94,7 +94,7 @@ SQL_FUNCTION(accel_verify_relation_summary)
 	return (Datum) 0;
 }
 
-SQL_FUNCTION(accel_relation_segments)
+SQL_FUNCTION(accel_relation_files)
 {
 	InitMaterializedSRF(fcinfo, 0);
 	scan_relation_segments(PG_GETARG_OID(0), put_segment,

@@ -27,7 +27,7 @@
  * still in memory.
  *
  * Not kept: pages whose checksum or header is wrong (their LSN says nothing, and
- * verify_relation_checksums() names them) unless a buffer has the page as it was
+ * verify_relation() names them) unless a buffer has the page as it was
  * before, proven by its checksum, and older than the proof; empty pages of indexes and pages of
  * the visibility map without an LSN, relations that are not permanent, indexes
  * that are being built, and what bypasses shared buffers in ways that the proof

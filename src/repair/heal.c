@@ -67,7 +67,7 @@ typedef struct Heal
 {
 	Fork		fork;
 	BlockNumber blkno;
-	bool		trust_memory;
+	bool		allow_unproven;
 	PageRules	rules;
 	ForkReader	reader;
 	bool		initialized;	/* as the visibility map knows */
@@ -109,7 +109,7 @@ heal_status_name(HealStatus status)
 }
 
 void
-heal_block(Oid relid, ForkNumber fork, BlockNumber blkno, bool trust_memory,
+heal_block(Oid relid, ForkNumber fork, BlockNumber blkno, bool allow_unproven,
 		   HealResult *result)
 {
 	Heal	   *heal = palloc0(sizeof(Heal));
@@ -121,7 +121,7 @@ heal_block(Oid relid, ForkNumber fork, BlockNumber blkno, bool trust_memory,
 	rel = scan_open_relation(relid);
 	fork_describe(&heal->fork, rel, fork);
 	heal->blkno = blkno;
-	heal->trust_memory = trust_memory;
+	heal->allow_unproven = allow_unproven;
 	why = why_not(&heal->fork);
 	if (why == NULL)
 		heal_fork_block(heal, result);
@@ -262,9 +262,9 @@ why_not_written(Heal *heal)
 	if (heal->age == PAGE_AGE_OLDER)
 		return psprintf("shared buffers hold an older page: %s", heal->why);
 	if (copy == BLOCK_COPY_PROVEN)
-		return psprintf("shared buffers hold a page that is proven by its checksum, but may not be the newest: %s; trust_memory => true writes it",
+		return psprintf("shared buffers hold a page that is proven by its checksum, but may not be the newest: %s; allow_unproven => true writes it",
 						heal->why);
-	return "shared buffers hold a page that is sane by its header, but not proven by its checksum: trust_memory => true writes it";
+	return "shared buffers hold a page that is sane by its header, but not proven by its checksum: allow_unproven => true writes it";
 }
 
 /* What is to become of the block; HEAL_HEALED: the page is to be written. */
@@ -290,7 +290,7 @@ choose(Heal *heal, const char **why)
 		return HEAL_HEALTHY;
 	}
 	if (copy == BLOCK_COPY_PROVEN ||
-		(copy == BLOCK_COPY_SANE && heal->trust_memory))
+		(copy == BLOCK_COPY_SANE && heal->allow_unproven))
 		return HEAL_HEALED;
 	*why = why_not_written(heal);
 	return HEAL_NO_GOOD_COPY;

@@ -138,7 +138,7 @@ hint_of(const RunRelation *relation, const PageFinding *finding)
 	if (finding->status == PAGE_BAD_ON_DISK_CACHED_OK)
 		return finding->copy == BLOCK_COPY_PROVEN ?
 			"Do not restart: shared buffers hold a page, which heal_block() writes unless WAL has a newer one. See " ACCEL_RUNBOOK "." :
-			"Do not restart: shared buffers hold the page, maybe changed since it was read. If its rows are right, heal_block() writes it with trust_memory => true. See " ACCEL_RUNBOOK ".";
+			"Do not restart: shared buffers hold the page, maybe changed since it was read. If its rows are right, heal_block() writes it with allow_unproven => true. See " ACCEL_RUNBOOK ".";
 	if (finding->fork == FSM_FORKNUM || finding->fork == VISIBILITYMAP_FORKNUM)
 		return "The server rebuilds this fork. See " ACCEL_RUNBOOK ".";
 	if (finding->relid < FirstNormalObjectId)
@@ -154,7 +154,7 @@ static int
 hint_at_rest(const DatabaseRun *run)
 {
 	return run->recording ? errhint("checksum_findings has all of them.") :
-		errhint("verify_relation_checksums() shows all of them.");
+		errhint("verify_relation() shows all of them.");
 }
 
 /* A relation is verified. */

@@ -16,17 +16,17 @@ SELECT count(DISTINCT crc) = 1 AS ok FROM page_checksum_bench(pages => 9, min_ti
 SELECT NOT preloaded AND NOT accelerated AND server_kernel <> '' AS ok FROM crc32c_server()
 SELECT verified + new = blocks AND bad = 0 AND fork = 'main' AS ok FROM verify_relation_summary('clean', 'main')
 SELECT sum(bad) = 0 AND count(*) > 10 AS ok FROM verify_relation_summary('clean', include_toast => true, include_indexes => true, workers => 2, max_rate => 500)
-SELECT count(*) = 2 AND bool_or(blkno = 7 AND status = 'checksum_mismatch' AND stored_checksum <> computed_checksum) AND bool_or(blkno = 9 AND message <> '') AS ok FROM verify_relation_checksums('damaged', workers => 1)
-SELECT count(*) = 1 AS ok FROM verify_relation_checksums('damaged', 'main', 0, 8)
-SELECT count(*) = 1 AND min(status) = 'not_verifiable' AS ok FROM verify_relation_checksums('temporary', include_toast => true)
-SELECT count(*) = 1 AND min(status) = 'partial_block' AS ok FROM verify_relation_checksums('short')
-SELECT count(*) FROM verify_relation_checksums('views') :error
-SELECT count(*) FROM verify_relation_checksums('clean', 'main', 5, 4) :error
-SELECT count(*) = 3 AND bool_and(bytes = blocks * 8192) AS ok FROM relation_segments('clean')
-SELECT bool_and((v).status = 'ok' AND (v).crc32c = r.crc32c) AS ok FROM relation_page_crcs('clean', first_block => 3, last_block => 40) r, LATERAL (SELECT verify_page(read_disk_page('clean', 'main', r.blkno), r.blkno) v) x
+SELECT count(*) = 2 AND bool_or(blkno = 7 AND status = 'checksum_mismatch' AND stored_checksum <> computed_checksum) AND bool_or(blkno = 9 AND message <> '') AS ok FROM verify_relation('damaged', workers => 1)
+SELECT count(*) = 1 AS ok FROM verify_relation('damaged', 'main', 0, 8)
+SELECT count(*) = 1 AND min(status) = 'not_verifiable' AS ok FROM verify_relation('temporary', include_toast => true)
+SELECT count(*) = 1 AND min(status) = 'partial_block' AS ok FROM verify_relation('short')
+SELECT count(*) FROM verify_relation('views') :error
+SELECT count(*) FROM verify_relation('clean', 'main', 5, 4) :error
+SELECT count(*) = 3 AND bool_and(size = blocks * 8192) AS ok FROM relation_files('clean')
+SELECT bool_and((v).status = 'ok' AND (v).crc32c = r.crc32c) AS ok FROM page_digests('clean', first_block => 3, last_block => 40) r, LATERAL (SELECT verify_page(read_disk_page('clean', 'main', r.blkno), r.blkno) v) x
 SELECT (v).status = 'checksum_mismatch' AS ok FROM (SELECT verify_page(read_disk_page('damaged', 'main', 7), 7) v) x
-SELECT bool_and(n > 0) AND count(*) = 7 AS ok FROM (SELECT c.oid, count(crc32c) n FROM pg_class c, relation_page_crcs(c.oid, masked => true) WHERE relname LIKE 'clean%' GROUP BY c.oid) x
-SELECT count(crc32c) > 0 AS ok FROM relation_page_crcs('sequence', masked => true)
+SELECT bool_and(n > 0) AND count(*) = 7 AS ok FROM (SELECT c.oid, count(crc32c) n FROM pg_class c, page_digests(c.oid, masked => true) WHERE relname LIKE 'clean%' GROUP BY c.oid) x
+SELECT count(crc32c) > 0 AS ok FROM page_digests('sequence', masked => true)
 SELECT read_disk_page('clean', 'main', 1000000) :error
 SELECT status = 'healthy' AND copy IS NULL AS ok FROM heal_block('clean', 'main', 3)
 SELECT status = 'no_good_copy' AND message <> '' AS ok FROM heal_block('damaged', 'main', 7, true)

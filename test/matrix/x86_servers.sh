@@ -48,7 +48,7 @@ printf 'damage' | dd of="$scratch/data/$file" bs=1 seek=$((7 * 8192 + 3000)) con
 cp "$top/test/matrix/probe.sql" "$scratch/probe.sql"
 cat >>"$scratch/probe.sql" <<END
 SELECT sum(bad)::text AS bad, sum(verified)::text AS verified FROM verify_relation_summary('clean')
-SELECT count(*)::text AS damage FROM verify_relation_checksums('damaged') WHERE blkno = 7 AND status = 'checksum_mismatch'
+SELECT count(*)::text AS damage FROM verify_relation('damaged') WHERE blkno = 7 AND status = 'checksum_mismatch'
 SELECT errors::text AS wal_errors, records::text AS records FROM verify_wal_segment('$segment')
 END
 

@@ -70,18 +70,18 @@ FROM page, verify_page(bytes, 7) v;
 SELECT is(v.crc32c, crc32c(bytes), 'verify_page gives the CRC of the page') FROM page, verify_page(bytes, 7) v;
 
 -- Relations: a catalog, whose pages are on disk.
-SELECT is_empty($$ SELECT * FROM verify_relation_checksums('pg_proc', include_toast => true, include_indexes => true) $$,
+SELECT is_empty($$ SELECT * FROM verify_relation('pg_proc', include_toast => true, include_indexes => true) $$,
 	'no finding in pg_proc');
 SELECT is(sum(blocks), sum(verified + new), 'each block of pg_proc is verified or new')
 FROM verify_relation_summary('pg_proc') WHERE current_setting('data_checksums')::bool;
 SELECT is(sum(blocks)::bigint, pg_relation_size('pg_proc') / current_setting('block_size')::int,
 	'as many blocks as pg_proc has') FROM verify_relation_summary('pg_proc', 'main');
 SELECT is(count(*), pg_relation_size('pg_proc') / current_setting('block_size')::int,
-	'relation_page_crcs has a row per block') FROM relation_page_crcs('pg_proc');
-SELECT is_empty($$ SELECT * FROM relation_page_crcs('pg_proc') AS r
+	'page_digests has a row per block') FROM page_digests('pg_proc');
+SELECT is_empty($$ SELECT * FROM page_digests('pg_proc') AS r
 	WHERE r.crc32c <> crc32c(read_disk_page('pg_proc', 'main', r.blkno)) $$,
-	'read_disk_page reads what relation_page_crcs digests');
-SELECT is_empty($$ SELECT * FROM relation_segments('pg_proc') WHERE status <> 'ok' $$, 'the files of pg_proc are whole');
+	'read_disk_page reads what page_digests digests');
+SELECT is_empty($$ SELECT * FROM relation_files('pg_proc') WHERE status <> 'ok' $$, 'the files of pg_proc are whole');
 
 -- WAL as bytes: a segment that is complete, and one bit of a record in it.
 CREATE TEMP TABLE message AS

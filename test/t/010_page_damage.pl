@@ -254,7 +254,7 @@ sub findings
 	my ($node, $relation, $options) = @_;
 	$options = defined $options ? ", $options" : '';
 	return $node->safe_psql('postgres',
-		"SELECT $columns FROM verify_relation_checksums('$relation'$options)");
+		"SELECT $columns FROM verify_relation('$relation'$options)");
 }
 
 # the findings about relations of the catalogue, one by one
@@ -265,7 +265,7 @@ sub all_findings
 {
 	my ($node) = @_;
 	return $node->safe_psql('postgres', join ';',
-		map { "SELECT $columns FROM verify_relation_checksums('$_')
+		map { "SELECT $columns FROM verify_relation('$_')
 			WHERE status <> 'not_verifiable'" } @relations);
 }
 
@@ -432,7 +432,7 @@ sub intact
 
 	is(all_findings($node), '', "$name: intact relations give no finding");
 	is( $node->safe_psql('postgres',
-			"SELECT count(*) FROM pg_class c, verify_relation_checksums(c.oid) v $of_all"),
+			"SELECT count(*) FROM pg_class c, verify_relation(c.oid) v $of_all"),
 		'0', "$name: the whole database gives no finding");
 	is( $node->safe_psql('postgres',
 			"SELECT string_agg(DISTINCT status, ',') FROM
@@ -459,7 +459,7 @@ sub below_buffers
 	put($path, 5 * BLCKSZ, $broken);
 	is( $node->safe_psql('postgres',
 			"SELECT blkno, status, buffer_state, stored_checksum <> computed_checksum, retries > 0,
-			message ~ 'proven by its checksum: ' FROM verify_relation_checksums('t')"),
+			message ~ 'proven by its checksum: ' FROM verify_relation('t')"),
 		'5|bad_on_disk_cached_ok|clean|t|t|t',
 		"$name: a good page in shared buffers above a broken image");
 	put($path, 5 * BLCKSZ, $good);
@@ -471,17 +471,17 @@ sub below_buffers
 	isnt($node->psql('postgres', "SELECT FROM t WHERE ctid = '(5,1)'"),
 		0, "$name: the server refuses the page");
 	is( $node->safe_psql('postgres',
-			"SELECT blkno, status, buffer_state FROM verify_relation_checksums('t')"),
+			"SELECT blkno, status, buffer_state FROM verify_relation('t')"),
 		'5|checksum_mismatch|invalid', "$name: a page whose read failed");
 
 	# lenient settings of the server change nothing
 	is( $node->safe_psql('postgres',
 			"SET zero_damaged_pages = on; SET ignore_checksum_failure = on;
-			SELECT blkno, status FROM verify_relation_checksums('t')"),
+			SELECT blkno, status FROM verify_relation('t')"),
 		'5|checksum_mismatch', "$name: zero_damaged_pages and ignore_checksum_failure change nothing");
 	is( $node->safe_psql('postgres',
 			"SET ignore_checksum_failure = on; SELECT b FROM t WHERE ctid = '(5,1)' AND b = '';
-			SELECT blkno, status FROM verify_relation_checksums('t')"),
+			SELECT blkno, status FROM verify_relation('t')"),
 		'5|checksum_mismatch', "$name: the broken image itself in shared buffers is no good copy");
 	put($path, 5 * BLCKSZ, $good);
 	$node->restart;
@@ -495,7 +495,7 @@ sub below_dirty_buffer
 
 	$node->safe_psql('postgres', "UPDATE t SET b = reverse(b) WHERE ctid = (SELECT min(ctid) FROM t WHERE ctid >= '(6,1)')");
 	put($path, 6 * BLCKSZ, flip(5000, 1)->(page($path, 6)));
-	my $damaged = "SELECT blkno, status, buffer_state FROM verify_relation_checksums('t') WHERE blkno = 6";
+	my $damaged = "SELECT blkno, status, buffer_state FROM verify_relation('t') WHERE blkno = 6";
 	is($node->safe_psql('postgres', $damaged), '6|bad_on_disk_cached_ok|dirty', 'damaged below a dirty buffer');
 	is($node->safe_psql('postgres', "CHECKPOINT; $damaged"), '', 'and written over');
 	return;
@@ -531,14 +531,14 @@ sub many_huge_lsns
 
 	put($path, $_ * BLCKSZ, $garbage) foreach @blocks;
 	is( $node->safe_psql('postgres',
-			"SELECT count(*), string_agg(DISTINCT status, ',') FROM verify_relation_checksums('t')"),
+			"SELECT count(*), string_agg(DISTINCT status, ',') FROM verify_relation('t')"),
 		scalar(@blocks) . '|lsn_in_future',
 		$node->name . ': no broken block with a huge LSN is passed over');
 	put($path, $_ * BLCKSZ, $saved{$_}) foreach @blocks;
 	return;
 }
 
-# relation_segments shows what the findings say.
+# relation_files shows what the findings say.
 sub segments
 {
 	my ($node) = @_;
@@ -548,8 +548,8 @@ sub segments
 
 	damage_sizes($node, $missing);
 	is( $node->safe_psql('postgres',
-			"SELECT segment, blocks, status FROM relation_segments('$relation') WHERE fork = 'main'"),
-		"0|131072|ok\n1||missing_segment\n2|2|ok", "$name: relation_segments shows a missing one");
+			"SELECT segment_number, blocks, status FROM relation_files('$relation') WHERE fork = 'main'"),
+		"0|131072|ok\n1||missing_segment\n2|2|ok", "$name: relation_files shows a missing one");
 	repair_sizes($node, $missing);
 
 	# extension in bulk leaves new pages, too
@@ -571,13 +571,13 @@ sub extreme_segments
 	my $saved = -s $relation;
 
 	make("$relation.$_", SEGMENT * BLCKSZ) foreach 1 .. 9;
-	is( $node->safe_psql('postgres', "SELECT count(*), max(segment), string_agg(status, ',') FILTER (WHERE status <> 'ok')
-			FROM relation_segments('size3') WHERE fork = 'main'"),
+	is( $node->safe_psql('postgres', "SELECT count(*), max(segment_number), string_agg(status, ',') FILTER (WHERE status <> 'ok')
+			FROM relation_files('size3') WHERE fork = 'main'"),
 		'10|9|short_segment', "$name: ten segments");
 	unlink "$relation.$_" foreach 1 .. 9;
 	make($_, SEGMENT * BLCKSZ) foreach $relation, "$relation.32766", "$relation.32767";
 	put("$relation.32767", (SEGMENT - 2) * BLCKSZ + 24, 'damage');
-	is( $node->safe_psql('postgres', q{SELECT status, blkno FROM verify_relation_checksums('size3', 'main', 4294836224)}),
+	is( $node->safe_psql('postgres', q{SELECT status, blkno FROM verify_relation('size3', 'main', 4294836224)}),
 		"zero_header|4294967294\npartial_block|4294967295", "$name: the last segment that there can be, a block too long");
 	is( $node->safe_psql('postgres', q{SELECT blocks, new, bad FROM verify_relation_summary('size3', 'main', 4294705152)}),
 		'262143|262142|1', "$name: with the one before");
@@ -601,7 +601,7 @@ sub directory_is_not_read
 	my $name = $node->name;
 	my $relation = $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('size1')");
 	my ($folder) = $relation =~ m{^(.*)/};
-	my $segments = "SELECT segment, blocks, status FROM relation_segments('size1') WHERE fork = 'main'";
+	my $segments = "SELECT segment_number, blocks, status FROM relation_files('size1') WHERE fork = 'main'";
 	my $saved = -s $relation;
 	my $logged = -s $node->logfile;
 

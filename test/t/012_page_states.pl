@@ -11,7 +11,7 @@ use constant BLCKSZ => 8192;
 
 my $buffercache = !Accel::missing_modules('pg_buffercache');
 
-my $all = q{FROM pg_class c, verify_relation_checksums(c.oid) v
+my $all = q{FROM pg_class c, verify_relation(c.oid) v
 	WHERE c.relkind IN ('r', 'i', 'S', 't', 'm')};
 
 sub flip_bit
@@ -63,7 +63,7 @@ is( $primary->safe_psql(
 		"SELECT fork, status FROM verify_relation_summary('u_idx') ORDER BY fork"),
 	"init|ok\nmain|ok",
 	'primary: of unlogged relations both');
-is( $standby->safe_psql('postgres', "SELECT count(*) FROM relation_segments('u_idx') WHERE status <> 'ok'"),
+is( $standby->safe_psql('postgres', "SELECT count(*) FROM relation_files('u_idx') WHERE status <> 'ok'"),
 	'0', 'standby: a fork without a file is no missing segment');
 $primary->safe_psql('postgres', "UPDATE t SET b = repeat('y', 200) WHERE g % 7 = 0; CHECKPOINT");
 $primary->wait_for_catchup($standby);
@@ -89,7 +89,7 @@ is($primary->safe_psql('postgres', "SELECT status FROM verify_relation_summary('
 $primary->restart;
 flip_bit($primary, $far, 3 * BLCKSZ + 5000, 0);
 is( $primary->safe_psql('postgres',
-		"SELECT path, file_offset, status FROM verify_relation_checksums('far')"),
+		"SELECT path, file_offset, status FROM verify_relation('far')"),
 	"$far|24576|checksum_mismatch",
 	'tablespace: damage is found at its place');
 flip_bit($primary, $far, 3 * BLCKSZ + 5000, 0);
@@ -99,7 +99,7 @@ my $session = $primary->background_psql('postgres');
 $session->query_safe('CREATE TEMPORARY TABLE mine AS SELECT g FROM generate_series(1, 1000) g');
 is( $primary->safe_psql(
 		'postgres',
-		"SELECT v.fork, v.status FROM pg_class c, verify_relation_checksums(c.oid) v WHERE c.relname = 'mine'"),
+		"SELECT v.fork, v.status FROM pg_class c, verify_relation(c.oid) v WHERE c.relname = 'mine'"),
 	'main|not_verifiable',
 	"another session's temporary table");
 $session->quit;
@@ -108,7 +108,7 @@ $session->quit;
 $primary->psql('postgres', 'CREATE UNIQUE INDEX CONCURRENTLY t_bad ON t ((1))');
 is( $primary->safe_psql('postgres', 'SELECT indisready, indisvalid FROM pg_index WHERE indexrelid = \'t_bad\'::regclass'),
 	'f|f', 'an index whose concurrent build failed');
-like( $primary->safe_psql('postgres', "SELECT fork, blkno, status, message FROM verify_relation_checksums('t_bad')"),
+like( $primary->safe_psql('postgres', "SELECT fork, blkno, status, message FROM verify_relation('t_bad')"),
 	qr/^main\|\|not_verifiable\|the index is being built concurrently/,
 	'such an index is not verifiable');
 $primary->safe_psql('postgres', 'DROP INDEX t_bad');
@@ -119,7 +119,7 @@ SKIP:
 	skip 'this installation lacks pg_buffercache', 1 if !$buffercache;
 	$primary->safe_psql('postgres', 'CREATE EXTENSION pg_buffercache');
 	$primary->restart;
-	$primary->safe_psql('postgres', "SELECT verify_relation_checksums('t', include_indexes => true)");
+	$primary->safe_psql('postgres', "SELECT verify_relation('t', include_indexes => true)");
 	is( $primary->safe_psql('postgres', "SELECT count(*) FROM pg_buffercache
 			WHERE relfilenode IN (pg_relation_filenode('t'), pg_relation_filenode('t_idx'))"),
 		'0', 'a verification leaves nothing in shared buffers');
@@ -127,8 +127,8 @@ SKIP:
 
 # Forks: main is the one where none is named.
 $primary->safe_psql('postgres', 'VACUUM t; CHECKPOINT');
-is($primary->safe_psql('postgres', q{SELECT count(*), crc32c_agg(p::text::bytea ORDER BY blkno) FROM relation_page_crcs('t', NULL) p}),
-	$primary->safe_psql('postgres', q{SELECT count(*), crc32c_agg(p::text::bytea ORDER BY blkno) FROM relation_page_crcs('t', 'main') p}),
+is($primary->safe_psql('postgres', q{SELECT count(*), crc32c_agg(p::text::bytea ORDER BY blkno) FROM page_digests('t', NULL) p}),
+	$primary->safe_psql('postgres', q{SELECT count(*), crc32c_agg(p::text::bytea ORDER BY blkno) FROM page_digests('t', 'main') p}),
 	'no fork named is the main one, of three');
 
 # Relations that have no storage here, or only for a session.
@@ -139,10 +139,10 @@ CREATE TABLE parted (i int) PARTITION BY LIST (i);
 CREATE TABLE part PARTITION OF parted FOR VALUES IN (1);
 CREATE FOREIGN TABLE away PARTITION OF parted FOR VALUES IN (2) SERVER nowhere;
 SQL
-is($primary->safe_psql('postgres', q{SELECT relation, status, message FROM verify_relation_checksums('parted')}),
+is($primary->safe_psql('postgres', q{SELECT relation, status, message FROM verify_relation('parted')}),
 	'away|not_verifiable|a foreign table has no storage here', 'a foreign partition');
-is($primary->safe_psql('postgres', q{SELECT count(*) FROM relation_segments('parted')}), '1', 'a foreign partition has no files');
-my (undef, undef, $undigested) = $primary->psql('postgres', q{CREATE TEMPORARY TABLE mine AS SELECT 1; SELECT * FROM relation_page_crcs('mine')});
+is($primary->safe_psql('postgres', q{SELECT count(*) FROM relation_files('parted')}), '1', 'a foreign partition has no files');
+my (undef, undef, $undigested) = $primary->psql('postgres', q{CREATE TEMPORARY TABLE mine AS SELECT 1; SELECT * FROM page_digests('mine')});
 like($undigested, qr/WARNING:  no digest of any block: not_verifiable/, 'a temporary table has no digests');
 
 # Many partitions: no memory for each of them, once the server knows them.
@@ -167,7 +167,7 @@ $primary->safe_psql('postgres', 'CREATE ACCESS METHOD unknown TYPE TABLE HANDLER
 is($primary->safe_psql('postgres', q{SELECT verified, bad FROM verify_relation_summary('of_unknown', 'main')}),
 	'1|0', 'a table of another access method');
 is( $primary->safe_psql('postgres', q{SELECT crc32c = crc32c_accel(overlay(read_disk_page('of_unknown', 'main', 0) PLACING '\x00000000000000000000' FROM 1))
-		FROM relation_page_crcs('of_unknown', masked => true)}),
+		FROM page_digests('of_unknown', masked => true)}),
 	't', 'of which LSN and checksum are masked');
 my (undef, undef, $told) = $primary->psql('postgres', q{CALL verify_database_checksums(include_catalogs => false, include => '{part,of_*}', verbose => true)});
 like($told, qr/INFO: .*INFO: /s, 'verbose: a line per relation');
@@ -200,7 +200,7 @@ my ($stdout, $stderr) = run_command([ 'pg_checksums', '--check', '-D', $primary-
 my $theirs = join ' ', sort { $a <=> $b } $stderr =~ /block (\d+)/g;
 $primary->start;
 my $ours = $primary->safe_psql('postgres',
-	"SELECT string_agg(blkno::text, ' ' ORDER BY blkno) FROM verify_relation_checksums('t', 'main') WHERE status <> 'zero_header'");
+	"SELECT string_agg(blkno::text, ' ' ORDER BY blkno) FROM verify_relation('t', 'main') WHERE status <> 'zero_header'");
 is($ours, $theirs, 'the same blocks as pg_checksums');
 is($ours, join(' ', @blocks), 'and all that were damaged');
 $primary->stop('immediate');
@@ -217,7 +217,7 @@ is( $off->safe_psql('postgres', "SELECT verified, unverifiable + new = blocks, b
 	'0|t|0|not_verifiable|data checksums are disabled: only page headers and segments were verified',
 	'checksums off: not verifiable, and why');
 my ($rows, $warning);
-$off->psql('postgres', "SELECT * FROM verify_relation_checksums('t')", stdout => \$rows, stderr => \$warning);
+$off->psql('postgres', "SELECT * FROM verify_relation('t')", stdout => \$rows, stderr => \$warning);
 is($rows, '', 'checksums off: no finding in healthy headers');
 like($warning, qr/WARNING:  data checksums are disabled.*\nDETAIL: .*\nHINT:  To enable them, stop the server and run "pg_checksums --enable"\./, 'checksums off: said so, and what to do');
 $off->psql('postgres', 'CALL verify_database_checksums(include_catalogs => false)', stderr => \$warning);
@@ -232,7 +232,7 @@ $off->restart;
 flip_bit($off, $path, 4 * BLCKSZ + 13, 7);	# pd_lower
 flip_bit($off, $path, 5 * BLCKSZ + 3, 6);	# LSN
 flip_bit($off, $path, 6 * BLCKSZ + 5000, 6);	# data: nothing can tell
-is( $off->safe_psql('postgres', "SELECT blkno, status, computed_checksum FROM verify_relation_checksums('t')"),
+is( $off->safe_psql('postgres', "SELECT blkno, status, computed_checksum FROM verify_relation('t')"),
 	"4|bad_header|\n5|lsn_in_future|",
 	'checksums off: headers are judged all the same');
 is( $off->safe_psql('postgres', "SELECT bad, status FROM verify_relation_summary('t', 'main')"),

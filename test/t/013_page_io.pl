@@ -19,7 +19,7 @@ CREATE TABLE t AS SELECT g, repeat('x', 500) AS b FROM generate_series(1, 600) g
 CHECKPOINT;
 SQL
 my $path = $node->safe_psql('postgres', "SELECT pg_relation_filepath('t')");
-my $blocks = $node->safe_psql('postgres', "SELECT blocks FROM relation_segments('t') WHERE fork = 'main'");
+my $blocks = $node->safe_psql('postgres', "SELECT blocks FROM relation_files('t') WHERE fork = 'main'");
 cmp_ok($blocks, '>', 32, 'more than two pieces');
 
 # [title, fault, n-th read, for good, query, expected]
@@ -30,7 +30,7 @@ foreach my $case (
 	[ 'every read fails from the second piece on', 'eio', 2, 't',
 		"SELECT count(*), min(blkno), max(blkno), count(DISTINCT blkno), string_agg(DISTINCT status, ','),
 			bool_and(path = '$path' AND file_offset = blkno * 8192 AND message ~ 'Input/output error')
-		FROM verify_relation_checksums('t')",
+		FROM verify_relation('t')",
 		$blocks - 16 . '|16|' . ($blocks - 1) . '|' . ($blocks - 16) . '|io_error|t' ],
 	[ 'one read fails once', 'eio', 2, 'f', $summary, qr/^\Q$blocks\E\|0\|\d+\|ok$/ ],
 	[ 'one read is interrupted', 'eintr', 2, 'f', $summary, $all ],
@@ -45,7 +45,7 @@ foreach my $case (
 	is($lines[-1], 't', "$title: it did");
 	ref $want ? like($lines[0], $want, $title) : is($lines[0], $want, $title);
 }
-is($node->safe_psql('postgres', "SELECT count(*) FROM verify_relation_checksums('t')"),
+is($node->safe_psql('postgres', "SELECT count(*) FROM verify_relation('t')"),
 	'0', 'all is well again');
 
 # Digests: a row with a block that cannot be read has none, and a file that
@@ -57,7 +57,7 @@ foreach my $case (
 {
 	my ($title, $call, $nth, $n, $want, $words) = @$case;
 	my ($rc, $out, $err) = $node->psql('postgres', "SELECT fault_arm('$call', 'eio', $nth, true, '$path');
-		SELECT blkno, crc32c IS NULL FROM relation_page_crcs('t', 'main', 0, 31, blocks_per_row => $n) WHERE crc32c IS NULL");
+		SELECT blkno, crc32c IS NULL FROM page_digests('t', 'main', 0, 31, blocks_per_row => $n) WHERE crc32c IS NULL");
 	is("$out\n" =~ s/^\n//r, $want, $title);
 	like($err, $words, '... and is not silent');
 }
@@ -76,7 +76,7 @@ AccelWal::poke($node->data_dir . "/$slow", 20 * 8192 + 3000, 'damage');
 Accel::start_under($shim, $node);
 my ($others, $others_error);
 my ($out, $err) = Accel::stopped_at($node, 'coldread', 3, $slow,
-	"SELECT blkno, status, buffer_state, retries FROM verify_relation_checksums('slow', 'main')", sub {
+	"SELECT blkno, status, buffer_state, retries FROM verify_relation('slow', 'main')", sub {
 	$node->psql('postgres', "SET statement_timeout = '300s'; SELECT count(*) FROM other",
 		stdout => \$others, stderr => \$others_error);
 });
@@ -91,7 +91,7 @@ $node->safe_psql('postgres', 'CREATE TABLE large (i int); INSERT INTO large VALU
 $path = $node->safe_psql('postgres', "SELECT pg_relation_filepath('large')");
 truncate $node->data_dir . "/$path", 1 << 30;
 my $peak = q{SELECT 'peak=' || (regexp_match(pg_read_file('/proc/self/status'), 'VmPeak:\s+(\d+) kB'))[1]};
-foreach my $query ("SELECT 'n=' || count(*) FROM verify_relation_checksums('large')",
+foreach my $query ("SELECT 'n=' || count(*) FROM verify_relation('large')",
 	"CALL verify_database_checksums(include_catalogs => false);
 		SELECT 'n=' || findings FROM checksum_runs")
 {

@@ -85,7 +85,7 @@ sub wait_phase
 sub findings
 {
 	my ($index) = @_;
-	return query("SELECT relation, fork, blkno, status, message FROM verify_relation_checksums('$index')");
+	return query("SELECT relation, fork, blkno, status, message FROM verify_relation('$index')");
 }
 
 # It is really looked at: all its blocks, and damage would be found.
@@ -132,7 +132,7 @@ my $first = hold(@writer);
 my $build = start('CREATE INDEX CONCURRENTLY idx ON t (g)');
 wait_phase('waiting for writers before build');
 is_not_verifiable('idx', 'before it is built', qr/$building/);
-is(query("SELECT relation, status FROM verify_relation_checksums('t', include_indexes => true)"),
+is(query("SELECT relation, status FROM verify_relation('t', include_indexes => true)"),
 	'idx|not_verifiable', 'with its table: one row, of the index');
 my ($out, $err);
 $node->psql('postgres', 'CALL verify_database_checksums(include_catalogs => false)', stderr => \$err);
@@ -194,7 +194,7 @@ $second = hold(@reader);
 $first->quit;
 wait_phase('waiting for readers before dropping');
 is_not_verifiable('idx_ccold', 'dead', qr/$dropped/);
-is(query("SELECT count(*) FROM verify_relation_checksums('t', include_indexes => true)"), '0', 'with its table: no word of it');
+is(query("SELECT count(*) FROM verify_relation('t', include_indexes => true)"), '0', 'with its table: no word of it');
 $second->quit;
 finish($build, 'REINDEX CONCURRENTLY');
 is_verified('idx', 'when it is done');

@@ -125,8 +125,8 @@ sub digests
 	my $out = $node->safe_psql('postgres', join ' UNION ALL ', map {
 		"SELECT '$_->[0].$_->[1]', count(*), crc32c_agg((blkno, crc32c)::text::bytea ORDER BY blkno),
 			(SELECT crc32c_agg((blkno, crc32c)::text::bytea ORDER BY blkno)
-				FROM relation_page_crcs('$_->[0]', '$_->[1]', masked => $masked, blocks_per_row => 7))
-		FROM relation_page_crcs('$_->[0]', '$_->[1]', masked => $masked)"
+				FROM page_digests('$_->[0]', '$_->[1]', masked => $masked, blocks_per_row => 7))
+		FROM page_digests('$_->[0]', '$_->[1]', masked => $masked)"
 	} @relations);
 	return { map { /^(.*)\.(\w+)\|(.*)$/ ? ("$1, $2" => $3) : () } split /\n/, $out };
 }
@@ -155,7 +155,7 @@ foreach my $round (1 .. $rounds)
 		$unmasked{$name}++ if $our_pages->{$name} eq $their_pages->{$name};
 		next if $ours->{$name} eq $theirs->{$name};
 		my ($relation, $fork) = split /, /, $name;
-		my $blocks = "SELECT blkno, crc32c FROM relation_page_crcs('$relation', '$fork', masked => true)";
+		my $blocks = "SELECT blkno, crc32c FROM page_digests('$relation', '$fork', masked => true)";
 		my %block = map { $_ => 1 } split /\n/, $primary->safe_psql('postgres', $blocks);
 		my @other = grep { !$block{$_} } split /\n/, $standby->safe_psql('postgres', $blocks);
 		diag("round $round, $name: $ours->{$name} here, $theirs->{$name} there; there: @other[0 .. ($#other < 5 ? $#other : 5)]");
@@ -174,7 +174,7 @@ $primary->safe_psql('postgres', "UPDATE heap SET k = -1 WHERE ctid = (SELECT min
 meet();
 my $path = $primary->safe_psql('postgres', "SELECT pg_relation_filepath('heap')");
 my $block = $primary->safe_psql('postgres', "SELECT (ctid::text::point)[0]::int FROM heap WHERE k = -1");
-my $digest = "SELECT blkno, crc32c FROM relation_page_crcs('heap', 'main', $block, $block, masked => true)";
+my $digest = "SELECT blkno, crc32c FROM page_digests('heap', 'main', $block, $block, masked => true)";
 is($standby->safe_psql('postgres', $digest), $primary->safe_psql('postgres', $digest), 'a page that is the same');
 open my $fh, '<:raw', $standby->data_dir . "/$path" or die $!;
 sysseek $fh, $block * 8192, 0;
@@ -189,7 +189,7 @@ sysseek $fh, $block * 8192, 0;
 syswrite $fh, $old;
 close $fh;
 $standby->start;
-is($standby->safe_psql('postgres', "SELECT count(*) FROM verify_relation_checksums('heap', 'main')"),
+is($standby->safe_psql('postgres', "SELECT count(*) FROM verify_relation('heap', 'main')"),
 	'0', 'a write that was lost passes its checksum');
 isnt($standby->safe_psql('postgres', $digest), $primary->safe_psql('postgres', $digest), 'but not the masked digests');
 

@@ -122,7 +122,7 @@ is($other, '', "a file that a writer changes all the time: $results results, $er
 
 # A sequence gets a new file under a lock that lets us read.
 $q->('CREATE SEQUENCE s; SELECT nextval(\'s\'); CREATE UNLOGGED TABLE u (i int); CHECKPOINT');
-my $findings = "SELECT status, message FROM verify_relation_checksums('s')";
+my $findings = "SELECT status, message FROM verify_relation('s')";
 my $new_file = sub { $q->('ALTER SEQUENCE s RESTART 5; CHECKPOINT') };
 my $s = sub { return $q->("SELECT pg_relation_filepath('s')") };
 foreach my $case ([ 'stat', 1 ], [ 'stat', 2 ], [ 'stat', 4 ], [ 'open', 1 ], [ 'read', 1 ])
@@ -138,8 +138,8 @@ my $old = $s->();
 my ($out, $err) = meanwhile('stat', 1, $old, "SELECT blocks, verified, status FROM verify_relation_summary('s')", $new_file);
 is("$out$err", '1|1|ok', 'the new file is verified');
 $old = $s->();
-($out, $err) = meanwhile('stat', 1, $old, "SELECT blocks, status FROM relation_segments('s')", $new_file);
-is("$out$err", '1|ok', 'relation_segments shows it');
+($out, $err) = meanwhile('stat', 1, $old, "SELECT blocks, status FROM relation_files('s')", $new_file);
+is("$out$err", '1|ok', 'relation_files shows it');
 $old = $s->();
 ($out, $err) = meanwhile('open', 1, $old, "SELECT length(read_disk_page('s', 'main', 0))", $new_file);
 is("$out$err", '8192', 'read_disk_page reads it');
@@ -173,7 +173,7 @@ foreach my $name ("$long.2.bak", "$long.3~", "$long.")
 	open my $fh, '>', $name or die $!;
 	close $fh;
 }
-is($q->("SELECT segment, status FROM relation_segments('long') WHERE fork = 'main'"), '0|ok',
+is($q->("SELECT segment_number, status FROM relation_files('long') WHERE fork = 'main'"), '0|ok',
 	'the copy of a file is no segment');
 
 # A file that grows all the time although others stand behind it: said at once.
@@ -192,7 +192,7 @@ if ($writer == 0)
 	POSIX::_exit(0);
 }
 $node->psql('postgres', q{SET statement_timeout = '60s';
-	SELECT status, blkno > 0 FROM verify_relation_checksums('long')}, stdout => \$out, stderr => \$err);
+	SELECT status, blkno > 0 FROM verify_relation('long')}, stdout => \$out, stderr => \$err);
 open $stop, '>', "$path.stop2" or die $!;
 close $stop;
 waitpid $writer, 0;

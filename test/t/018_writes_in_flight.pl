@@ -36,7 +36,7 @@ SQL
 my $path = $q->("SELECT pg_relation_filepath('t')");
 my $file = "$path\$";	# not that of its visibility map
 my $verify = "SELECT blocks = verified, bad, retried, status FROM verify_relation_summary('t', 'main')";
-my $findings = "SELECT blkno, status, buffer_state FROM verify_relation_checksums('t', 'main')";
+my $findings = "SELECT blkno, status, buffer_state FROM verify_relation('t', 'main')";
 
 # A statement in another session; what it says when it is over.
 sub background

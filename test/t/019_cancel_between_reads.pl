@@ -36,10 +36,10 @@ my ($start, $end) = split /\|/, $q->("SELECT start_lsn, end_lsn FROM verify_wal_
 
 foreach my $case (
 	[ 'crc32c_file', "$dir/$segment", "SELECT crc32c_file('$dir/$segment')" ],
-	[ 'verify_relation_checksums', $table, q{SELECT count(*) FROM verify_relation_checksums('t')} ],
+	[ 'verify_relation', $table, q{SELECT count(*) FROM verify_relation('t')} ],
 	[ 'verify_relation_summary', $table, q{SELECT count(*) FROM verify_relation_summary('t')} ],
-	[ 'relation_page_crcs', $table, q{SELECT count(*) FROM relation_page_crcs('t')} ],
-	[ 'relation_page_crcs, masked', $table, q{SELECT count(*) FROM relation_page_crcs('t', masked => true)} ],
+	[ 'page_digests', $table, q{SELECT count(*) FROM page_digests('t')} ],
+	[ 'page_digests, masked', $table, q{SELECT count(*) FROM page_digests('t', masked => true)} ],
 	[ 'verify_database_checksums', $table, 'CALL verify_database_checksums()' ],
 	[ 'verify_wal_segment', $segment, "SELECT status FROM verify_wal_segment('$segment', '$dir')" ],
 	[ 'wal_findings', $segment, "SELECT count(*) FROM wal_findings('$segment', '$dir')" ],

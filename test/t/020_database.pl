@@ -118,10 +118,10 @@ is(query('SELECT findings, state FROM ext.checksum_runs WHERE run = 3'),
 	'3|completed', 'and counted');
 is(query("SELECT findings FROM ext.checksum_relations WHERE run = 3 AND relid = 'broken'::regclass"),
 	'2', 'by relation');
-is(query("SELECT count(*) FROM ext.verify_relation_checksums('broken') v JOIN ext.checksum_findings f
+is(query("SELECT count(*) FROM ext.verify_relation('broken') v JOIN ext.checksum_findings f
 	ON f.run = 3 AND f.relation = v.relation AND (f.blkno, f.stored_checksum, f.computed_checksum, f.lsn, f.message)
 	= (v.blkno, v.stored_checksum, v.computed_checksum, v.lsn, v.message)"),
-	'2', 'as verify_relation_checksums gives them');
+	'2', 'as verify_relation gives them');
 
 # the server's own counters, unless that is not wanted
 my $counter = 'SELECT sum(checksum_failures) FROM pg_stat_database';
@@ -368,7 +368,7 @@ for my $relation ('healthy', 'healthy_i', 's', 'toasted', 'm')
 	for my $masked ('true', 'false')
 	{
 		my $q = "SELECT count(*), ext.crc32c_agg((blkno, crc32c)::text::bytea ORDER BY blkno), max(lsn)
-			FROM ext.relation_page_crcs('$relation', masked => $masked)";
+			FROM ext.page_digests('$relation', masked => $masked)";
 		my ($here, $there) = (query($q), $standby->safe_psql('postgres', $q));
 		is($there, $here, "masked digests of $relation") if $masked eq 'true';
 		$digests{$masked} .= $here eq $there ? 'same ' : 'other ';
@@ -389,7 +389,7 @@ unlike($warnings, qr/leak/, 'leave no file behind');
 flip_byte($healthy, $_ * 2 * 8192 + 5000) foreach 0 .. ($damaged - 1) / 2;	# every other block is good again
 $warnings = call('CALL ext.verify_database_checksums(include_catalogs => false)', $standby);
 is(scalar(() = $warnings =~ /invalid page in block \d+ of relation public.healthy$/mg), 100, 'a hundred lines about a relation');
-like($warnings, qr{WARNING:  @{[int($damaged / 2) - 100]} more findings in relation public\.healthy\nHINT:  verify_relation_checksums}, 'and one that counts the rest');
+like($warnings, qr{WARNING:  @{[int($damaged / 2) - 100]} more findings in relation public\.healthy\nHINT:  verify_relation}, 'and one that counts the rest');
 
 $standby->stop;
 $node->stop;

@@ -50,21 +50,21 @@ foreach my $block (2040 .. 2050, 3000, 5401, $blocks - 3, $blocks - 2)	# new pag
 close $file or die $!;
 $node->start;
 
-my $rows = "SELECT array_agg(v ORDER BY n) FROM verify_relation_checksums('large', workers => %d)
+my $rows = "SELECT array_agg(v ORDER BY n) FROM verify_relation('large', workers => %d)
 	WITH ORDINALITY AS v(relation, fork, blkno, path, file_offset, status, stored_checksum, computed_checksum,
 	lsn, retries, buffer_state, message, n)";
 my $summary = "SELECT fork, blocks, verified, new, bad, unverifiable, retried, bytes, status, message
 	FROM verify_relation_summary('large', workers => %d)";
 my $expected = query(sprintf $rows, 0);
 my $expected_summary = query(sprintf $summary, 0);
-is(query("SELECT array_to_string(array_agg(blkno), ' ') FROM verify_relation_checksums('large')"),
+is(query("SELECT array_to_string(array_agg(blkno), ' ') FROM verify_relation('large')"),
 	"@broken", 'without workers: the damage in block order');
 for my $workers (1, 2, 4, 7, 100)
 {
 	is(query(sprintf $rows, $workers), $expected, "$workers workers: the same rows");
 	is(query(sprintf $summary, $workers), $expected_summary, "$workers workers: the same totals");
 }
-is(query("SELECT array_to_string(array_agg(blkno), ' ') FROM verify_relation_checksums('large', 'main', 1023, 5001, workers => 2)"),
+is(query("SELECT array_to_string(array_agg(blkno), ' ') FROM verify_relation('large', 'main', 1023, 5001, workers => 2)"),
 	'1023 1024 5000 5001', 'a range of blocks');
 is(query("SELECT bad, blocks FROM verify_relation_summary('large', 'main', 1024, 2047, workers => 2)"),
 	'1|1024', 'a range too short for a worker');
@@ -73,7 +73,7 @@ is(query("SELECT bad, blocks FROM verify_relation_summary('large', 'main', 1024,
 sub digests	# ARGUMENTS
 {
 	my ($rc, $out, $err) = $node->psql('postgres',
-		"SELECT count(*), count(crc32c), md5(string_agg(p::text, ' ' ORDER BY n)) FROM relation_page_crcs('large', $_[0]) WITH ORDINALITY AS p(blkno, lsn, crc32c, n)");
+		"SELECT count(*), count(crc32c), md5(string_agg(p::text, ' ' ORDER BY n)) FROM page_digests('large', $_[0]) WITH ORDINALITY AS p(blkno, lsn, crc32c, n)");
 	return "$out $err";
 }
 foreach my $case ([ 1, 'false' ], [ 1, 'true' ], [ 7, 'true' ], [ 1000, 'false' ], [ 5000, 'true' ], [ 2147483647, 'true' ])
@@ -180,14 +180,14 @@ is(query($buffers), '0', 'nor after verifying it');
 for my $n (0, 2)
 {
 	my $start = time;
-	query("SELECT count(*) FROM verify_relation_checksums('large', 'main', 0, 4095, workers => $n, max_rate => 16384)");
+	query("SELECT count(*) FROM verify_relation('large', 'main', 0, 4095, workers => $n, max_rate => 16384)");
 	cmp_ok(time - $start, '>=', 1.9, "max_rate with $n workers: 32 MB at 16 MB/s take two seconds at least");
 }
 
 # bad input
 for my $arguments ('workers => -1', 'workers => 5000', 'max_rate => -1')
 {
-	$node->psql('postgres', "\\set VERBOSITY verbose\nSELECT * FROM verify_relation_checksums('small', $arguments)", stderr => \$err);
+	$node->psql('postgres', "\\set VERBOSITY verbose\nSELECT * FROM verify_relation('small', $arguments)", stderr => \$err);
 	like($err, qr/ERROR:  22023/, $arguments);
 }
 

@@ -70,7 +70,7 @@ sub findings
 {
 	my ($table, $arguments) = @_;
 	return "SELECT coalesce(string_agg(concat_ws(' ', blkno, status, buffer_state), ', ' ORDER BY fork, blkno), 'none')
-		FROM verify_relation_checksums('$table'" . ($arguments // '') . ')';
+		FROM verify_relation('$table'" . ($arguments // '') . ')';
 }
 is($q->(findings($_)), 'none', "intact: $_") foreach qw(z mv toasted visible tail unlogged marked);
 
@@ -101,7 +101,7 @@ is($q->("SELECT bad, verified + new + bad = blocks, status, message ~ 'visibilit
 	'5|t|zeroed_page|t', '... the summary says so');
 is($q->(findings('z', ", 'main', 11, 20")), "11 $u, 12 $u", '... a range of blocks');
 is($q->("SELECT file_offset = 500 * 8192 AND stored_checksum = 0 AND computed_checksum IS NULL
-	FROM verify_relation_checksums('z') WHERE blkno = 500"), 't', '... the place');
+	FROM verify_relation('z') WHERE blkno = 500"), 't', '... the place');
 is($q->(findings('visible')), "3 $u", 'all-visible, not frozen');
 is($q->(findings('mv')), "7 $u", 'a materialized view');
 is($q->(findings('toasted', ", include_toast => true")), "30 $u", 'a TOAST table');
@@ -110,12 +110,12 @@ is($q->(sprintf $new, 'z_g'), $new{z_g} + 1 . ' 0', 'an index: may be new');
 is($q->(sprintf $new, 'unvacuumed'), $new{unvacuumed} + 1 . ' 0', 'no bit in the map: may be new');
 is($q->(sprintf $new, 'tail'), $new{tail} + 40 . ' 0', 'blocks of zeros after the end: new');
 is($q->(findings('torn')), '0 checksum_mismatch uncached', 'a damaged map is no witness');
-is($q->("SELECT count(*) FROM relation_page_crcs('z') WHERE crc32c IS NULL"), '5', 'no digest of a lost page');
+is($q->("SELECT count(*) FROM page_digests('z') WHERE crc32c IS NULL"), '5', 'no digest of a lost page');
 
 # a dead disk fills no log
 my @saved = map { [ $_, AccelWal::peek("$data/$path{z}", $_ * 8192, 8192) ] } 100 .. 249;
 zero($data, $path{z}, 100 .. 249);
-my (undef, $digests, $warnings) = $node->psql('postgres', "SELECT count(*) FROM relation_page_crcs('z') WHERE crc32c IS NULL");
+my (undef, $digests, $warnings) = $node->psql('postgres', "SELECT count(*) FROM page_digests('z') WHERE crc32c IS NULL");
 is($digests, '155', 'many lost pages: all have a row');
 is(scalar(() = $warnings =~ /no digest of block/g), 100, '... a hundred of them a warning');
 like($warnings, qr/WARNING:  no digest of 55 more blocks/, '... and the rest one');

@@ -61,7 +61,7 @@ ok($node->poll_query_until('postgres', 'SELECT sum(abalance) > 0 FROM pgbench_ac
 my @kinds = qw(bit header lsn half);
 damage($node->data_dir, $file{pgbench_accounts}, 3 * $_ + 1, $kinds[ $_ % 4 ]) foreach 0 .. 899;
 damage($node->data_dir, $file{pgbench_accounts_pkey}, 3 * $_ + 1, $kinds[ $_ % 4 ]) foreach 0 .. 99;
-my $find = "FROM verify_relation_checksums('pgbench_accounts', 'main', include_indexes => true) v";
+my $find = "FROM verify_relation('pgbench_accounts', 'main', include_indexes => true) v";
 is($q->("SELECT v.status, h.status, h.copy IS NOT NULL, count(*), count(DISTINCT h.message)
 	$find, heal_block(v.relation, v.fork, v.blkno, true) h GROUP BY 1, 2, 3"),
 	'bad_on_disk_cached_ok|healed|t|1000|1', '1,000 damaged blocks under load: healed');
@@ -77,7 +77,7 @@ $q->('CHECKPOINT');
 $node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
 $standby->safe_psql('postgres', 'CHECKPOINT');
 my $digests = join ' UNION ALL ', map { "SELECT count(*), crc32c_agg((blkno, crc32c)::text::bytea ORDER BY blkno)
-	FROM relation_page_crcs('$_', masked => true)" } sort keys %file;
+	FROM page_digests('$_', masked => true)" } sort keys %file;
 is($standby->safe_psql('postgres', "SELECT count(*) $find"), '0', 'the standby is healed, too');
 is($standby->safe_psql('postgres', $digests), $q->($digests), '... and has the same pages');
 my ($rc, $out, $err) = $standby->psql('postgres', "\\set VERBOSITY sqlstate\nSELECT heal_block('pgbench_accounts', 'main', 0)");
@@ -122,7 +122,7 @@ my @cases = (
 	[ 'a page of an index', 't_g', 'main', 2, 'header', $read, '', 0, 'healed|proven', qr/read back/ ],
 	[ 'a page of a TOAST table', $toast, 'main', 2, 'lsn', $read, '', 0, 'healed|proven', qr/read back/ ],
 	[ 'a sequence', 'seq', 'main', 0, 'half', $read, '', 0, 'healed|proven', qr/read back/ ],
-	[ 'a page changed in memory', 't', 'main', 3, 'bit', "UPDATE t SET g = g WHERE ctid = '(3,1)'", '', 0, 'no_good_copy|sane', qr/trust_memory => true/ ],
+	[ 'a page changed in memory', 't', 'main', 3, 'bit', "UPDATE t SET g = g WHERE ctid = '(3,1)'", '', 0, 'no_good_copy|sane', qr/allow_unproven => true/ ],
 	[ 'a page changed in memory, trusted', 't', 'main', 3, 'bit', "UPDATE t SET g = g WHERE ctid = '(3,2)'", '', 1, 'healed|sane', qr/read back/ ],
 	[ 'the damaged page itself in memory', 't', 'main', 4, 'bit', '', "$ignore; $read", 1, 'no_good_copy|', qr/no better page/ ],
 	[ 'zeros in memory', 't', 'main', 5, 'bit', '', "$zeroes; $read", 1, 'no_good_copy|', qr/no better page/ ],
@@ -153,7 +153,7 @@ foreach my $case (@cases)
 	my $now = AccelWal::peek($node->data_dir . "/$file", $block * 8192, 8192);
 	if ($status eq 'healed')
 	{
-		is($q->("SELECT count(*) FROM verify_relation_checksums('$relation', '$fork')"), '0', '... verified');
+		is($q->("SELECT count(*) FROM verify_relation('$relation', '$fork')"), '0', '... verified');
 		is(substr($now, 24), substr($saved, 24), '... as it was on disk') if $copy eq 'proven';
 	}
 	else
@@ -172,9 +172,9 @@ $q->("UPDATE t SET g = g WHERE ctid = '(11,1)'");
 damage($node->data_dir, $file{t}, $_, 'bit') foreach 10, 11;
 $node->psql('postgres', "CALL verify_database_checksums(include => '{t}', cluster_files => false)", stderr => \my $advice);
 like($advice, qr/WARNING:  invalid page in block 10 of .*\nDETAIL:  .*proven by its checksum: .*\nHINT:  .* a page, which heal_block\(\) writes unless WAL has a newer one\. /, 'a proven page: write it');
-like($advice, qr/WARNING:  invalid page in block 11 of .*\nDETAIL:  .*not proven by its checksum\. .*\nHINT:  .*writes it with trust_memory => true\. /, 'a changed one: look at it first');
+like($advice, qr/WARNING:  invalid page in block 11 of .*\nDETAIL:  .*not proven by its checksum\. .*\nHINT:  .*writes it with allow_unproven => true\. /, 'a changed one: look at it first');
 is($q->("SELECT b, (heal_block('t', 'main', b)).status FROM generate_series(10, 11) b"), "10|healed\n11|no_good_copy", '... and so it is');
-is($q->("SELECT status FROM heal_block('t', 'main', 11, true)"), 'healed', '... with trust_memory: healed');
+is($q->("SELECT status FROM heal_block('t', 'main', 11, true)"), 'healed', '... with allow_unproven: healed');
 
 # A block that the server does not reach, for a segment before it is short or
 # missing, is not made dirty: no checkpoint could write it.

@@ -96,7 +96,7 @@ my $lsn = $q->('SELECT pg_current_wal_insert_lsn()');
 my ($rc, $out, $err) = $node->psql('postgres', "\\set VERBOSITY sqlstate
 	SELECT fault_arm('write', 'eio', 1, false, '/base/'); SELECT heal_block('t', 'main', 7)");
 like($err, qr/ERROR:  58030/, 'storage that takes no writes: an error');
-is($q->("SELECT status, buffer_state FROM verify_relation_checksums('t')"), 'bad_on_disk_cached_ok|clean', '... the page is not dirty');
+is($q->("SELECT status, buffer_state FROM verify_relation('t')"), 'bad_on_disk_cached_ok|clean', '... the page is not dirty');
 is($q->("SELECT count(*) FROM wal_block_history('t', 'main', 7, start_lsn => '$lsn')"), '0', '... and not in the WAL');
 is(state_of(7), 'damaged', '... the disk is as it was');
 ($rc, $out, $err) = $node->psql('postgres', "\\set VERBOSITY sqlstate
@@ -113,7 +113,7 @@ Accel::stopped_at($node, 'write', 2, $relation, "SELECT heal_block('t', 'main', 
 });
 $node->start;
 is(state_of(9), 'good', 'recovery writes all of it');
-is($q->("SELECT count(*) FROM verify_relation_checksums('t')"), '0', '... and it is good');
+is($q->("SELECT count(*) FROM verify_relation('t')"), '0', '... and it is good');
 
 # Blocks are healed one by one; the end comes at a random moment, and what
 # was written since the last checkpoint is lost as in a power failure.

@@ -47,7 +47,7 @@ REINDEX INDEX spgist
 CHECKPOINT
 SQL
 my $all = q{SELECT coalesce(string_agg(concat_ws(' ', v.relation, v.fork, v.blkno, v.status), ', '), 'none')
-	FROM pg_class c, verify_relation_checksums(c.oid) v WHERE c.relkind IN ('r', 'i', 't', 'm', 'S')};
+	FROM pg_class c, verify_relation(c.oid) v WHERE c.relkind IN ('r', 'i', 't', 'm', 'S')};
 is($q->($all), 'none', 'healthy pages of every kind, all catalogs');
 my $toast = $q->("SELECT reltoastrelid::regclass FROM pg_class WHERE relname = 'toasted'");
 my %path = map { $_ => $q->("SELECT pg_relation_filepath('$_')") }
@@ -92,7 +92,7 @@ foreach my $to (sort keys %path)
 			my $page = block($from, $block);
 			next if length $page < 8192 || $page =~ /^\0*$/;
 			put($to, $block, $page);
-			my $got = $q->("SELECT coalesce(string_agg(blkno || ' ' || status, ','), 'none') FROM verify_relation_checksums('$relation', '$fork')");
+			my $got = $q->("SELECT coalesce(string_agg(blkno || ' ' || status, ','), 'none') FROM verify_relation('$relation', '$fork')");
 			my $want = alike($from, $to, $block) ? 'none' : "$block wrong_page_kind";
 			$want eq 'none' ? $alike++ : $found++;
 			push @wrong, "$from, block $block, in $to: $got" if $got ne $want;
@@ -115,7 +115,7 @@ foreach my $index (qw(btree hash gin spgist brin))
 		my $hex = unpack 'H*', $page;
 		substr($page, 8, 2) = pack 'v', $q->("SELECT computed_checksum FROM verify_page('\\x$hex', $to)");
 		put($index, $to, $page);
-		is($q->("SELECT blkno || ' ' || status || ' ' || (message ~ 'metapage') FROM verify_relation_checksums('$index')"),
+		is($q->("SELECT blkno || ' ' || status || ' ' || (message ~ 'metapage') FROM verify_relation('$index')"),
 			"$to wrong_page_kind true", "$index: page $from in the place of page $to");
 		put($index, $to, $saved);
 	}
@@ -124,29 +124,29 @@ foreach my $index (qw(btree hash gin spgist brin))
 # One of them in all its columns
 my $saved = block('btree', 3);
 put('btree', 3, block('heap', 3));
-is($q->("SELECT status, stored_checksum = computed_checksum, buffer_state, message FROM verify_relation_checksums('btree')"),
+is($q->("SELECT status, stored_checksum = computed_checksum, buffer_state, message FROM verify_relation('btree')"),
 	'wrong_page_kind|t|uncached|page is not one of a B-tree index: its special area has 0 bytes instead of 16', 'what is said');
 put('btree', 3, block('hash', 3));
-is($q->("SELECT message FROM verify_relation_checksums('btree', workers => 2)"),
+is($q->("SELECT message FROM verify_relation('btree', workers => 2)"),
 	'page is not one of a B-tree index: it ends with 0xFF80, outside the range 0x0000 to 0xFF7F', '... of an end');
 is($q->("SELECT bad, verified = blocks - 1, status FROM verify_relation_summary('btree', 'main')"), '1|t|wrong_page_kind', '... in the summary');
-my ($rc, $out, $err) = $node->psql('postgres', "SELECT count(*) FROM relation_page_crcs('btree') WHERE crc32c IS NULL");
+my ($rc, $out, $err) = $node->psql('postgres', "SELECT count(*) FROM page_digests('btree') WHERE crc32c IS NULL");
 like("$out $err", qr/^1 .*no digest of block 3: wrong_page_kind/, '... and no digest');
 put('btree', 3, $saved);
 $q->('SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT count(*) FROM heap WHERE id > 0');
 put('btree', 3, block('hash', 3));
-is($q->("SELECT v.status, h.status FROM verify_relation_checksums('btree') v, heal_block(v.relation, v.fork, v.blkno, true) h"),
+is($q->("SELECT v.status, h.status FROM verify_relation('btree') v, heal_block(v.relation, v.fork, v.blkno, true) h"),
 	'bad_on_disk_cached_ok|healed', 'below a good buffer: healed');
 
 # init forks, and a map that is none
 $saved = AccelWal::peek("$data/${pkey}_init", 0, 8192);
 AccelWal::poke("$data/${pkey}_init", 0, AccelWal::peek("$data/${unlogged_gin}_init", 0, 8192));
-is($q->("SELECT fork, blkno, status FROM verify_relation_checksums('unlogged_pkey')"), 'init|0|wrong_page_kind', 'an init fork');
+is($q->("SELECT fork, blkno, status FROM verify_relation('unlogged_pkey')"), 'init|0|wrong_page_kind', 'an init fork');
 AccelWal::poke("$data/${pkey}_init", 0, $saved);
 $node->restart;
 put('heap.vm', 0, block('mv', 0));
 put('heap', 5, "\0" x 8192);
-is($q->("SELECT string_agg(concat_ws(' ', fork, blkno, status), ', ') FROM verify_relation_checksums('heap')"),
+is($q->("SELECT string_agg(concat_ws(' ', fork, blkno, status), ', ') FROM verify_relation('heap')"),
 	'vm 0 wrong_page_kind', 'a visibility map that is none is no witness of zeros');
 $node->psql('postgres', 'CALL verify_database_checksums(include_catalogs => false)', stderr => \$err);
 is($q->("SELECT relation_name, fork, blkno FROM checksum_findings WHERE status = 'wrong_page_kind'"), 'heap|vm|0', 'a database run records it');

@@ -58,7 +58,7 @@ for my $round (1 .. 5)
 	my $before = tps();
 	my $during;
 	my ($out, $err) = Accel::stopped_at($node, 'coldread', 2, "$path\$",
-		"SELECT blkno, status, buffer_state, retries FROM verify_relation_checksums('slow', 'main')",
+		"SELECT blkno, status, buffer_state, retries FROM verify_relation('slow', 'main')",
 		sub { $during = tps(); });
 	my $after = tps();
 	is("$out$err", '4|checksum_mismatch|uncached|3', "a read of $seconds s, and the block is decided");
@@ -75,7 +75,7 @@ sub stops_at_each_read
 {
 	my ($title, $call, $others, $found) = @_;
 	my ($out, $err) = Accel::stopped_at($node, $call, '2+', "$path\$",
-		"SELECT blkno, status, buffer_state, retries FROM verify_relation_checksums('slow', 'main')", sub {
+		"SELECT blkno, status, buffer_state, retries FROM verify_relation('slow', 'main')", sub {
 			return if $failed;	# who waits for such a lock cannot be cancelled
 			$node->psql('postgres', "SELECT count(b) FROM $others", stdout => \my $count, timeout => 60, timed_out => \$failed);
 		});

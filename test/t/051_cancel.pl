@@ -92,8 +92,8 @@ my %input = (
 	crc32c_bench => q{SELECT count(*) FROM crc32c_bench(min_time => '10 minutes')},
 	page_checksum_bench => q{SELECT count(*) FROM page_checksum_bench(min_time => '10 minutes')},
 	verify_relation_summary => q{SELECT count(*) FROM verify_relation_summary('big')},
-	verify_relation_checksums => q{SELECT count(*) FROM verify_relation_checksums('big')},
-	relation_page_crcs => q{SELECT count(*) FROM relation_page_crcs('big')},
+	verify_relation => q{SELECT count(*) FROM verify_relation('big')},
+	page_digests => q{SELECT count(*) FROM page_digests('big')},
 	verify_database_checksums => '- no timeout ends it; t/019 and t/020 cancel it',
 	verify_wal_segment => "SELECT * FROM verify_wal_segment('$segment', '$dir')",
 	wal_findings => "SELECT * FROM wal_findings('$segment', '$dir')",
@@ -112,7 +112,7 @@ my %input = (
 	checksum_kernels => '- no input', crc32c_server => '- no input',
 	verify_page => '- one page', read_disk_page => '- one page',
 	heal_block => '- one page',
-	relation_segments => '- one row a gigabyte',
+	relation_files => '- one row a gigabyte',
 	prune_checksum_history => '- five statements of the server',
 	checksum_progress => '- no input');
 
@@ -133,16 +133,16 @@ is(join(' ', grep { !exists $input{$_} && !/^(checksum_progress|accel_)/ } @func
 my %more = (
 	'crc32c_file, small file over and over' => "SELECT sum(crc32c_file('PG_VERSION')) FROM generate_series(1, 1000000)",
 	'verify_relation_summary, 2 workers' => q{SELECT count(*) FROM verify_relation_summary('big', workers => 2)},
-	'verify_relation_checksums, 2 workers' => q{SELECT count(*) FROM verify_relation_checksums('big', workers => 2)},
+	'verify_relation, 2 workers' => q{SELECT count(*) FROM verify_relation('big', workers => 2)},
 	'verify_relation_summary, slowly' => q{SELECT count(*) FROM verify_relation_summary('big', max_rate => 10)},
 	'verify_relation_summary, slowly, 2 workers' =>
 		q{SELECT count(*) FROM verify_relation_summary('big', workers => 2, max_rate => 10)},
-	'verify_relation_checksums, all damaged' => q{SELECT count(*) FROM verify_relation_checksums('damaged')},
-	'verify_relation_checksums, all damaged, 2 workers' =>
-		q{SELECT count(*) FROM verify_relation_checksums('damaged', workers => 2)},
-	'verify_relation_checksums, many partitions' =>
-		q{SELECT count(*) FROM generate_series(1, 100) g, verify_relation_checksums(CASE WHEN g > 0 THEN 'parted'::regclass END)},
-	'relation_page_crcs, masked' => q{SELECT count(*) FROM relation_page_crcs('fill', masked => true), generate_series(1, 10)},
+	'verify_relation, all damaged' => q{SELECT count(*) FROM verify_relation('damaged')},
+	'verify_relation, all damaged, 2 workers' =>
+		q{SELECT count(*) FROM verify_relation('damaged', workers => 2)},
+	'verify_relation, many partitions' =>
+		q{SELECT count(*) FROM generate_series(1, 100) g, verify_relation(CASE WHEN g > 0 THEN 'parted'::regclass END)},
+	'page_digests, masked' => q{SELECT count(*) FROM page_digests('fill', masked => true), generate_series(1, 10)},
 	'verify_wal_directory, 2 workers' => q{SELECT * FROM verify_wal_directory(workers => 2)});
 
 # The milliseconds that each of a number of timeouts took to take effect.  They

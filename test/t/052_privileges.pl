@@ -31,8 +31,8 @@ my %granted = (
 	(map { $_ => 'reader' } qw(crc32c_file verify_wal_segment verify_wal_range
 		  verify_wal_directory wal_findings verify_backup verify_backup_summary verify_cluster_files)),
 	(map { $_ => 'reader' } qw(wal_block_history verify_wal_archive verify_wal_images)),
-	(map { $_ => 'scanner' } qw(verify_relation_checksums verify_relation_summary
-		  verify_lost_writes verify_database_checksums relation_segments relation_page_crcs
+	(map { $_ => 'scanner' } qw(verify_relation verify_relation_summary
+		  verify_lost_writes verify_database_checksums relation_files page_digests
 		  accel_checksum_progress)),
 	(map { $_ => 'monitor' } qw(drive_crc32c crc32c_bench page_checksum_bench)));
 

@@ -66,7 +66,7 @@ my %meaning = (
 my %entry = (
 	'online' => {
 		ask => {
-			crc32c_accel => { '' => sub { runs('SELECT count(*) FROM verify_relation_checksums(\'pg_class\')') } },
+			crc32c_accel => { '' => sub { runs('SELECT count(*) FROM verify_relation(\'pg_class\')') } },
 			pg_checksums => { '' => sub { command('pg_checksums', '--check', '-D', data()) } },
 			amcheck => { '' => sub { runs('SELECT count(*) FROM verify_heapam(\'pg_class\')') } },
 			pg_verifybackup => {
@@ -314,13 +314,13 @@ sub each_of
 
 sub is_seen { return $_[0] ? 'seen' : 'unseen'; }
 
-# verify_relation_checksums: this status for the relation, or any
+# verify_relation: this status for the relation, or any
 sub on_page
 {
 	my ($relation, $status) = @_;
 	my ($name, $fork) = split /_(?=fsm$)/, $relation;
 	return sub {
-		my $got = sql("SELECT string_agg(DISTINCT status, ',') FROM verify_relation_checksums("
+		my $got = sql("SELECT string_agg(DISTINCT status, ',') FROM verify_relation("
 			  . ($name eq 'toast' ? "(SELECT reltoastrelid FROM pg_class WHERE relname = 'toasted')" : "'$name'")
 			  . ($fork ? ", '$fork')" : ')'));
 		return is_seen($got eq ($status // $got) && $got ne '');

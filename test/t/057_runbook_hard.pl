@@ -124,7 +124,7 @@ sub two_files
 	system_or_bail('cp', '-a', '--sparse=always', "$data/.", "$dir/good");
 	flip("$data/$path.1", $_ * 8192 + 5000) foreach 3, 7;
 	$node->start;
-	is(sql("SELECT string_agg(path || ' ' || file_offset || ' ' || blkno - $per_file, ', ' ORDER BY blkno) FROM verify_relation_checksums('big')"),
+	is(sql("SELECT string_agg(path || ' ' || file_offset || ' ' || blkno - $per_file, ', ' ORDER BY blkno) FROM verify_relation('big')"),
 		"$path.1 24576 3, $path.1 57344 7", 'two damaged blocks in the second file');
 
 	documents_installed();
@@ -156,7 +156,7 @@ sub pages_from_wal
 	$node->stop;
 	flip("$data/$path.1", $_ * 8192 + 5000) foreach 3, 5, 7;
 	$node->start;
-	my ($ok, $out, $err) = shell(placed(recipe('sh', "FROM verify_relation_checksums('accounts', 'main')") =~ s/accounts/big/gr), PGDATA => $data);
+	my ($ok, $out, $err) = shell(placed(recipe('sh', "FROM verify_relation('accounts', 'main')") =~ s/accounts/big/gr), PGDATA => $data);
 	ok($ok, 'pages from the WAL, of which one is not there') or diag($err);
 	is($out, '1', 'the others are put back, and the server runs');
 	unlink glob "$dir/spare/*";

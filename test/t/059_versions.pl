@@ -160,15 +160,15 @@ script('0.9',
 	"	findings bigint NOT NULL,\n	state text", "	findings bigint NOT NULL,\n	note text,\n	state text");
 append_to_file("$scripts/crc32c_accel--0.9.sql", 'ALTER TABLE checksum_positions DROP COLUMN filenode;');
 append_to_file("$scripts/crc32c_accel--0.9--1.0.sql", join "\n",
-	'DROP FUNCTION verify_page(bytea, integer), relation_segments(regclass), crc32c_bytes(bigint);',
-	(map { declaration_of($_) } qw(verify_page relation_segments crc32c_bytes)),
+	'DROP FUNCTION verify_page(bytea, integer), relation_files(regclass), crc32c_bytes(bigint);',
+	(map { declaration_of($_) } qw(verify_page relation_files crc32c_bytes)),
 	'ALTER TABLE checksum_runs DROP COLUMN note;',
 	'ALTER TABLE checksum_positions ADD COLUMN filenode oid NOT NULL;', '');
 
 $node->safe_psql('postgres', "CREATE DATABASE $_") for qw(older newer);
 my @calls = (
 	"SELECT status FROM verify_page(decode(repeat('00', 8192), 'hex'), 0)",
-	"SELECT count(*) > 1 FROM relation_segments('pg_class')",
+	"SELECT count(*) > 1 FROM relation_files('pg_class')",
 	'SELECT crc32c_bytes(NULL) IS NULL',
 	"CALL verify_database_checksums(include_catalogs => false)",
 	"CALL verify_wal_archive('" . $node->data_dir . "/base')",
@@ -233,15 +233,15 @@ rename $library, "$library.kept" or die $!;
 rename "$library.other", $library or die $!;
 my $log = -s $node->logfile;
 my $workers = 'workers => 2, max_rate => 4000';
-$old->query("SELECT count(*) FROM verify_relation_checksums('t', $workers)");
+$old->query("SELECT count(*) FROM verify_relation('t', $workers)");
 like($old->{stderr}, qr/ERROR:  the library of crc32c_accel has been replaced since this session loaded it/, 'a library that was replaced: workers of a scan say so');
 $old->{stderr} = '';
-is($old->query("SELECT count(*) FROM verify_relation_checksums('t')"), '0', '... and without them the session goes on');
+is($old->query("SELECT count(*) FROM verify_relation('t')"), '0', '... and without them the session goes on');
 $old->query("CALL verify_database_checksums($workers, include_catalogs => false)");
 like($old->{stderr}, qr/INFO:  completed: /, 'a run does without its workers');
 like(slurp_file($node->logfile, $log), qr/LOG:  crc32c_accel: a worker has loaded another library than its leader, and ends/, '... which end');
 $old->quit;
-is($node->safe_psql('older', "SELECT count(*) FROM verify_relation_checksums('t', $workers)"), '0', 'a new session has workers');
+is($node->safe_psql('older', "SELECT count(*) FROM verify_relation('t', $workers)"), '0', 'a new session has workers');
 rename "$library.kept", $library or die $!;
 $node->stop;
 done_testing();

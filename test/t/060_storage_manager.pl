@@ -30,7 +30,7 @@ sql(qq{
 });
 my ($blocks, $path) = split /\|/,
   sql(q{SELECT pg_relation_size('t') / 8192, pg_relation_filepath('t')});
-is(sql(q{SELECT count(*) > 0 FROM relation_segments('t')}), $through ? 'f' : 't',
+is(sql(q{SELECT count(*) > 0 FROM relation_files('t')}), $through ? 'f' : 't',
 	$through ? 'through the storage manager: no files are known' : 'from files');
 
 # --- healthy ----------------------------------------------------------------
@@ -41,7 +41,7 @@ is(sql(q{SELECT verified + new, bytes FROM verify_relation_summary('t', 'main', 
 	"$blocks|" . $blocks * 8192, 'healthy: by workers');
 is(sql(q{SELECT string_agg(fork, ' ') FROM verify_relation_summary('u')}), 'main init', 'healthy: unlogged');
 is(sql(q{SELECT blocks, bad FROM verify_relation_summary('empty')}), '0|0', 'healthy: empty');
-is(sql(q{SELECT count(*), bool_and(crc32c = crc32c_accel(read_disk_page('t', 'main', blkno))) FROM relation_page_crcs('t', first_block => 5, last_block => 30)}),
+is(sql(q{SELECT count(*), bool_and(crc32c = crc32c_accel(read_disk_page('t', 'main', blkno))) FROM page_digests('t', first_block => 5, last_block => 30)}),
 	'26|t', 'digests are those of the blocks');
 foreach my $case ([ 'main', $blocks ], [ 'init', 0 ])
 {
@@ -58,7 +58,7 @@ my $summary = "SELECT verified + new, bad, status FROM verify_relation_summary('
 foreach my $case (
 	[ 'every read fails', 'eio', 1, 't', $summary, "0|$blocks|io_error" ],
 	[ 'every read fails', 'eio', 1, 't',
-		"SELECT count(DISTINCT blkno), string_agg(DISTINCT status, ','), bool_and(message <> '') FROM verify_relation_checksums('t', 'main')",
+		"SELECT count(DISTINCT blkno), string_agg(DISTINCT status, ','), bool_and(message <> '') FROM verify_relation('t', 'main')",
 		"$blocks|io_error|t" ],
 	[ 'one read fails once', 'eio', 7, 'f', $summary, "$blocks|0|ok" ],
 	[ 'one read fails once, below a rate', 'eio', 7, 'f', $summary =~ s/'main'/'main', max_rate => 1000/r, "$blocks|0|ok" ],
@@ -82,19 +82,19 @@ sub damage
 	close $handle;
 	return;
 }
-my $found = q{SELECT blkno, status, stored_checksum <> computed_checksum, buffer_state FROM verify_relation_checksums('t')};
+my $found = q{SELECT blkno, status, stored_checksum <> computed_checksum, buffer_state FROM verify_relation('t')};
 sql('SELECT count(*) FROM t');
 damage(17 * 8192 + 3000, 'damage');
 is(sql($found), '17|bad_on_disk_cached_ok|t|clean', 'damaged below a good copy in shared buffers');
 $node->restart;
 damage(33 * 8192, "\1" x 8192);
 is(sql("$found WHERE blkno = 17"), '17|checksum_mismatch|t|uncached', 'damaged, not in shared buffers');
-is(sql(q{SELECT string_agg(blkno::text, ' ' ORDER BY blkno) FROM verify_relation_checksums('t', workers => 2)}),
+is(sql(q{SELECT string_agg(blkno::text, ' ' ORDER BY blkno) FROM verify_relation('t', workers => 2)}),
 	'17 33', 'damaged: by workers');
 sql(q{CALL verify_database_checksums(include_catalogs => false)});
 is(sql(q{SELECT string_agg(blkno::text, ' ' ORDER BY blkno) FROM checksum_findings}),
 	'17 33', 'damaged: the whole database');
-is(sql(q{SET zero_damaged_pages = on; SELECT count(*) FROM verify_relation_checksums('t')}),
+is(sql(q{SET zero_damaged_pages = on; SELECT count(*) FROM verify_relation('t')}),
 	'2', 'zero_damaged_pages changes nothing');
 my $cancelled;
 $node->psql('postgres', q{SET statement_timeout = 5; SELECT count(*) FROM generate_series(1, 10000) g,

@@ -39,7 +39,7 @@ $node->backup('backup');
 my %path = map { $_ => $q->("SELECT pg_relation_filepath('$_')") }
   qw(s t empty empty_pkey unvacuumed u_pkey u_gin us), @indexes;
 my $all = q{SELECT coalesce(string_agg(concat_ws(' ', v.relation, v.fork, v.blkno, v.status), ', '), 'none')
-	FROM pg_class c, verify_relation_checksums(c.oid) v WHERE c.relkind IN ('r', 'i', 't', 'm', 'S')};
+	FROM pg_class c, verify_relation(c.oid) v WHERE c.relkind IN ('r', 'i', 't', 'm', 'S')};
 is($q->($all), 'none', 'intact');
 $node->stop;
 my $data = $node->data_dir;
@@ -48,13 +48,13 @@ sub findings
 {
 	my ($on, $relation, $arguments) = @_;
 	return $on->safe_psql('postgres', "SELECT coalesce(string_agg(concat_ws(' ', fork, blkno, status), ', '), 'none')
-		FROM verify_relation_checksums('$relation'" . ($arguments // '') . ')');
+		FROM verify_relation('$relation'" . ($arguments // '') . ')');
 }
 
 sub segments
 {
 	my ($relation) = @_;
-	return $q->("SELECT string_agg(concat_ws(' ', fork, status), ', ') FROM relation_segments('$relation')");
+	return $q->("SELECT string_agg(concat_ws(' ', fork, status), ', ') FROM relation_files('$relation')");
 }
 
 # Runs something on a file of the stopped or running server, and gets it back.
@@ -81,7 +81,7 @@ foreach my $relation (qw(t unvacuumed empty empty_pkey s), @indexes)
 {
 	with_file($path{$relation}, $zeros, sub {
 		is(findings($node, $relation), 'none', "$relation: half a block of zeros");
-		like(segments($relation), qr/main partial_tail/, '... relation_segments says so');
+		like(segments($relation), qr/main partial_tail/, '... relation_files says so');
 	});
 }
 with_file($path{hash}, $page, sub { is(findings($node, 'hash'), 'none', 'hash: half a page') });
@@ -104,7 +104,7 @@ is($q->($all), 'none', 'intact again');
 # what was a page
 with_file($path{$_}, $page, sub {
 	like(findings($node, $_), qr/^main \d+ partial_block$/, "$_: half a page");
-	like(segments($_), qr/main partial_block/, '... relation_segments says so');
+	like(segments($_), qr/main partial_block/, '... relation_files says so');
 }) foreach qw(t unvacuumed btree gin brin);
 
 # a table that was cut; the map knows it
@@ -116,8 +116,8 @@ foreach my $case ([ 'by 10 blocks', $blocks - 10 ], [ 'to one block', 1 ], [ 'to
 		is(findings($node, 't'), "main $left short_segment", "a table that is cut $name");
 		is(findings($node, 't', ", 'main', $left"), "main $left short_segment", '... from there on');
 		is(findings($node, 't', ", 'main', 0, $left"), "main $left short_segment", '... up to there');
-		is(segments('t'), 'main short_segment, fsm ok, vm ok', '... relation_segments says so');
-		is($q->("SELECT message FROM verify_relation_checksums('t')"), 'segment 0 has ' . $left * BLCKSZ .
+		is(segments('t'), 'main short_segment, fsm ok, vm ok', '... relation_files says so');
+		is($q->("SELECT message FROM verify_relation('t')"), 'segment 0 has ' . $left * BLCKSZ .
 			" bytes, but the fork had $blocks blocks at least: the visibility map names them, or is damaged", '... in words');
 	});
 }
@@ -152,7 +152,7 @@ foreach my $relation ('s', 'empty_pkey', 'us', 'u_pkey', @indexes)
 	});
 }
 with_file($path{btree}, sub { AccelWal::poke($_[0], 0, "\0" x BLCKSZ) }, sub {
-	is($q->("SELECT message FROM verify_relation_checksums('btree')"),
+	is($q->("SELECT message FROM verify_relation('btree')"),
 		'page is all zeros, but a B-tree index has none such at its beginning', '... in words');
 });
 is($q->($all), 'none', 'all healed');
@@ -168,7 +168,7 @@ for (1 .. 2000)
 {
 	$bench->pump_nb;
 	last if !$bench->pumpable;
-	my $got = $q->(q{SELECT string_agg(status || message, ',') FROM generate_series(1, 200) g, verify_relation_checksums('s', CASE WHEN g > 0 THEN 'main' END)});
+	my $got = $q->(q{SELECT string_agg(status || message, ',') FROM generate_series(1, 200) g, verify_relation('s', CASE WHEN g > 0 THEN 'main' END)});
 	push @seen, $got if $got ne '';
 }
 $bench->finish;

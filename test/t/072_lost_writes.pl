@@ -82,7 +82,7 @@ my $named = Lost::named($node, "verify_lost_writes(start_lsn => '$start')");
 # what a redirected page lies over now: checksums see that
 my %damaged = map { $_ => 1 } split /\n/, $q->(<<'SQL');
 SELECT DISTINCT regexp_replace(f.path, '\.\d+$', '') || ' ' || f.blkno
-FROM pg_class c, verify_relation_checksums(c.oid) f WHERE c.relkind IN ('r', 'i', 't', 'm', 'S') AND f.status <> 'zeroed_page'
+FROM pg_class c, verify_relation(c.oid) f WHERE c.relkind IN ('r', 'i', 't', 'm', 'S') AND f.status <> 'zeroed_page'
 SQL
 my @known = grep { !$damaged{$_} } grep {
 	defined $images->{$_} && $lost->{$_} <= $images->{$_} || defined $pages->{$_} && $lost->{$_} == 0

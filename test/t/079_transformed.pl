@@ -66,7 +66,7 @@ Accel::start_under("$shim:$transform", $node);
 # --- transformed ---------------------------------------------------------------
 
 my $words = "message ~ 'storage transforms its pages'";
-my $rows = "SELECT count(*), min(relation::text), min(fork), min(blkno), min(status), bool_and($words) FROM verify_relation_checksums";
+my $rows = "SELECT count(*), min(relation::text), min(fork), min(blkno), min(status), bool_and($words) FROM verify_relation";
 is(sql('SELECT count(*) FROM s.enc'), '5000', 'the server reads its pages');
 is(sql("$rows('s.enc')"), '1|s.enc|main||not_verifiable|t', 'transformed pages: one row');
 is(sql("$rows('s.enc', 'main', 100, 200)"), '1|s.enc|main||not_verifiable|t', '... of a range');
@@ -78,7 +78,7 @@ is(sql("SELECT string_agg(concat_ws(' ', relation, fork, blocks, verified, bad, 
 	's.enc main 0 0 0 not_verifiable, s.enc_g main 0 0 0 not_verifiable', 'the summary: a row per relation');
 foreach my $n (1, 64)
 {
-	my ($rc, $out, $err) = $node->psql('postgres', "SELECT count(crc32c) FROM relation_page_crcs('s.enc', blocks_per_row => $n)");
+	my ($rc, $out, $err) = $node->psql('postgres', "SELECT count(crc32c) FROM page_digests('s.enc', blocks_per_row => $n)");
 	is($out, '0', "no digest, $n blocks per row");
 	is(join(' ', $err =~ /(WARNING:.*)/g), 'WARNING:  no digest of any block: not_verifiable', '... and one warning');
 }
@@ -110,7 +110,7 @@ like($stderr, qr/WARNING:  could not verify 4 more relations\nHINT:  checksum_fi
 
 # --- plain storage ---------------------------------------------------------------
 
-my $damage = "SELECT count(*), count(DISTINCT blkno), min(status), max(status) FROM verify_relation_checksums";
+my $damage = "SELECT count(*), count(DISTINCT blkno), min(status), max(status) FROM verify_relation";
 is(sql("$damage('s.plain')"), "$blocks|$blocks|lsn_in_future|lsn_in_future", 'all blocks of plain storage damaged: findings');
 is(sql("$damage('s.plain', workers => 2, max_rate => 1000000)"), "$blocks|$blocks|lsn_in_future|lsn_in_future", '... by workers');
 is(sql("$damage('s.plain_one')"), '1|1|lsn_in_future|lsn_in_future', '... a single one');
@@ -120,7 +120,7 @@ system_or_bail('cp', $path{replaced}, "$path{replaced}_damaged");
 spoil("$path{replaced}_damaged", 0, (-s $path{replaced}) / 8192);
 is(sql("SELECT count(*) FROM s.replaced;
 	COPY (SELECT 1) TO PROGRAM 'mv $path{replaced} $path{replaced}_open && mv $path{replaced}_damaged $path{replaced}';
-	SELECT count(*) = pg_relation_size('s.replaced') / 8192, min(status) FROM verify_relation_checksums('s.replaced')"),
+	SELECT count(*) = pg_relation_size('s.replaced') / 8192, min(status) FROM verify_relation('s.replaced')"),
 	"500\nt|bad_on_disk_cached_ok", 'a damaged file in the place of one that is open: findings');
 
 # Then the reads of the file are those of the scan, of the decision and of the
@@ -130,10 +130,10 @@ sql('INSERT INTO s.healed VALUES (2)');
 spoil($path{healed}, 0, 1);
 my ($file) = $path{healed} =~ m{(base/.*)};
 is(sql("SELECT fault_arm('read', 'eio', 4, true, '$file\$');
-	SELECT status, buffer_state FROM verify_relation_checksums('s.healed', 'main'); SELECT fault_fired()"),
+	SELECT status, buffer_state FROM verify_relation('s.healed', 'main'); SELECT fault_fired()"),
 	"\nbad_on_disk_cached_ok|dirty\n1", 'a storage manager that reads nothing: a finding');
 my ($out, $err) = Accel::stopped_at($node, 'read', 4, "$file\$",
-	"SELECT blkno, status, buffer_state FROM verify_relation_checksums('s.healed', 'main')",
+	"SELECT blkno, status, buffer_state FROM verify_relation('s.healed', 'main')",
 	sub { sql('CHECKPOINT'); });
 is("$out$err", '0|bad_on_disk_cached_ok|dirty', 'a block that is healed meanwhile: a finding');
 is(sql("$damage('s.healed')"), '0|0||', '... and then none');
