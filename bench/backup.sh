@@ -114,7 +114,7 @@ measure()	# ALGORITHM
 	done
 }
 
-bench_note kernel "$(bench_sql "SELECT crc32c_kernel()")"
+bench_note kernel "$(bench_sql "SELECT kernel FROM checksum_kernels() WHERE algorithm = 'crc32c' AND selected")"
 make_tables
 make_small
 for algorithm in CRC32C SHA256; do

@@ -282,7 +282,7 @@ for run in $(bench_runs "$runs"); do
 		by_kernel "$kernel"
 	done
 	# what the server computes for a page: FNV, not CRC-32 as the study took it to be
-	bench_sql "SELECT kernel, round((8192 / ns_min * 1000)::numeric, 1) FROM page_checksum_bench(pages => 1, min_time => '50 ms')" |
+	bench_sql "SELECT kernel, round((8192 / ns_min * 1000)::numeric, 1) FROM checksum_bench('page', '{8192}', min_time => '50 ms')" |
 		while IFS='|' read -r kernel megabytes; do
 			bench_row "page checksum in cache" "$kernel" rate MB/s "$run" "$megabytes"
 		done

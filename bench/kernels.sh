@@ -129,11 +129,11 @@ values="CROSS JOIN LATERAL (VALUES ('ns_min', ns_min), ('ns_median', ns_median),
 	for chained in false true; do
 		name='random 20..300'
 		[ $chained = false ] || name='random 20..300 chained'
-		bench_sql "$rows FROM (SELECT 'sql/$name' AS c, * FROM crc32c_bench('{0}', min_time => '$time_ms ms', chained => $chained)) t $values"
+		bench_sql "$rows FROM (SELECT 'sql/$name' AS c, * FROM checksum_bench('crc32c', '{0}', min_time => '$time_ms ms', chained => $chained)) t $values"
 	done
-	bench_sql "$rows FROM (SELECT 'sql/independent' AS c, * FROM crc32c_bench('{20,64,100,128,200,256,300,512,1024,8192,65536}', min_time => '$time_ms ms')) t $values"
+	bench_sql "$rows FROM (SELECT 'sql/independent' AS c, * FROM checksum_bench('crc32c', '{20,64,100,128,200,256,300,512,1024,8192,65536}', min_time => '$time_ms ms')) t $values"
 	for pages in 1 4; do
-		bench_sql "$rows FROM (SELECT 'sql/hot pages' AS c, kernel, $pages AS bytes, ns_min, ns_median, ns_max FROM page_checksum_bench(pages => $pages, min_time => '$time_ms ms')) t $values"
+		bench_sql "$rows FROM (SELECT 'sql/hot pages' AS c, kernel, $pages AS bytes, ns_min / $pages AS ns_min, ns_median / $pages AS ns_median, ns_max / $pages AS ns_max FROM checksum_bench('page', ARRAY[8192 * $pages], min_time => '$time_ms ms')) t $values"
 	done
 } >>"$bench_csv"
 bench_stop sql

@@ -170,8 +170,8 @@ say "  pgbench scale $scale: $(sql "SELECT pg_size_pretty(pg_database_size(curre
 # 4. Checksums and kernels
 #
 step "4. CRC-32C of anything, by the best kernel of this CPU"
-show "SELECT crc32c('123456789'), crc32c_kernel();"
-expect "the check value of CRC-32C is 3808858755" "$(sql "SELECT crc32c_accel('123456789')")" 3808858755
+show "SELECT public.crc32c('123456789'), kernel FROM checksum_kernels() WHERE algorithm = 'crc32c' AND selected;"
+expect "the check value of CRC-32C is 3808858755" "$(sql "SELECT public.crc32c('123456789')")" 3808858755
 show "SELECT algorithm, kernel, selected, reason FROM checksum_kernels()
    WHERE compiled;"
 
@@ -225,7 +225,7 @@ show "SELECT kernel,
        round((max(gb_per_s) FILTER (WHERE bytes = 256))::numeric, 1) AS \"256 B\",
        round((max(gb_per_s) FILTER (WHERE bytes = 8192))::numeric, 1) AS \"8 kB\",
        round((max(gb_per_s) FILTER (WHERE bytes = 1048576))::numeric, 1) AS \"1 MB\"
-   FROM crc32c_bench('{64,256,8192,1048576}', min_time => '10 ms')
+   FROM checksum_bench(sizes => '{64,256,8192,1048576}', min_time => '10 ms')
    WHERE kernel <> 'bitwise' GROUP BY kernel ORDER BY 4 DESC;"
 
 step "10. Cleaning up"

@@ -256,14 +256,13 @@ def sql_table(results, kernels):
         for pattern in patterns:
             for size in (k.sizes(pattern) if pattern != "hot pages" else (1, 4)):
                 inside = results.get(f"sql/{pattern}/{size}", k.best)
-                # page_checksum_bench shows the page size; the case says how many
                 alone = k.m(pattern, size, k.best)
                 if inside and alone:
                     ratio = inside.low / alone.low
                     rows.append((f"{k.best}, {pattern}, {size}" if size else f"{k.best}, {pattern}", f"{alone.low:.2f}",
                                  f"{inside.low:.2f}", f"{ratio:.2f}", "yes" if 0.9 <= ratio <= 1.1 else "no"))
     agree = sum(r[4] == "yes" for r in rows)
-    return ("table", f"crc32c_bench and page_checksum_bench in the server: {agree} of {len(rows)} figures within 10 % of the stand-alone ones",
+    return ("table", f"checksum_bench in the server: {agree} of {len(rows)} figures within 10 % of the stand-alone ones",
             ("kernel and case", "stand-alone, ns", "from SQL, ns", "ratio", "within 10 %"), rows, True)
 
 

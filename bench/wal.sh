@@ -286,7 +286,7 @@ measure_cpu()
 
 kernels="auto $(bench_sql "SELECT string_agg(kernel, ' ') FROM checksum_kernels() WHERE algorithm = 'crc32c' AND available")"
 { known bytewise && known slicing4; } || bench_fail "the kernels of 2014 are not in: $kernels"
-bench_note kernel "$(bench_sql "SELECT crc32c_kernel()")"
+bench_note kernel "$(bench_sql "SELECT kernel FROM checksum_kernels() WHERE algorithm = 'crc32c' AND selected")"
 bench_log "pgbench: $transactions transactions, scale $scale"
 make_pgbench
 check_wal pgbench

@@ -19,13 +19,6 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION crc32c_accel(data bytea)
-RETURNS bigint
-AS 'MODULE_PATHNAME', 'accel_crc32c'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE LEAKPROOF;
-COMMENT ON FUNCTION crc32c_accel(bytea) IS
-'CRC-32C of a value, always by this extension''s kernel';
-
 CREATE FUNCTION crc32c_extend(crc bigint, data bytea)
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'accel_crc32c_extend'
@@ -85,13 +78,6 @@ COMMENT ON FUNCTION crc32_combine(bigint, bigint, bigint) IS
 -- Kernels
 --
 
-CREATE FUNCTION crc32c_kernel()
-RETURNS text
-AS 'MODULE_PATHNAME', 'accel_crc32c_kernel'
-LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION crc32c_kernel() IS
-'name of the CRC-32C kernel in use';
-
 CREATE FUNCTION checksum_kernels(
 	OUT algorithm text,
 	OUT kernel text,
@@ -106,13 +92,6 @@ AS 'MODULE_PATHNAME', 'accel_checksum_kernels'
 LANGUAGE C STABLE STRICT PARALLEL SAFE ROWS 30;
 COMMENT ON FUNCTION checksum_kernels() IS
 'every kernel of every algorithm (crc32c, crc32, page), best first: what it requires of the CPU, whether it is compiled in, can run here and is in use, and why';
-
-CREATE FUNCTION crc32c_with_kernel(kernel text, data bytea, crc bigint DEFAULT 0)
-RETURNS bigint
-AS 'MODULE_PATHNAME', 'accel_crc32c_with_kernel'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION crc32c_with_kernel(text, bytea, bigint) IS
-'CRC-32C of a value, extending crc, by a kernel given by name; an error when this CPU cannot run it';
 
 CREATE FUNCTION checksum_self_test(
 	OUT algorithm text,
@@ -1081,14 +1060,14 @@ COMMENT ON FUNCTION drive_crc32c(integer, integer, boolean) IS
 REVOKE ALL ON FUNCTION drive_crc32c(integer, integer, boolean) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION drive_crc32c(integer, integer, boolean) TO pg_monitor;
 
-CREATE FUNCTION crc32c_bench(
-	sizes integer[] DEFAULT '{0,20,64,100,128,200,256,300,512,1024,8192,65536}',
+CREATE FUNCTION checksum_bench(
+	algorithm text DEFAULT 'crc32c',
+	sizes integer[] DEFAULT NULL,
 	kernels text[] DEFAULT NULL,
 	min_time interval DEFAULT '100 ms',
 	align integer DEFAULT 0,
 	working_set bigint DEFAULT NULL,
 	chained boolean DEFAULT false,
-	algorithm text DEFAULT 'crc32c',
 	trace text DEFAULT NULL,
 	OUT kernel text,
 	OUT bytes integer,
@@ -1099,29 +1078,9 @@ CREATE FUNCTION crc32c_bench(
 	OUT gb_per_s double precision,
 	OUT crc bigint)
 RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'accel_crc32c_bench'
+AS 'MODULE_PATHNAME', 'accel_checksum_bench'
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED ROWS 100;
-COMMENT ON FUNCTION crc32c_bench(integer[], text[], interval, integer, bigint, boolean, text, text) IS
-'times CRC kernels, and the function that the server uses: nanoseconds per call over rounds that interleave them; size 0 is a random mix of 20 to 300 bytes (the worst case of branch prediction), working_set spreads the calls over so many bytes, chained feeds each CRC into the next call, trace times the records of a trace instead of sizes';
-REVOKE ALL ON FUNCTION crc32c_bench(integer[], text[], interval, integer, bigint, boolean, text, text) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION crc32c_bench(integer[], text[], interval, integer, bigint, boolean, text, text) TO pg_monitor;
-
-CREATE FUNCTION page_checksum_bench(
-	kernels text[] DEFAULT NULL,
-	pages integer DEFAULT 4,
-	min_time interval DEFAULT '100 ms',
-	OUT kernel text,
-	OUT bytes integer,
-	OUT iterations bigint,
-	OUT ns_min double precision,
-	OUT ns_median double precision,
-	OUT ns_max double precision,
-	OUT gb_per_s double precision,
-	OUT crc bigint)
-RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'accel_page_checksum_bench'
-LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED ROWS 10;
-COMMENT ON FUNCTION page_checksum_bench(text[], integer, interval) IS
-'times page checksum kernels, each call on the given number of pages: nanoseconds per page; crc is a digest of the page checksums, so kernels that agree show the same';
-REVOKE ALL ON FUNCTION page_checksum_bench(text[], integer, interval) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION page_checksum_bench(text[], integer, interval) TO pg_monitor;
+COMMENT ON FUNCTION checksum_bench(text, integer[], text[], interval, integer, bigint, boolean, text) IS
+'times the kernels of an algorithm (crc32c, crc32, page), and the function that the server uses: nanoseconds per call over rounds that interleave them; sizes are bytes per call, 0 is a random mix of 20 to 300 bytes (the worst case of branch prediction), those of page are whole pages, NULL is a choice from 20 bytes to 64 kB, or 4 pages; working_set spreads the calls over so many bytes, chained feeds each CRC into the next call, trace times the records of a trace instead of sizes; crc of page is a digest of the page checksums';
+REVOKE ALL ON FUNCTION checksum_bench(text, integer[], text[], interval, integer, bigint, boolean, text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION checksum_bench(text, integer[], text[], interval, integer, bigint, boolean, text) TO pg_monitor;

@@ -17,7 +17,7 @@ VACUUM digested;
 CHECKPOINT;
 
 -- the digest of a block is that of its image on disk
-SELECT bool_and(crc32c = crc32c_accel(read_disk_page('digested', 'main', blkno))) AS same,
+SELECT bool_and(crc32c = public.crc32c(read_disk_page('digested', 'main', blkno))) AS same,
 	bool_and(lsn = (verify_page(read_disk_page('digested', 'main', blkno), blkno)).lsn) AS lsn,
 	array_agg(blkno) = array_agg(n - 1) AS in_order,
 	count(*) = pg_relation_size('digested') / 8192 AS every_block

@@ -5,11 +5,11 @@ CREATE EXTENSION crc32c_accel;
 \set VERBOSITY sqlstate
 
 -- a file, whole and in parts, as the server's own function returns it
-SELECT crc32c_file('PG_VERSION') = crc32c_accel(pg_read_binary_file('PG_VERSION')) AS whole,
-	crc32c_file('global/pg_control') = crc32c_accel(pg_read_binary_file('global/pg_control')) AS control,
-	crc32c_file('global/pg_control', 8, 100) = crc32c_accel(pg_read_binary_file('global/pg_control', 8, 100)) AS part,
-	crc32c_file('global/pg_control', 8) = crc32c_accel(substr(pg_read_binary_file('global/pg_control'), 9)) AS rest,
-	crc32c_file('global/pg_control', length => 9) = crc32c_accel(pg_read_binary_file('global/pg_control', 0, 9)) AS head;
+SELECT crc32c_file('PG_VERSION') = public.crc32c(pg_read_binary_file('PG_VERSION')) AS whole,
+	crc32c_file('global/pg_control') = public.crc32c(pg_read_binary_file('global/pg_control')) AS control,
+	crc32c_file('global/pg_control', 8, 100) = public.crc32c(pg_read_binary_file('global/pg_control', 8, 100)) AS part,
+	crc32c_file('global/pg_control', 8) = public.crc32c(substr(pg_read_binary_file('global/pg_control'), 9)) AS rest,
+	crc32c_file('global/pg_control', length => 9) = public.crc32c(pg_read_binary_file('global/pg_control', 0, 9)) AS head;
 
 -- parts combine to the whole
 SELECT crc32c_file('global/pg_control') = crc32c_combine(crc32c_file('global/pg_control', 0, 1000),
@@ -28,8 +28,8 @@ SELECT crc32c_file(current_setting('data_directory') || '/PG_VERSION') = crc32c_
 
 -- a file larger than the buffer
 COPY (SELECT repeat(md5(i::text), 100) FROM generate_series(1, 300) i) TO PROGRAM 'cat > accel_large.tmp';
-SELECT crc32c_file('accel_large.tmp') = crc32c_accel(pg_read_binary_file('accel_large.tmp')) AS whole,
-	crc32c_file('accel_large.tmp', 131071, 262146) = crc32c_accel(pg_read_binary_file('accel_large.tmp', 131071, 262146)) AS part;
+SELECT crc32c_file('accel_large.tmp') = public.crc32c(pg_read_binary_file('accel_large.tmp')) AS whole,
+	crc32c_file('accel_large.tmp', 131071, 262146) = public.crc32c(pg_read_binary_file('accel_large.tmp', 131071, 262146)) AS part;
 
 -- bad input
 SELECT crc32c_file('no/such/file');
@@ -86,8 +86,8 @@ SELECT lo_from_bytea(0, '\x01') AS lo_hole \gset
 SELECT lo_put(:lo_hole, 200000, '\x02');
 COMMIT;
 SELECT crc32c_lo(:lo_empty), crc32c_lo(:lo_small),
-	crc32c_lo(:lo_large) = crc32c_accel(lo_get(:lo_large)) AS large,
-	crc32c_lo(:lo_hole) = crc32c_accel(lo_get(:lo_hole)) AS hole;
+	crc32c_lo(:lo_large) = public.crc32c(lo_get(:lo_large)) AS large,
+	crc32c_lo(:lo_hole) = public.crc32c(lo_get(:lo_hole)) AS hole;
 
 -- a descriptor of the user stays open beside ours
 BEGIN;

@@ -32,7 +32,7 @@ FROM verify_page(:'sealed', 7);
 SELECT status, stored_checksum = :sum, computed_checksum = :sum
 FROM verify_page(:'sealed', 8);
 SELECT blkno, status FROM (VALUES (7 + 131072), (4294967294)) AS b (blkno), verify_page(:'sealed', blkno);
-SELECT crc32c = crc32c_accel(:'sealed'::bytea) FROM verify_page(:'sealed', 7);
+SELECT crc32c = public.crc32c(:'sealed'::bytea) FROM verify_page(:'sealed', 7);
 
 -- Each rule in its turn.
 SELECT status FROM verify_page(set_byte(:'sealed', 4000, 0), 7);

@@ -28,7 +28,7 @@ FROM crc32c_server();
 RESET crc32c_accel.kernel;
 
 -- the server's function, seen from here, gives what this extension gives
-SELECT crc32c_accel('123456789') = 3808858755 AS check_value;
+SELECT public.crc32c('123456789') = 3808858755 AS check_value;
 
 -- anyone may look, no one but a superuser may switch
 CREATE ROLE regress_server_reader;

@@ -66,8 +66,6 @@ typedef struct BenchRun
 	uint16	   *sums;
 } BenchRun;
 
-static void begin_run(BenchRun *ctx, FunctionCallInfo fcinfo,
-					  int kernels_argument, int min_time_argument);
 static void time_contenders(BenchRun *ctx);
 static void emit_contender(BenchRun *ctx, Contender *c);
 
@@ -251,15 +249,14 @@ add_named(BenchRun *ctx, ArrayType *array)
 
 /* What to time, of the algorithm in ctx, and for how long. */
 static void
-begin_run(BenchRun *ctx, FunctionCallInfo fcinfo, int kernels_argument,
-		  int min_time_argument)
+begin_run(BenchRun *ctx, FunctionCallInfo fcinfo)
 {
-	accel_check_null(fcinfo, min_time_argument, "min_time");
-	ctx->min_time = min_time_value(PG_GETARG_INTERVAL_P(min_time_argument));
-	if (PG_ARGISNULL(kernels_argument))
+	accel_check_null(fcinfo, 3, "min_time");
+	ctx->min_time = min_time_value(PG_GETARG_INTERVAL_P(3));
+	if (PG_ARGISNULL(2))
 		add_all(ctx);
 	else
-		add_named(ctx, PG_GETARG_ARRAYTYPE_P(kernels_argument));
+		add_named(ctx, PG_GETARG_ARRAYTYPE_P(2));
 	InitMaterializedSRF(fcinfo, 0);
 	ctx->rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 }
@@ -388,11 +385,11 @@ shortest(BenchRun *ctx, Contender *c, uint64 calls)
 	return ns;
 }
 
-/* What a call consists of: pages, the records of a trace, or one CRC. */
+/* What a call consists of: the records of a trace, or one checksum. */
 static uint32
 units_per_call(const BenchRun *ctx)
 {
-	return ctx->npages > 0 ? ctx->npages : Max(ctx->trace.nrecords, 1);
+	return Max(ctx->trace.nrecords, 1);
 }
 
 /* Warms up, and sets the calls of a round so that it takes round_ns. */
@@ -493,21 +490,30 @@ time_size(BenchRun *ctx, int bytes, int64 working_set, TimingEntry *mix,
 	time_contenders(ctx);
 }
 
+/* The sizes to time, NULL: those of the install script's words. */
 static int
-sizes_argument(FunctionCallInfo fcinfo, Datum **sizes, size_t *largest)
+sizes_argument(BenchRun *ctx, FunctionCallInfo fcinfo, const int32 **sizes)
 {
+	static const int32 crc_sizes[] = {
+		0, 20, 64, 100, 128, 200, 256, 300, 512, 1024, 8192, 65536
+	};
+	static const int32 page_sizes[] = {4 * BLCKSZ};
+	Datum	   *elements;
+	int32	   *values;
 	int			n;
 
-	accel_check_null(fcinfo, 0, "sizes");
-	n = array_argument(PG_GETARG_ARRAYTYPE_P(0), INT4OID, "sizes", sizes);
-	*largest = TIMING_MIX_SPAN;
-	for (int i = 0; i < n; i++)
+	if (PG_ARGISNULL(1))
 	{
-		int32		size = DatumGetInt32((*sizes)[i]);
+		bool		pages = ctx->algorithm == CHECKSUM_page;
 
-		accel_check_range(ERRCODE_INVALID_PARAMETER_VALUE, "sizes", size, 0, MAX_BYTES);
-		*largest = Max(*largest, size);
+		*sizes = pages ? page_sizes : crc_sizes;
+		return pages ? lengthof(page_sizes) : lengthof(crc_sizes);
 	}
+	n = array_argument(PG_GETARG_ARRAYTYPE_P(1), INT4OID, "sizes", &elements);
+	values = palloc(sizeof(int32) * n);
+	for (int i = 0; i < n; i++)
+		values[i] = DatumGetInt32(elements[i]);
+	*sizes = values;
 	return n;
 }
 
@@ -518,13 +524,13 @@ algorithm_argument(FunctionCallInfo fcinfo, int argument)
 
 	accel_check_null(fcinfo, argument, "algorithm");
 	name = text_to_cstring(PG_GETARG_TEXT_PP(argument));
-	for (int a = CHECKSUM_crc32c; a <= CHECKSUM_crc32; a++)
+	for (int a = 0; a < CHECKSUM_NALGORITHMS; a++)
 		if (strcmp(name, checksum_algorithm_name((ChecksumAlgorithm) a)) == 0)
 			return (ChecksumAlgorithm) a;
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("unrecognized algorithm \"%s\"", name),
-			 errhint("The algorithms are: crc32c, crc32.")));
+			 errhint("The algorithms are: crc32c, crc32, page.")));
 }
 
 /* The records of a trace, as a line of bench/traces/ holds them. */
@@ -555,64 +561,104 @@ time_trace(BenchRun *ctx, FunctionCallInfo fcinfo, int argument)
 	time_contenders(ctx);
 }
 
-SQL_FUNCTION(accel_crc32c_bench)
+/* The largest of the sizes of CRCs, and of what else they read. */
+static size_t
+check_crc_sizes(const int32 *sizes, int nsizes)
 {
-	BenchRun	run = {0};
-	Datum	   *sizes;
-	size_t		largest;
-	int			nsizes = sizes_argument(fcinfo, &sizes, &largest);
+	size_t		largest = TIMING_MIX_SPAN;
+
+	for (int i = 0; i < nsizes; i++)
+	{
+		accel_check_range(ERRCODE_INVALID_PARAMETER_VALUE, "sizes", sizes[i], 0, MAX_BYTES);
+		largest = Max(largest, sizes[i]);
+	}
+	return largest;
+}
+
+static void
+bench_crcs(BenchRun *ctx, FunctionCallInfo fcinfo, const int32 *sizes,
+		   int nsizes)
+{
+	size_t		largest = check_crc_sizes(sizes, nsizes);
 	int64		working_set = 0;
 	TimingEntry *mix = palloc(sizeof(TimingEntry) * TIMING_MIX_ENTRIES);
 	TimingEntry fixed;
 	unsigned char *data;
 
-	run.algorithm = algorithm_argument(fcinfo, 6);
-	begin_run(&run, fcinfo, 1, 2);
-	accel_check_null(fcinfo, 3, "align");
-	accel_check_range(ERRCODE_INVALID_PARAMETER_VALUE, "align", PG_GETARG_INT32(3), 0, MAX_ALIGN);
-	if (!PG_ARGISNULL(4))
+	if (!PG_ARGISNULL(5))
 	{
-		working_set = PG_GETARG_INT64(4);
+		working_set = PG_GETARG_INT64(5);
 		accel_check_range(ERRCODE_INVALID_PARAMETER_VALUE, "working_set", working_set, largest, MAX_BYTES);
 	}
-	accel_check_null(fcinfo, 5, "chained");
-	run.plan.chained = PG_GETARG_BOOL(5);
-
 	if (!PG_ARGISNULL(7))
 		largest = Max(largest, TIMING_TRACE_SPAN + TIMING_TRACE_LONGEST);
 	data = allocate_data(Max(largest, working_set) + MAX_ALIGN);
-	data += PG_GETARG_INT32(3);
+	data += PG_GETARG_INT32(4);
 	fill_data(data, Max(largest, working_set));
-	run.plan.data = data;
+	ctx->plan.data = data;
+	ctx->plan.chained = PG_GETARG_BOOL(6);
 	if (!PG_ARGISNULL(7))
 	{
-		time_trace(&run, fcinfo, 7);
-		return (Datum) 0;
+		time_trace(ctx, fcinfo, 7);
+		return;
 	}
 	timing_fill_mix(mix, TIMING_MIX_MIN, TIMING_MIX_MAX);
 	for (int i = 0; i < nsizes; i++)
-		time_size(&run, DatumGetInt32(sizes[i]), working_set, mix, &fixed);
-	return (Datum) 0;
+		time_size(ctx, sizes[i], working_set, mix, &fixed);
 }
 
-SQL_FUNCTION(accel_page_checksum_bench)
+/* Whole pages, in calls of as many as each size holds. */
+static void
+bench_pages(BenchRun *ctx, const int32 *sizes, int nsizes)
+{
+	const int	most = PIECE_BYTES / BLCKSZ;
+	unsigned char *data = allocate_data(PIECE_BYTES);
+
+	for (int i = 0; i < nsizes; i++)
+		if (sizes[i] <= 0 || sizes[i] > PIECE_BYTES || sizes[i] % BLCKSZ != 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("size %d is not that of 1 to %d pages", sizes[i], most),
+					 errdetail("A page has %d bytes.", BLCKSZ)));
+	fill_data(data, PIECE_BYTES);
+	ctx->plan.data = data;
+	ctx->blknos = palloc(sizeof(uint32) * most);
+	ctx->sums = palloc(sizeof(uint16) * most);
+	for (int i = 0; i < most; i++)
+		ctx->blknos[i] = i;
+	for (int i = 0; i < nsizes; i++)
+	{
+		ctx->npages = sizes[i] / BLCKSZ;
+		ctx->bytes = ctx->mean_bytes = sizes[i];
+		time_contenders(ctx);
+	}
+}
+
+/*
+ * checksum_bench(algorithm text, sizes integer[], kernels text[],
+ * min_time interval, align integer, working_set bigint, chained boolean,
+ * trace text)
+ */
+SQL_FUNCTION(accel_checksum_bench)
 {
 	BenchRun	run = {0};
-	unsigned char *data;
+	const int32 *sizes;
+	int			nsizes;
 
-	run.algorithm = CHECKSUM_page;
-	begin_run(&run, fcinfo, 0, 2);
-	accel_check_null(fcinfo, 1, "pages");
-	accel_check_range(ERRCODE_INVALID_PARAMETER_VALUE, "pages", PG_GETARG_INT32(1), 1, PIECE_BYTES / BLCKSZ);
-	run.npages = PG_GETARG_INT32(1);
-	run.blknos = palloc(sizeof(uint32) * run.npages);
-	run.sums = palloc(sizeof(uint16) * run.npages);
-	for (uint32 i = 0; i < run.npages; i++)
-		run.blknos[i] = i;
-	data = allocate_data((size_t) run.npages * BLCKSZ);
-	fill_data(data, (size_t) run.npages * BLCKSZ);
-	run.plan.data = data;
-	run.bytes = run.mean_bytes = BLCKSZ;
-	time_contenders(&run);
+	run.algorithm = algorithm_argument(fcinfo, 0);
+	nsizes = sizes_argument(&run, fcinfo, &sizes);
+	begin_run(&run, fcinfo);
+	accel_check_null(fcinfo, 4, "align");
+	accel_check_range(ERRCODE_INVALID_PARAMETER_VALUE, "align", PG_GETARG_INT32(4), 0, MAX_ALIGN);
+	accel_check_null(fcinfo, 6, "chained");
+	if (run.algorithm != CHECKSUM_page)
+		bench_crcs(&run, fcinfo, sizes, nsizes);
+	else if (PG_GETARG_INT32(4) == 0 && PG_ARGISNULL(5) &&
+			 !PG_GETARG_BOOL(6) && PG_ARGISNULL(7))
+		bench_pages(&run, sizes, nsizes);
+	else
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("algorithm \"page\" takes no align, working_set, chained or trace")));
 	return (Datum) 0;
 }

@@ -86,14 +86,6 @@ SQL_FUNCTION(accel_crc32c_bytes)
 	PG_RETURN_BYTEA_P(result);
 }
 
-SQL_FUNCTION(accel_crc32c_with_kernel)
-{
-	const ChecksumKernel *kernel = accel_kernel_argument(PG_GETARG_TEXT_PP(0));
-	uint32		crc = accel_crc_argument("crc", PG_GETARG_INT64(2));
-
-	PG_RETURN_INT64(crc_datum(kernel->crc, crc, PG_GETARG_DATUM(1)));
-}
-
 static uint32
 crc_bytes(ChecksumCrcFn kernel, uint32 reg, const char *data, Size len)
 {

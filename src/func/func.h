@@ -47,12 +47,11 @@ extern const char *accel_counted(int64 number, const char *one,
 extern uint32 accel_crc_argument(const char *name, int64 crc);
 
 /*
- * func/kernel.c: an available kernel of an algorithm (crc32c) by name, else
+ * func/kernel.c: an available kernel of an algorithm by name, else
  * SQLSTATE 22023 (unknown) or 0A000 (cannot run here).
  */
 extern const ChecksumKernel *accel_kernel_of(ChecksumAlgorithm algorithm,
 											 text *name);
-extern const ChecksumKernel *accel_kernel_argument(text *name);
 
 /* func/page.c: a block number, and a fork by name, else SQLSTATE 22023. */
 extern BlockNumber accel_block_argument(const char *name, int64 blkno);

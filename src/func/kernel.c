@@ -33,12 +33,6 @@ kernel_names(ChecksumAlgorithm algorithm)
 }
 
 const ChecksumKernel *
-accel_kernel_argument(text *name)
-{
-	return accel_kernel_of(CHECKSUM_crc32c, name);
-}
-
-const ChecksumKernel *
 accel_kernel_of(ChecksumAlgorithm algorithm, text *name)
 {
 	char	   *wanted = text_to_cstring(name);
@@ -59,11 +53,6 @@ accel_kernel_of(ChecksumAlgorithm algorithm, text *name)
 				 errmsg("kernel \"%s\" cannot run here: %s", wanted, reason)));
 	}
 	return kernel;
-}
-
-SQL_FUNCTION(accel_crc32c_kernel)
-{
-	PG_RETURN_TEXT_P(cstring_to_text(checksum_selected(CHECKSUM_crc32c)->name));
 }
 
 SQL_FUNCTION(accel_checksum_kernels)

@@ -1,6 +1,6 @@
 /*
  * timing.h
- *	  The measuring loop that crc32c_bench and bench/bench_kernels.c share, so
+ *	  The measuring loop that checksum_bench and bench/bench_kernels.c share, so
  *	  that both time the same thing.  C11, no PostgreSQL.
  *
  * A plan says which bytes the calls see.  Calls repeat a cycle of entries

@@ -9,13 +9,13 @@ use Test::More;
 my $node = Accel::new_node('main');
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION crc32c_accel');
-is($node->safe_psql('postgres', q{SELECT crc32c_accel('123456789')}),
+is($node->safe_psql('postgres', q{SELECT public.crc32c('123456789')}),
 	'3808858755', 'loaded on first use');
 
 $node->append_conf('postgresql.conf',
 	"shared_preload_libraries = 'crc32c_accel'");
 $node->restart;
-is($node->safe_psql('postgres', q{SELECT crc32c_accel('123456789')}),
+is($node->safe_psql('postgres', q{SELECT public.crc32c('123456789')}),
 	'3808858755', 'preloaded');
 
 # A copy of the file is another library.
@@ -27,7 +27,7 @@ copy($staged, $copy) or die "$staged: $!";
 $node->append_conf('postgresql.conf', "shared_preload_libraries = '$copy'");
 $node->restart;
 my (undef, undef, $error) = $node->psql('postgres',
-	"\\set VERBOSITY verbose\nSELECT crc32c_accel('123456789')");
+	"\\set VERBOSITY verbose\nSELECT public.crc32c('123456789')");
 like($error, qr/ERROR:  55000: another copy of library "crc32c_accel" is already loaded/,
 	'two copies of the library');
 like($error, qr/DETAIL:  "\Q$copy\E" is loaded, "\Q$staged\E" is another file/, 'which they are');

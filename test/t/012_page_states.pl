@@ -166,7 +166,7 @@ $primary->safe_psql('postgres', 'CREATE ACCESS METHOD unknown TYPE TABLE HANDLER
 	CREATE TABLE of_unknown USING unknown AS SELECT 1; CHECKPOINT');
 is($primary->safe_psql('postgres', q{SELECT verified, bad FROM verify_relation_summary('of_unknown', 'main')}),
 	'1|0', 'a table of another access method');
-is( $primary->safe_psql('postgres', q{SELECT crc32c = crc32c_accel(overlay(read_disk_page('of_unknown', 'main', 0) PLACING '\x00000000000000000000' FROM 1))
+is( $primary->safe_psql('postgres', q{SELECT crc32c = public.crc32c(overlay(read_disk_page('of_unknown', 'main', 0) PLACING '\x00000000000000000000' FROM 1))
 		FROM page_digests('of_unknown', masked => true)}),
 	't', 'of which LSN and checksum are masked');
 my (undef, undef, $told) = $primary->psql('postgres', q{CALL verify_database_checksums(include_catalogs => false, include => '{part,of_*}', verbose => true)});

@@ -112,7 +112,7 @@ if (server('accelerated') eq 'f')
 
 my $kernel = server('active_kernel');
 diag("kernel $kernel in the place of $own");
-is(server('accelerated, active_kernel = crc32c_kernel(), reason IS NULL'),
+is(server('accelerated, active_kernel = (SELECT kernel FROM checksum_kernels() WHERE algorithm = 'crc32c' AND selected), reason IS NULL'),
 	't|t|t', 'on by reload: new sessions');
 like(slurp_file($node->logfile, $logged),
 	qr/LOG:  crc32c_accel: the server's CRC-32C is now computed by kernel "?$kernel/,
@@ -178,7 +178,7 @@ session_becomes("f|$own", 'capped in the session');
 owners_become('server', 'capped at a kernel that is not better: the server\'s own function');
 like(server('reason'), qr/^kernel "slicing8" is not known to be better/, 'with its reason');
 switch('crc32c_accel.kernel = bitwise');
-$node->poll_query_until('postgres', q{SELECT crc32c_kernel() = 'bitwise'});
+$node->poll_query_until('postgres', q{SELECT kernel = 'bitwise' FROM checksum_kernels() WHERE algorithm = 'crc32c' AND selected});
 like(server('reason'), qr/^kernel "bitwise" is not known to be better/,
 	'the reference is never taken');
 switch('crc32c_accel.kernel = auto');
@@ -191,7 +191,7 @@ for my $name (split /\n/, $node->safe_psql('postgres',
 		q{SELECT kernel FROM checksum_kernels() WHERE algorithm = 'crc32c' AND available}))
 {
 	switch("crc32c_accel.kernel = $name");
-	$node->poll_query_until('postgres', "SELECT crc32c_kernel() = '$name'");
+	$node->poll_query_until('postgres', "SELECT kernel = '$name' FROM checksum_kernels() WHERE algorithm = 'crc32c' AND selected");
 	is(server(qq{accelerated = (active_kernel = '$name'), active_kernel IN ('$name', '$own')}),
 		't|t', "kernel $name: used, or refused: " . server(q{coalesce(reason, 'used')}));
 	$node->safe_psql('postgres', "CREATE TABLE t_$name AS SELECT repeat('x', i) AS x FROM generate_series(1, 2000) AS i");

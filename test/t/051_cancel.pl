@@ -79,18 +79,15 @@ my $start = $q->('SELECT pg_current_wal_lsn() - 64::numeric * 1024 * 1024 * 2');
 my $slow = q{SET crc32c_accel.kernel = 'bitwise'; };
 my %input = (
 	crc32c => 'SELECT public.crc32c(v) FROM value',
-	crc32c_accel => 'SELECT crc32c_accel(v) FROM value',
 	crc32 => 'SELECT public.crc32(v) FROM value',
 	crc32c_extend => 'SELECT crc32c_extend(0, v) FROM value',
 	crc32_extend => 'SELECT crc32_extend(0, v) FROM value',
-	crc32c_with_kernel => q{SELECT crc32c_with_kernel('bitwise', v) FROM value},
 	crc32c_file => "SELECT crc32c_file('$dir/big')",
 	crc32c_lo => 'SELECT crc32c_lo(4711)',
 	crc32c_agg => 'SELECT crc32c_agg(v) FROM value, generate_series(1, 10)',
 	checksum_self_test => 'SELECT count(*) FROM checksum_self_test(), generate_series(1, 3)',
 	drive_crc32c => 'SELECT drive_crc32c(2000000000, 8192)',
-	crc32c_bench => q{SELECT count(*) FROM crc32c_bench(min_time => '10 minutes')},
-	page_checksum_bench => q{SELECT count(*) FROM page_checksum_bench(min_time => '10 minutes')},
+	checksum_bench => q{SELECT count(*) FROM checksum_bench(min_time => '10 minutes')},
 	verify_relation_summary => q{SELECT count(*) FROM verify_relation_summary('big')},
 	verify_relation => q{SELECT count(*) FROM verify_relation('big')},
 	page_digests => q{SELECT count(*) FROM page_digests('big')},
@@ -247,7 +244,7 @@ for my $device ('/dev/zero', '/dev/null', '/dev/stdin')
 my $rss = q{SELECT 'rss=' || (regexp_match(pg_read_file('/proc/self/status'), 'RssAnon:\s+(\d+) kB'))[1];};
 for my $query ("SELECT crc32c_file('$dir/big')",
 	(map { $input{$_} } grep { exists $input{$_} && /^verify_(relation_summary|relation_checksums|wal_directory)$/ } @functions),
-	'SELECT crc32c_accel(v) FROM value')
+	'SELECT public.crc32c(v) FROM value')
 {
 	my $out = $q->("$rss $query; $rss");
 	my ($before, $after) = $out =~ /rss=(\d+)/g;

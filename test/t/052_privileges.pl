@@ -23,9 +23,9 @@ $q->(q{
 	GRANT SELECT ON checksum_bad_blocks, checksum_last_good, checksum_metrics TO dashboard});
 
 # The contract: everything else than these is revoked from PUBLIC
-my %public = map { $_ => 1 } qw(crc32c crc32c_accel crc32c_extend crc32c_combine
+my %public = map { $_ => 1 } qw(crc32c crc32c_extend crc32c_combine
   crc32c_agg crc32c_bytes crc32 crc32_extend crc32_combine crc32c_lo
-  crc32c_kernel checksum_kernels crc32c_with_kernel checksum_self_test
+  checksum_kernels checksum_self_test
   verify_page crc32c_server accel_is_own_run);
 my %granted = (
 	(map { $_ => 'reader' } qw(crc32c_file verify_wal_segment verify_wal_range
@@ -34,7 +34,7 @@ my %granted = (
 	(map { $_ => 'scanner' } qw(verify_relation verify_relation_summary
 		  verify_lost_writes verify_database_checksums relation_files page_digests
 		  accel_checksum_progress)),
-	(map { $_ => 'monitor' } qw(drive_crc32c crc32c_bench page_checksum_bench)));
+	(map { $_ => 'monitor' } qw(drive_crc32c checksum_bench)));
 
 # A call with every argument NULL, by its types; not as constants, which the
 # planner would use to do away with the call of a strict function
@@ -103,7 +103,7 @@ is(refused('dashboard', 'SELECT * FROM checksum_runs'), 1, 'dashboard may not re
 for my $parameter (split /\n/, $q->(q{SELECT name FROM pg_settings WHERE name LIKE 'crc32c_accel.%' AND name NOT LIKE '%work%'}))
 {
 	is(refused('nobody', "LOAD 'crc32c_accel'; SET $parameter = 'auto'") ||
-		refused('nobody', "SELECT crc32c_accel(''); SET $parameter = 'auto'"), 1,
+		refused('nobody', "SELECT public.crc32c(''); SET $parameter = 'auto'"), 1,
 		"nobody may not set $parameter");
 }
 
@@ -128,7 +128,7 @@ my $data = $node->data_dir;
 my $far = $q->(q{SELECT pg_relation_filepath('far')});
 append_to_file("$logs/server.log", 'logged');
 symlink('/etc/passwd', "$logs/out.log");
-my $right = $q->("SELECT crc32c_file('$far') || ' ' || crc32c_accel('logged')");
+my $right = $q->("SELECT crc32c_file('$far') || ' ' || public.crc32c('logged')");
 is($q->("SET ROLE nobody; SELECT crc32c_file('$far') || ' ' || crc32c_file('$logs/server.log')"),
 	$right, 'granted only: a tablespace and log_directory');
 is($q->("SET ROLE nobody; SELECT crc32c_file('$data/$far') || ' ' || crc32c_file('$logs/./server.log')"),

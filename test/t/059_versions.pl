@@ -112,10 +112,10 @@ is($node->safe_psql('postgres', "SELECT count(*) FILTER (WHERE message NOT LIKE 
 my ($got, $said) = session('postgres',
 	'CREATE TABLE v AS SELECT i, i::text::bytea AS b FROM generate_series(1, 20000) i', 'ANALYZE v',
 	"SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0",
-	"SELECT sum(crc32c_accel(b)) = sum(crc32c_extend(0, b)) FROM v",
+	"SELECT sum(public.crc32c(b)) = sum(crc32c_extend(0, b)) FROM v",
 	'SELECT crc32c_agg(b ORDER BY i) = crc32c_agg(DISTINCT b ORDER BY b) FROM v WHERE i < 2',
-	'CREATE INDEX ON v (crc32c_accel(b))', "ALTER FUNCTION crc32c_accel(bytea) SET work_mem = '1MB'", "SELECT count(crc32c_accel(b)) FROM v",
-	'ALTER FUNCTION crc32c_accel(bytea) RESET ALL');
+	'CREATE INDEX ON v (public.crc32c(b))', "ALTER FUNCTION public.crc32c(bytea) SET work_mem = '1MB'", "SELECT count(public.crc32c(b)) FROM v",
+	'ALTER FUNCTION public.crc32c(bytea) RESET ALL');
 is($got, "t\nt\n20000", 'workers, aggregates, indexes, functions with settings');
 unlike($said, qr/ERROR/, '... without an error');
 $node->safe_psql('postgres', 'DROP EXTENSION crc32c_accel CASCADE');
@@ -174,7 +174,7 @@ my @calls = (
 	"CALL verify_wal_archive('" . $node->data_dir . "/base')",
 	"SELECT prune_checksum_history('1 day')");
 
-($got, $said) = session('older', "CREATE EXTENSION crc32c_accel VERSION '0.9'", "SELECT crc32c_accel('123456789')", @calls,
+($got, $said) = session('older', "CREATE EXTENSION crc32c_accel VERSION '0.9'", "SELECT public.crc32c('123456789')", @calls,
 	'SELECT count(*) FROM checksum_runs');
 is($got, "3808858755\n0", 'older SQL objects: what is the same is served, nothing is recorded');
 is(scalar(() = $said =~ /$misfit/g), 6, '... the rest is refused');
@@ -228,7 +228,7 @@ sub other_build
 my $library = "$stage$libdir/crc32c_accel.so";
 other_build($library);
 my $old = $node->background_psql('older', on_error_stop => 0);
-$old->query("SELECT crc32c_accel(''); CREATE TABLE t AS SELECT i FROM generate_series(1, 50000) i");
+$old->query("SELECT public.crc32c(''); CREATE TABLE t AS SELECT i FROM generate_series(1, 50000) i");
 rename $library, "$library.kept" or die $!;
 rename "$library.other", $library or die $!;
 my $log = -s $node->logfile;

@@ -41,7 +41,7 @@ is(sql(q{SELECT verified + new, bytes FROM verify_relation_summary('t', 'main', 
 	"$blocks|" . $blocks * 8192, 'healthy: by workers');
 is(sql(q{SELECT string_agg(fork, ' ') FROM verify_relation_summary('u')}), 'main init', 'healthy: unlogged');
 is(sql(q{SELECT blocks, bad FROM verify_relation_summary('empty')}), '0|0', 'healthy: empty');
-is(sql(q{SELECT count(*), bool_and(crc32c = crc32c_accel(read_disk_page('t', 'main', blkno))) FROM page_digests('t', first_block => 5, last_block => 30)}),
+is(sql(q{SELECT count(*), bool_and(crc32c = public.crc32c(read_disk_page('t', 'main', blkno))) FROM page_digests('t', first_block => 5, last_block => 30)}),
 	'26|t', 'digests are those of the blocks');
 foreach my $case ([ 'main', $blocks ], [ 'init', 0 ])
 {

@@ -111,7 +111,7 @@ sub variant
 			my $record = substr($bytes, $at, $end - $at);
 			substr($record, -1) = '+';
 			my $covered = unpack('H*', substr($record, 24) . substr($record, 0, 20));
-			substr($record, 20, 4) = pack('L', $node->safe_psql('postgres', "SELECT crc32c_accel('\\x$covered')"));
+			substr($record, 20, 4) = pack('L', $node->safe_psql('postgres', "SELECT public.crc32c('\\x$covered')"));
 			return ($at, $record);
 		}
 	}
