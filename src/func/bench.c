@@ -490,7 +490,7 @@ time_size(BenchRun *ctx, int bytes, int64 working_set, TimingEntry *mix,
 	time_contenders(ctx);
 }
 
-/* The sizes to time, NULL: those of the install script's words. */
+/* The sizes to time; without an argument, usual ones of the algorithm. */
 static int
 sizes_argument(BenchRun *ctx, FunctionCallInfo fcinfo, const int32 **sizes)
 {
