@@ -6,7 +6,7 @@ read from the objects below OBJECTS (src/ of the built tree) by nm.
 
 - A folder uses folders that stand before it in ORDER, no other one.  That holds
   for symbols and for includes, however they are written.
-- Rooms (a .c file and its header) stand in no circle of calls.
+- Rooms (a .c file and its header) stand in no circle of calls, nor of includes.
 - ROOMs are compiled without the server's headers (the list is in the Makefile).
   They use no symbol that the program POSTGRES has, and no room of ours that
   does, but SEAMS.
@@ -74,6 +74,7 @@ def read_symbols(src, objects):
 
 
 def check_folders(src, rooms):
+    includes = {}
     for room in rooms:
         if folder_of(room) not in RANK:
             fail("the folder of %s.c stands nowhere in ORDER" % room)
@@ -83,10 +84,15 @@ def check_folders(src, rooms):
                 continue
             path = os.path.relpath(os.path.join(root, name), src)
             with open(os.path.join(src, path), encoding="utf-8") as file:
-                check_includes(src, path, re.sub(r"\\\n", "", file.read()))
+                targets = check_includes(src, path, re.sub(r"\\\n", "", file.read()))
+            room = room_of(path)
+            includes.setdefault(room, set()).update({room_of(target) for target in targets} - {room})
+    check_circles("includes", includes)
 
 
 def check_includes(src, path, text):
+    """The files of ours that a file includes."""
+    targets = []
     for target in re.findall(r'^[ \t]*(?:#|%:|\?\?=)[ \t]*include[ \t]*(.*)', text, re.M):
         quoted = re.match(r'"([^"]*)"|<([^>]*)>', target)
         if not quoted:
@@ -98,7 +104,9 @@ def check_includes(src, path, text):
             if os.path.exists(os.path.join(src, target)):
                 if not may_use(room_of(path), room_of(target)) and target != "compat.h":
                     fail("%s includes %s" % (path, target))
+                targets.append(target)
                 break
+    return targets
 
 
 def check_calls(used, defined):
@@ -108,21 +116,21 @@ def check_calls(used, defined):
         for symbol in sorted(symbols):
             if symbol in defined and not may_use(room, defined[symbol]):
                 fail("%s.c uses %s of %s.c" % (room, symbol, defined[symbol]))
-    check_circles(calls)
+    check_circles("calls", calls)
 
 
-def check_circles(calls):
-    """Takes away rooms that call none, or are called by none, of those left."""
-    left = dict(calls)
+def check_circles(what, edges):
+    """Takes away rooms that lead to none, or that none leads to, of those left."""
+    left = dict(edges)
     while True:
-        called = set().union(*left.values()) if left else set()
+        reached = set().union(*left.values()) if left else set()
         kept = {room: others & left.keys() for room, others in left.items()
-                if others & left.keys() and room in called}
+                if others & left.keys() and room in reached}
         if kept == left:
             break
         left = kept
     for room in sorted(left):
-        fail("circle of calls: %s -> %s" % (room, ", ".join(sorted(left[room]))))
+        fail("circle of %s: %s -> %s" % (what, room, ", ".join(sorted(left[room]))))
 
 
 def check_free(free, used, defined, server):

@@ -13,7 +13,7 @@ if find "$src" -name '*.[ch]' ! -name compat.h -exec grep -n 'PG_VERSION_NUM' {}
 fi
 # shellcheck disable=SC2046	# no blanks in our file names
 awk -f "$here/rooms.awk" $(find "$src" -name '*.[ch]') >&2 || {
-	echo "check-layers: headers are kept by their own .c, rooms stand in no circle" >&2
+	echo "check-layers: headers are kept by their own .c" >&2
 	failed=1
 }
 [ "$failed" != 0 ] || echo "check-layers: ok"

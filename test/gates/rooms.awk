@@ -1,6 +1,6 @@
 # rooms.awk: awk -f rooms.awk FILE...: fails when a header declares a function
-# that its .c does not define, and when rooms of a folder include each other in
-# a circle.  A room is the files of one folder that share a name up to the dot.
+# that its .c does not define.  A room is the files of one folder that share a name
+# up to the dot.
 
 BEGIN {
 	# Headers of several .c files: each function is in one of their folder.
@@ -24,13 +24,6 @@ FNR == 1 {
 	header = FILENAME ~ /\.h$/
 	comment = directive = 0
 	declaration = ""
-}
-
-/^#include +"/ {
-	split($0, quoted, "\"")
-	target = room_of(quoted[2] ~ /\// ? quoted[2] : folder "/" quoted[2])
-	if (target != room && index(target, folder "/") == 1)
-		includes[room " -> " target] = 1
 }
 
 # comments, and directives with the lines that go on
@@ -83,33 +76,7 @@ function check_declarations(		entry, where, key, owner)
 	}
 }
 
-# Takes away rooms that include none, or are included by none, of those left.
-function check_circles(		include, end, from, to, before, left)
-{
-	do {
-		before = left
-		left = 0
-		split("", from)
-		split("", to)
-		for (include in includes) {
-			split(include, end, " -> ")
-			from[end[1]] = to[end[2]] = 1
-			left++
-		}
-		for (include in includes) {
-			split(include, end, " -> ")
-			if (!(end[1] in to) || !(end[2] in from))
-				delete includes[include]
-		}
-	} while (left != before)
-	for (include in includes) {
-		print "circle of includes: " include
-		failed = 1
-	}
-}
-
 END {
 	check_declarations()
-	check_circles()
 	exit failed
 }

@@ -76,8 +76,7 @@ my ($out, $err);
 my @segments = split /\n/, sql(qq{SELECT segment FROM verify_wal_range('$start', '$end') WHERE status LIKE 'ok%'});
 my $tool = PostgreSQL::Test::Utils::tempdir() . '/dump_blocks';
 system_or_bail('cc', '-O1', '-Isrc', 'test/dump_blocks.c', glob('src/kernel/*.c'),
-	(map { "src/wal/$_.c" } qw(block_image blocks identity name page reason record version walk)),
-	'src/page/status.c', 'src/decode/format.c', '-o', $tool);
+	(map { "src/$_.c" } split ' ', `pg_config=false sh -c '. test/unit/needs.sh; echo \$rooms_wal'`), '-o', $tool);
 IPC::Run::run([ $tool, map { "$pg_wal/$_" } @segments ], '>', \$out, '2>', \$err) or die $err;
 my @lines = split /\n/, $out;
 my @ours = grep { /blkref/ && AccelWal::number((split / /)[0]) < AccelWal::number($end) } @lines;
