@@ -58,8 +58,8 @@ factor()	# STEP
 
 # --- relations -------------------------------------------------------------
 
-whole="CALL verify_database_checksums(include_catalogs => false)"
-resume="CALL verify_database_checksums(include_catalogs => false, skip_verified_since => '-infinity')"
+whole="CALL verify_database(include_catalogs => false)"
+resume="CALL verify_database(include_catalogs => false, skip_verified_since => '-infinity')"
 for step in $steps; do
 	count=$((n * $(factor "$step")))
 	bench_log "$count relations"
@@ -70,7 +70,7 @@ for step in $steps; do
 		IF i % 500 = 0 THEN COMMIT; END IF; END LOOP; END \$\$"
 	bench_sql CHECKPOINT
 	timed "a run" "$step" "each relation" "$count" "$whole"
-	timed "a run with 2 workers" "$step" "each relation" "$count" "CALL verify_database_checksums(include_catalogs => false, workers => 2)"
+	timed "a run with 2 workers" "$step" "each relation" "$count" "CALL verify_database(include_catalogs => false, workers => 2)"
 	bench_row "a run" "$step" "private memory after it" MB 1 "$(session "SET client_min_messages = error" "$whole" \
 		"SELECT pg_read_file('/proc/self/status')" | sed -n 's/.*RssAnon:[^0-9]*\([0-9]*\) kB.*/\1/p' | awk '{printf "%.1f", $1 / 1024}')"
 	bench_client "$bindir/psql" -Xq -c "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pg_class; SELECT pg_sleep(3600)" >/dev/null 2>&1 &
@@ -80,7 +80,7 @@ for step in $steps; do
 	bench_sql "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(3600)' AND pid <> pg_backend_pid()" >/dev/null
 	wait $old || :
 	timed "a resume with nothing to do after ten runs" "$step" "each relation" "$count" "$resume"
-	bench_sql "TRUNCATE checksum_runs, checksum_relations, checksum_findings"
+	bench_sql "TRUNCATE verify_runs, verify_run_relations, verify_findings"
 	session "SET client_min_messages = error" "$whole" >/dev/null
 	timed "a resume with nothing to do after one run" "$step" "each relation" "$count" "$resume"
 	PGDATABASE=postgres
@@ -108,7 +108,7 @@ for step in $steps; do
 	count=$(bench_sql "SELECT bad FROM verify_relation_summary('damaged_$step', 'main')")
 	bench_log "$count findings"
 	timed "findings of a run" "$step" "each finding" "$count" \
-		"CALL verify_database_checksums(include => '{damaged_$step}')"
+		"CALL verify_database(include => '{damaged_$step}')"
 	timed "findings of verify_relation" "$step" "each finding" "$count" \
 		"SELECT count(*) AS seen FROM verify_relation('damaged_$step') \\gset"
 done
@@ -148,22 +148,22 @@ done
 for step in $steps; do
 	rows=$((n * 30 * $(factor "$step")))
 	bench_log "$rows rows of history"
-	bench_sql "TRUNCATE checksum_runs CASCADE"
-	bench_sql "CALL verify_database_checksums(include => '{none}', cluster_files => false)"
-	bench_sql "INSERT INTO checksum_runs (run, started, finished, relations, blocks, bytes, findings, state, unverifiable, new, files,
+	bench_sql "TRUNCATE verify_runs CASCADE"
+	bench_sql "CALL verify_database(include => '{none}', cluster_files => false)"
+	bench_sql "INSERT INTO verify_runs (run, started, finished, relations, blocks, bytes, findings, state, unverifiable, new, files,
 			system_identifier, timeline, directory, database)
 		SELECT r, now() - interval '1 day' * (300 - r), now() - interval '1 day' * (300 - r), $rows / 300, 1, 1, 0, 'completed', 0, 0, 0,
 			o.system_identifier, o.timeline, o.directory, o.database
-		FROM generate_series(2, 300) r, checksum_runs o;
-		INSERT INTO checksum_relations SELECT r, 100000 + i, now() - interval '1 day' * (300 - r), 1, 0, now() - interval '1 day' * (300 - r), 0,
+		FROM generate_series(2, 300) r, verify_runs o;
+		INSERT INTO verify_run_relations SELECT r, 100000 + i, now() - interval '1 day' * (300 - r), 1, 0, now() - interval '1 day' * (300 - r), 0,
 			'public', 't' || i, 'table', NULL, 1663, 100000 + i FROM generate_series(1, 300) r, generate_series(1, $rows / 300) i;
-		INSERT INTO checksum_relations SELECT r, 'p_n_1'::regclass, now() - interval '1 day' * (300 - r), 1, 0, now() - interval '1 day' * (300 - r), 0,
+		INSERT INTO verify_run_relations SELECT r, 'p_n_1'::regclass, now() - interval '1 day' * (300 - r), 1, 0, now() - interval '1 day' * (300 - r), 0,
 			'public', 'p_n_1', 'table', NULL, 1663, pg_relation_filenode('p_n_1') FROM generate_series(1, 300) r"
-	bench_sql "ANALYZE checksum_relations, checksum_runs"
+	bench_sql "ANALYZE verify_run_relations, verify_runs"
 	timed "last good of one relation" "$step" "a question" 1 \
-		"SELECT last_good IS NOT NULL AS seen FROM checksum_last_good WHERE relation = 'p_n_1'::regclass \\gset" \
-		"SELECT last_good IS NOT NULL AS seen FROM checksum_last_good WHERE relation = 'p_n_1'::regclass \\gset"
-	timed "metrics" "$step" "a question" 1 "SELECT bad_blocks AS seen FROM checksum_metrics \\gset" \
-		"SELECT bad_blocks AS seen FROM checksum_metrics \\gset"
+		"SELECT last_good IS NOT NULL AS seen FROM verify_last_good WHERE relation = 'p_n_1'::regclass \\gset" \
+		"SELECT last_good IS NOT NULL AS seen FROM verify_last_good WHERE relation = 'p_n_1'::regclass \\gset"
+	timed "metrics" "$step" "a question" 1 "SELECT bad_blocks AS seen FROM verify_metrics \\gset" \
+		"SELECT bad_blocks AS seen FROM verify_metrics \\gset"
 done
 bench_stop main

@@ -251,7 +251,7 @@ GRANT EXECUTE ON FUNCTION page_digests(regclass, text, bigint, bigint, boolean, 
 -- history.  The procedure numbers runs after the highest number that it finds.
 -- Nothing refers to relations by name, so that dumps without one restore.
 
-CREATE TABLE checksum_runs (
+CREATE TABLE verify_runs (
 	run bigint NOT NULL,
 	started timestamptz NOT NULL,
 	finished timestamptz,
@@ -267,25 +267,25 @@ CREATE TABLE checksum_runs (
 	timeline integer NOT NULL,
 	directory bigint NOT NULL,
 	database oid NOT NULL);
-CREATE INDEX checksum_runs_run ON checksum_runs (run);
-COMMENT ON TABLE checksum_runs IS 'runs of verify_database_checksums';
-COMMENT ON COLUMN checksum_runs.run IS 'number of the run';
-COMMENT ON COLUMN checksum_runs.started IS 'start time; pass as skip_verified_since to resume this run';
-COMMENT ON COLUMN checksum_runs.finished IS 'end time, NULL while running';
-COMMENT ON COLUMN checksum_runs.relations IS 'relations verified so far';
-COMMENT ON COLUMN checksum_runs.blocks IS 'blocks in these relations';
-COMMENT ON COLUMN checksum_runs.bytes IS 'bytes read';
-COMMENT ON COLUMN checksum_runs.findings IS 'findings so far, not verifiable ones included';
-COMMENT ON COLUMN checksum_runs.state IS 'running, completed, stopped (by max_duration), cancelled, failed; not_recorded: it ended, but from some point on the history could not be written; interrupted: the session ended without recording a state';
-COMMENT ON COLUMN checksum_runs.unverifiable IS 'findings that are not_verifiable';
-COMMENT ON COLUMN checksum_runs.new IS 'blocks that are all zero';
-COMMENT ON COLUMN checksum_runs.files IS 'files of the cluster; 0: they were not verified';
-COMMENT ON COLUMN checksum_runs.system_identifier IS 'system identifier of the cluster that was verified';
-COMMENT ON COLUMN checksum_runs.timeline IS 'its timeline';
-COMMENT ON COLUMN checksum_runs.directory IS 'inode of the file PG_VERSION in its data directory: tells copies apart';
-COMMENT ON COLUMN checksum_runs.database IS 'OID of the database that was verified';
+CREATE INDEX verify_runs_run ON verify_runs (run);
+COMMENT ON TABLE verify_runs IS 'runs of verify_database';
+COMMENT ON COLUMN verify_runs.run IS 'number of the run';
+COMMENT ON COLUMN verify_runs.started IS 'start time; pass as skip_verified_since to resume this run';
+COMMENT ON COLUMN verify_runs.finished IS 'end time, NULL while running';
+COMMENT ON COLUMN verify_runs.relations IS 'relations verified so far';
+COMMENT ON COLUMN verify_runs.blocks IS 'blocks in these relations';
+COMMENT ON COLUMN verify_runs.bytes IS 'bytes read';
+COMMENT ON COLUMN verify_runs.findings IS 'findings so far, not verifiable ones included';
+COMMENT ON COLUMN verify_runs.state IS 'running, completed, stopped (by max_duration), cancelled, failed; not_recorded: it ended, but from some point on the history could not be written; interrupted: the session ended without recording a state';
+COMMENT ON COLUMN verify_runs.unverifiable IS 'findings that are not_verifiable';
+COMMENT ON COLUMN verify_runs.new IS 'blocks that are all zero';
+COMMENT ON COLUMN verify_runs.files IS 'files of the cluster; 0: they were not verified';
+COMMENT ON COLUMN verify_runs.system_identifier IS 'system identifier of the cluster that was verified';
+COMMENT ON COLUMN verify_runs.timeline IS 'its timeline';
+COMMENT ON COLUMN verify_runs.directory IS 'inode of the file PG_VERSION in its data directory: tells copies apart';
+COMMENT ON COLUMN verify_runs.database IS 'OID of the database that was verified';
 
-CREATE TABLE checksum_relations (
+CREATE TABLE verify_run_relations (
 	run bigint NOT NULL,
 	relid oid NOT NULL,
 	verified_at timestamptz NOT NULL,
@@ -299,24 +299,24 @@ CREATE TABLE checksum_relations (
 	owner_table text,
 	tablespace oid NOT NULL,
 	filenode oid NOT NULL);
-CREATE INDEX checksum_relations_run ON checksum_relations (run);
-CREATE INDEX checksum_relations_relid ON checksum_relations (relid, verified_at);
-COMMENT ON TABLE checksum_relations IS 'relations that verify_database_checksums has verified to their end';
-COMMENT ON COLUMN checksum_relations.run IS 'the run';
-COMMENT ON COLUMN checksum_relations.relid IS 'OID of the relation';
-COMMENT ON COLUMN checksum_relations.verified_at IS 'when its last block had been verified';
-COMMENT ON COLUMN checksum_relations.blocks IS 'blocks of all its forks';
-COMMENT ON COLUMN checksum_relations.findings IS 'findings, not verifiable ones included';
-COMMENT ON COLUMN checksum_relations.began_at IS 'when its first block was verified, maybe by an earlier run';
-COMMENT ON COLUMN checksum_relations.new IS 'blocks that are all zero';
-COMMENT ON COLUMN checksum_relations.schema_name IS 'its schema';
-COMMENT ON COLUMN checksum_relations.relation_name IS 'its name';
-COMMENT ON COLUMN checksum_relations.kind IS 'table, index, TOAST table, sequence or materialized view';
-COMMENT ON COLUMN checksum_relations.owner_table IS 'of an index or a TOAST table: the table that it belongs to';
-COMMENT ON COLUMN checksum_relations.tablespace IS 'OID of the tablespace of its file';
-COMMENT ON COLUMN checksum_relations.filenode IS 'number of its file: a rewritten relation has another one';
+CREATE INDEX verify_run_relations_run ON verify_run_relations (run);
+CREATE INDEX verify_run_relations_relid ON verify_run_relations (relid, verified_at);
+COMMENT ON TABLE verify_run_relations IS 'relations that verify_database has verified to their end';
+COMMENT ON COLUMN verify_run_relations.run IS 'the run';
+COMMENT ON COLUMN verify_run_relations.relid IS 'OID of the relation';
+COMMENT ON COLUMN verify_run_relations.verified_at IS 'when its last block had been verified';
+COMMENT ON COLUMN verify_run_relations.blocks IS 'blocks of all its forks';
+COMMENT ON COLUMN verify_run_relations.findings IS 'findings, not verifiable ones included';
+COMMENT ON COLUMN verify_run_relations.began_at IS 'when its first block was verified, maybe by an earlier run';
+COMMENT ON COLUMN verify_run_relations.new IS 'blocks that are all zero';
+COMMENT ON COLUMN verify_run_relations.schema_name IS 'its schema';
+COMMENT ON COLUMN verify_run_relations.relation_name IS 'its name';
+COMMENT ON COLUMN verify_run_relations.kind IS 'table, index, TOAST table, sequence or materialized view';
+COMMENT ON COLUMN verify_run_relations.owner_table IS 'of an index or a TOAST table: the table that it belongs to';
+COMMENT ON COLUMN verify_run_relations.tablespace IS 'OID of the tablespace of its file';
+COMMENT ON COLUMN verify_run_relations.filenode IS 'number of its file: a rewritten relation has another one';
 
-CREATE TABLE checksum_findings (
+CREATE TABLE verify_findings (
 	run bigint NOT NULL,
 	relation oid,
 	fork text,
@@ -337,31 +337,31 @@ CREATE TABLE checksum_findings (
 	owner_table text,
 	tablespace oid,
 	filenode oid);
-CREATE INDEX checksum_findings_run ON checksum_findings (run);
-CREATE INDEX checksum_findings_relation ON checksum_findings (relation, found_at);
-COMMENT ON TABLE checksum_findings IS 'what verify_database_checksums has found; columns as of verify_relation';
-COMMENT ON COLUMN checksum_findings.run IS 'the run';
-COMMENT ON COLUMN checksum_findings.relation IS 'OID of the relation; NULL: a file of the cluster, or the cluster, whose data checksums are disabled';
-COMMENT ON COLUMN checksum_findings.fork IS 'its fork; NULL: the relation as a whole';
-COMMENT ON COLUMN checksum_findings.blkno IS 'block number within the fork';
-COMMENT ON COLUMN checksum_findings.path IS 'the file, relative to the data directory';
-COMMENT ON COLUMN checksum_findings.file_offset IS 'where the block begins in the file';
-COMMENT ON COLUMN checksum_findings.status IS 'what is wrong';
-COMMENT ON COLUMN checksum_findings.stored_checksum IS 'pd_checksum as it lies on disk';
-COMMENT ON COLUMN checksum_findings.computed_checksum IS 'what it should be';
-COMMENT ON COLUMN checksum_findings.lsn IS 'pd_lsn as it lies on disk';
-COMMENT ON COLUMN checksum_findings.retries IS 'reads of the block beyond the first';
-COMMENT ON COLUMN checksum_findings.buffer_state IS 'what shared buffers held of the block: uncached, clean, dirty, invalid';
-COMMENT ON COLUMN checksum_findings.message IS 'the finding in words';
-COMMENT ON COLUMN checksum_findings.found_at IS 'when it was recorded';
-COMMENT ON COLUMN checksum_findings.schema_name IS 'schema of the relation';
-COMMENT ON COLUMN checksum_findings.relation_name IS 'name of the relation';
-COMMENT ON COLUMN checksum_findings.kind IS 'table, index, TOAST table, sequence or materialized view';
-COMMENT ON COLUMN checksum_findings.owner_table IS 'of an index or a TOAST table: the table that it belongs to';
-COMMENT ON COLUMN checksum_findings.tablespace IS 'OID of the tablespace of its file';
-COMMENT ON COLUMN checksum_findings.filenode IS 'number of its file: a rewritten relation has another one';
+CREATE INDEX verify_findings_run ON verify_findings (run);
+CREATE INDEX verify_findings_relation ON verify_findings (relation, found_at);
+COMMENT ON TABLE verify_findings IS 'what verify_database has found; columns as of verify_relation';
+COMMENT ON COLUMN verify_findings.run IS 'the run';
+COMMENT ON COLUMN verify_findings.relation IS 'OID of the relation; NULL: a file of the cluster, or the cluster, whose data checksums are disabled';
+COMMENT ON COLUMN verify_findings.fork IS 'its fork; NULL: the relation as a whole';
+COMMENT ON COLUMN verify_findings.blkno IS 'block number within the fork';
+COMMENT ON COLUMN verify_findings.path IS 'the file, relative to the data directory';
+COMMENT ON COLUMN verify_findings.file_offset IS 'where the block begins in the file';
+COMMENT ON COLUMN verify_findings.status IS 'what is wrong';
+COMMENT ON COLUMN verify_findings.stored_checksum IS 'pd_checksum as it lies on disk';
+COMMENT ON COLUMN verify_findings.computed_checksum IS 'what it should be';
+COMMENT ON COLUMN verify_findings.lsn IS 'pd_lsn as it lies on disk';
+COMMENT ON COLUMN verify_findings.retries IS 'reads of the block beyond the first';
+COMMENT ON COLUMN verify_findings.buffer_state IS 'what shared buffers held of the block: uncached, clean, dirty, invalid';
+COMMENT ON COLUMN verify_findings.message IS 'the finding in words';
+COMMENT ON COLUMN verify_findings.found_at IS 'when it was recorded';
+COMMENT ON COLUMN verify_findings.schema_name IS 'schema of the relation';
+COMMENT ON COLUMN verify_findings.relation_name IS 'name of the relation';
+COMMENT ON COLUMN verify_findings.kind IS 'table, index, TOAST table, sequence or materialized view';
+COMMENT ON COLUMN verify_findings.owner_table IS 'of an index or a TOAST table: the table that it belongs to';
+COMMENT ON COLUMN verify_findings.tablespace IS 'OID of the tablespace of its file';
+COMMENT ON COLUMN verify_findings.filenode IS 'number of its file: a rewritten relation has another one';
 
-CREATE TABLE checksum_positions (
+CREATE TABLE internal_positions (
 	run bigint NOT NULL,
 	relid oid NOT NULL,
 	fork text NOT NULL,
@@ -374,36 +374,36 @@ CREATE TABLE checksum_positions (
 	findings bigint NOT NULL,
 	tablespace oid NOT NULL,
 	filenode oid NOT NULL);
-COMMENT ON TABLE checksum_positions IS 'where runs stand in large relations: skip_verified_since goes on there';
-COMMENT ON COLUMN checksum_positions.run IS 'the run';
-COMMENT ON COLUMN checksum_positions.relid IS 'OID of the relation';
-COMMENT ON COLUMN checksum_positions.fork IS 'the fork to go on with';
-COMMENT ON COLUMN checksum_positions.blkno IS 'the block to go on with';
-COMMENT ON COLUMN checksum_positions.recorded_at IS 'when this was recorded';
-COMMENT ON COLUMN checksum_positions.began_at IS 'when the first block of the relation was verified';
-COMMENT ON COLUMN checksum_positions.blocks IS 'blocks verified so far';
-COMMENT ON COLUMN checksum_positions.bytes IS 'bytes read so far';
-COMMENT ON COLUMN checksum_positions.new IS 'blocks so far that are all zero';
-COMMENT ON COLUMN checksum_positions.findings IS 'findings so far';
-COMMENT ON COLUMN checksum_positions.tablespace IS 'OID of the tablespace of the file';
-COMMENT ON COLUMN checksum_positions.filenode IS 'number of the file';
+COMMENT ON TABLE internal_positions IS 'where runs stand in large relations: skip_verified_since goes on there';
+COMMENT ON COLUMN internal_positions.run IS 'the run';
+COMMENT ON COLUMN internal_positions.relid IS 'OID of the relation';
+COMMENT ON COLUMN internal_positions.fork IS 'the fork to go on with';
+COMMENT ON COLUMN internal_positions.blkno IS 'the block to go on with';
+COMMENT ON COLUMN internal_positions.recorded_at IS 'when this was recorded';
+COMMENT ON COLUMN internal_positions.began_at IS 'when the first block of the relation was verified';
+COMMENT ON COLUMN internal_positions.blocks IS 'blocks verified so far';
+COMMENT ON COLUMN internal_positions.bytes IS 'bytes read so far';
+COMMENT ON COLUMN internal_positions.new IS 'blocks so far that are all zero';
+COMMENT ON COLUMN internal_positions.findings IS 'findings so far';
+COMMENT ON COLUMN internal_positions.tablespace IS 'OID of the tablespace of the file';
+COMMENT ON COLUMN internal_positions.filenode IS 'number of the file';
 
 -- The history is written without logical decoding, see src/run/history.c; its
 -- deletions are not decoded for want of an identity.
-ALTER TABLE checksum_runs REPLICA IDENTITY NOTHING;
-ALTER TABLE checksum_relations REPLICA IDENTITY NOTHING;
-ALTER TABLE checksum_findings REPLICA IDENTITY NOTHING;
-ALTER TABLE checksum_positions REPLICA IDENTITY NOTHING;
+ALTER TABLE verify_runs REPLICA IDENTITY NOTHING;
+ALTER TABLE verify_run_relations REPLICA IDENTITY NOTHING;
+ALTER TABLE verify_findings REPLICA IDENTITY NOTHING;
+ALTER TABLE internal_positions REPLICA IDENTITY NOTHING;
 
 -- pg_dump takes the history along; positions are of no use elsewhere.
-SELECT pg_catalog.pg_extension_config_dump('checksum_runs', '');
-SELECT pg_catalog.pg_extension_config_dump('checksum_relations', '');
-SELECT pg_catalog.pg_extension_config_dump('checksum_findings', '');
+SELECT pg_catalog.pg_extension_config_dump('verify_runs', '');
+SELECT pg_catalog.pg_extension_config_dump('verify_run_relations', '');
+SELECT pg_catalog.pg_extension_config_dump('verify_findings', '');
 
-REVOKE ALL ON TABLE checksum_runs, checksum_relations, checksum_findings, checksum_positions FROM PUBLIC;
-GRANT SELECT ON TABLE checksum_runs, checksum_relations, checksum_findings, checksum_positions TO pg_stat_scan_tables;
+REVOKE ALL ON TABLE verify_runs, verify_run_relations, verify_findings, internal_positions FROM PUBLIC;
+GRANT SELECT ON TABLE verify_runs, verify_run_relations, verify_findings, internal_positions TO pg_stat_scan_tables;
 
-CREATE PROCEDURE verify_database_checksums(
+CREATE PROCEDURE verify_database(
 	workers integer DEFAULT 0,
 	max_rate integer DEFAULT 0,
 	include_catalogs boolean DEFAULT true,
@@ -420,20 +420,20 @@ CREATE PROCEDURE verify_database_checksums(
 	min_size bigint DEFAULT NULL,
 	max_size bigint DEFAULT NULL,
 	cluster_files boolean DEFAULT NULL)
-AS 'MODULE_PATHNAME', 'accel_verify_database_checksums'
+AS 'MODULE_PATHNAME', 'accel_verify_database'
 LANGUAGE C;
-COMMENT ON PROCEDURE verify_database_checksums(integer, integer, boolean, timestamptz, boolean, boolean, boolean, interval, interval, text[], text[], text, text, bigint, bigint, boolean) IS
-'verifies the files of the cluster with a CRC of their own and the relations with storage of this database: WARNINGs for findings, an INFO line at the end, and rows in checksum_runs, checksum_relations and checksum_findings (not on a standby)';
-REVOKE ALL ON PROCEDURE verify_database_checksums(integer, integer, boolean, timestamptz, boolean, boolean, boolean, interval, interval, text[], text[], text, text, bigint, bigint, boolean) FROM PUBLIC;
-GRANT EXECUTE ON PROCEDURE verify_database_checksums(integer, integer, boolean, timestamptz, boolean, boolean, boolean, interval, interval, text[], text[], text, text, bigint, bigint, boolean) TO pg_stat_scan_tables;
+COMMENT ON PROCEDURE verify_database(integer, integer, boolean, timestamptz, boolean, boolean, boolean, interval, interval, text[], text[], text, text, bigint, bigint, boolean) IS
+'verifies the files of the cluster with a CRC of their own and the relations with storage of this database: WARNINGs for findings, an INFO line at the end, and rows in verify_runs, verify_run_relations and verify_findings (not on a standby)';
+REVOKE ALL ON PROCEDURE verify_database(integer, integer, boolean, timestamptz, boolean, boolean, boolean, interval, interval, text[], text[], text, text, bigint, bigint, boolean) FROM PUBLIC;
+GRANT EXECUTE ON PROCEDURE verify_database(integer, integer, boolean, timestamptz, boolean, boolean, boolean, interval, interval, text[], text[], text, text, bigint, bigint, boolean) TO pg_stat_scan_tables;
 
-CREATE FUNCTION prune_checksum_history(keep interval)
+CREATE FUNCTION prune_history(older_than interval)
 RETURNS bigint
-AS 'MODULE_PATHNAME', 'accel_prune_checksum_history'
+AS 'MODULE_PATHNAME', 'accel_prune_history'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION prune_checksum_history(interval) IS
-'deletes history older than keep and returns the number of rows; the last verdict on each relation and findings that no later run has refuted stay';
-REVOKE ALL ON FUNCTION prune_checksum_history(interval) FROM PUBLIC;
+COMMENT ON FUNCTION prune_history(interval) IS
+'deletes history older than older_than and returns the number of rows; the last verdict on each relation and findings that no later run has refuted stay';
+REVOKE ALL ON FUNCTION prune_history(interval) FROM PUBLIC;
 
 -- The views tell of this database alone, and of files that are still there.
 -- pg_relation_filenode() would leave an entry in the session's caches for each
@@ -442,29 +442,29 @@ REVOKE ALL ON FUNCTION prune_checksum_history(interval) FROM PUBLIC;
 -- Views call functions with the rights of their reader: this one is anybody's, so
 -- that SELECT is enough.  All that it can give away is the number of an inode.
 
-CREATE FUNCTION accel_is_own_run(system_identifier bigint, timeline integer, directory bigint, database oid)
+CREATE FUNCTION internal_is_own_run(system_identifier bigint, timeline integer, directory bigint, database oid)
 RETURNS boolean
-AS 'MODULE_PATHNAME', 'accel_is_own_run'
+AS 'MODULE_PATHNAME', 'accel_internal_is_own_run'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION accel_is_own_run(bigint, integer, bigint, oid) IS
-'whether a row of checksum_runs tells of this database in this data directory, or on a standby in that of the primary';
+COMMENT ON FUNCTION internal_is_own_run(bigint, integer, bigint, oid) IS
+'whether a row of verify_runs tells of this database in this data directory, or on a standby in that of the primary';
 
-CREATE VIEW checksum_bad_blocks AS
+CREATE VIEW verify_bad_blocks AS
 	WITH own AS MATERIALIZED (
-		SELECT pg_catalog.array_agg(r.run) AS runs FROM checksum_runs r
-		WHERE accel_is_own_run(r.system_identifier, r.timeline, r.directory, r.database)),
+		SELECT pg_catalog.array_agg(r.run) AS runs FROM verify_runs r
+		WHERE internal_is_own_run(r.system_identifier, r.timeline, r.directory, r.database)),
 	block AS (
 		SELECT f.relation, f.fork, f.blkno, f.path, f.tablespace, f.filenode,
 			(pg_catalog.array_agg(f.status ORDER BY f.found_at DESC))[1] AS status,
 			pg_catalog.min(f.found_at) AS first_seen, pg_catalog.max(f.found_at) AS last_seen,
 			pg_catalog.count(*) AS times_seen
-		FROM checksum_findings f
+		FROM verify_findings f
 		WHERE f.run OPERATOR(pg_catalog.=) ANY ((SELECT own.runs FROM own)::bigint[]) AND f.relation IS NOT NULL AND f.status OPERATOR(pg_catalog.<>) 'not_verifiable'
 		GROUP BY f.relation, f.fork, f.blkno, f.path, f.tablespace, f.filenode)
 	SELECT b.relation::pg_catalog.regclass AS relation, b.fork, b.blkno, b.path, b.status,
 		b.first_seen, b.last_seen, b.times_seen,
 		coalesce(
-			(SELECT pg_catalog.min(v.verified_at) FROM checksum_relations v
+			(SELECT pg_catalog.min(v.verified_at) FROM verify_run_relations v
 				WHERE v.relid OPERATOR(pg_catalog.=) b.relation AND v.verified_at OPERATOR(pg_catalog.>) b.last_seen
 					AND v.run OPERATOR(pg_catalog.+) 0 OPERATOR(pg_catalog.=) ANY ((SELECT own.runs FROM own)::bigint[])
 					AND v.began_at OPERATOR(pg_catalog.>) b.last_seen),
@@ -474,63 +474,63 @@ CREATE VIEW checksum_bad_blocks AS
 						THEN pg_catalog.pg_relation_filenode(c.oid) ELSE c.relfilenode END)
 			THEN pg_catalog.now() END) AS healed_at
 	FROM block b;
-COMMENT ON VIEW checksum_bad_blocks IS
+COMMENT ON VIEW verify_bad_blocks IS
 'damaged blocks of this database that runs have found, one row per block of a file';
-COMMENT ON COLUMN checksum_bad_blocks.relation IS 'the relation';
-COMMENT ON COLUMN checksum_bad_blocks.fork IS 'its fork';
-COMMENT ON COLUMN checksum_bad_blocks.blkno IS 'block number within the fork';
-COMMENT ON COLUMN checksum_bad_blocks.path IS 'the file, relative to the data directory';
-COMMENT ON COLUMN checksum_bad_blocks.status IS 'what the last finding said';
-COMMENT ON COLUMN checksum_bad_blocks.first_seen IS 'when it was first recorded';
-COMMENT ON COLUMN checksum_bad_blocks.last_seen IS 'when it was last recorded';
-COMMENT ON COLUMN checksum_bad_blocks.times_seen IS 'how many findings tell of it';
-COMMENT ON COLUMN checksum_bad_blocks.healed_at IS 'when a later run verified the relation without it; now, where the file is gone; NULL: open';
+COMMENT ON COLUMN verify_bad_blocks.relation IS 'the relation';
+COMMENT ON COLUMN verify_bad_blocks.fork IS 'its fork';
+COMMENT ON COLUMN verify_bad_blocks.blkno IS 'block number within the fork';
+COMMENT ON COLUMN verify_bad_blocks.path IS 'the file, relative to the data directory';
+COMMENT ON COLUMN verify_bad_blocks.status IS 'what the last finding said';
+COMMENT ON COLUMN verify_bad_blocks.first_seen IS 'when it was first recorded';
+COMMENT ON COLUMN verify_bad_blocks.last_seen IS 'when it was last recorded';
+COMMENT ON COLUMN verify_bad_blocks.times_seen IS 'how many findings tell of it';
+COMMENT ON COLUMN verify_bad_blocks.healed_at IS 'when a later run verified the relation without it; now, where the file is gone; NULL: open';
 
-CREATE VIEW checksum_last_good AS
+CREATE VIEW verify_last_good AS
 	WITH own AS MATERIALIZED (
-		SELECT pg_catalog.array_agg(r.run) AS runs FROM checksum_runs r
-		WHERE accel_is_own_run(r.system_identifier, r.timeline, r.directory, r.database))
+		SELECT pg_catalog.array_agg(r.run) AS runs FROM verify_runs r
+		WHERE internal_is_own_run(r.system_identifier, r.timeline, r.directory, r.database))
 	SELECT c.oid AS relid, c.oid::pg_catalog.regclass AS relation,
 		v.verified_at AS last_verified,
 		CASE WHEN v.findings OPERATOR(pg_catalog.<) 1 THEN v.verified_at
 			ELSE (SELECT CASE WHEN n.filenode OPERATOR(pg_catalog.=) v.filenode THEN n.verified_at END
-				FROM checksum_relations n
+				FROM verify_run_relations n
 				WHERE n.relid OPERATOR(pg_catalog.=) v.relid AND n.findings OPERATOR(pg_catalog.<) 1
 					AND n.run OPERATOR(pg_catalog.=) ANY ((SELECT own.runs FROM own)::bigint[])
 				ORDER BY n.verified_at DESC LIMIT 1)
 		END AS last_good,
 		v.blocks
 	FROM pg_catalog.pg_class c
-	LEFT JOIN LATERAL (SELECT n.* FROM checksum_relations n
+	LEFT JOIN LATERAL (SELECT n.* FROM verify_run_relations n
 		WHERE n.relid OPERATOR(pg_catalog.=) c.oid
 		ORDER BY n.verified_at DESC LIMIT 1) v
 		ON v.filenode OPERATOR(pg_catalog.=) CASE WHEN c.relfilenode OPERATOR(pg_catalog.=) 0::pg_catalog.oid
 				THEN pg_catalog.pg_relation_filenode(c.oid) ELSE c.relfilenode END
 			AND v.run OPERATOR(pg_catalog.=) ANY ((SELECT own.runs FROM own)::bigint[])
 	WHERE c.relkind OPERATOR(pg_catalog.=) ANY ('{r,i,S,t,m}'::pg_catalog."char"[]) AND c.relpersistence OPERATOR(pg_catalog.<>) 't';
-COMMENT ON VIEW checksum_last_good IS
+COMMENT ON VIEW verify_last_good IS
 'when the present file of each relation with storage was last verified';
-COMMENT ON COLUMN checksum_last_good.relid IS 'OID of the relation';
-COMMENT ON COLUMN checksum_last_good.relation IS 'the relation';
-COMMENT ON COLUMN checksum_last_good.last_verified IS 'when its file was last verified; NULL: never';
-COMMENT ON COLUMN checksum_last_good.last_good IS 'when that last had no finding; NULL: never';
-COMMENT ON COLUMN checksum_last_good.blocks IS 'blocks of all its forks at that time';
+COMMENT ON COLUMN verify_last_good.relid IS 'OID of the relation';
+COMMENT ON COLUMN verify_last_good.relation IS 'the relation';
+COMMENT ON COLUMN verify_last_good.last_verified IS 'when its file was last verified; NULL: never';
+COMMENT ON COLUMN verify_last_good.last_good IS 'when that last had no finding; NULL: never';
+COMMENT ON COLUMN verify_last_good.blocks IS 'blocks of all its forks at that time';
 
-CREATE VIEW checksum_metrics AS
+CREATE VIEW verify_metrics AS
 	WITH own AS MATERIALIZED (
-		SELECT r.run, r.started, r.finished, r.state, r.files, r.database FROM checksum_runs r
-		WHERE accel_is_own_run(r.system_identifier, r.timeline, r.directory, r.database))
+		SELECT r.run, r.started, r.finished, r.state, r.files, r.database FROM verify_runs r
+		WHERE internal_is_own_run(r.system_identifier, r.timeline, r.directory, r.database))
 	SELECT b.bad_blocks, b.healed_blocks,
 		-- of the last run that verified them: others say nothing of them
-		(SELECT pg_catalog.count(DISTINCT f.path) FROM checksum_findings f
+		(SELECT pg_catalog.count(DISTINCT f.path) FROM verify_findings f
 			WHERE f.relation IS NULL AND f.status OPERATOR(pg_catalog.<>) 'not_verifiable'
 				AND f.run OPERATOR(pg_catalog.=) (SELECT pg_catalog.max(n.run) FROM own n
 					WHERE n.files OPERATOR(pg_catalog.>) 0)) AS bad_files,
-		(SELECT pg_catalog.count(DISTINCT f.relation) FROM checksum_findings f
+		(SELECT pg_catalog.count(DISTINCT f.relation) FROM verify_findings f
 			WHERE f.status OPERATOR(pg_catalog.=) 'not_verifiable'
 				AND f.run OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT n.run FROM own n))
 				AND EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) f.relation)
-				AND NOT EXISTS (SELECT FROM checksum_relations v
+				AND NOT EXISTS (SELECT FROM verify_run_relations v
 					WHERE v.relid OPERATOR(pg_catalog.=) f.relation AND v.verified_at OPERATOR(pg_catalog.>) f.found_at
 						AND v.run OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT n.run FROM own n)))) AS unverified_relations,
 		g.relations, g.never_verified,
@@ -546,32 +546,32 @@ CREATE VIEW checksum_metrics AS
 		pg_catalog.pg_is_in_recovery() AS of_primary
 	FROM (SELECT pg_catalog.count(*) FILTER (WHERE x.healed_at IS NULL) AS bad_blocks,
 			pg_catalog.count(x.healed_at) AS healed_blocks
-		FROM checksum_bad_blocks x) b,
+		FROM verify_bad_blocks x) b,
 		(SELECT pg_catalog.count(*) AS relations,
 			pg_catalog.count(*) FILTER (WHERE x.last_verified IS NULL) AS never_verified,
 			extract(epoch FROM pg_catalog.now() OPERATOR(pg_catalog.-) pg_catalog.min(x.last_good))::bigint AS oldest_good_seconds
-		FROM checksum_last_good x) g
+		FROM verify_last_good x) g
 	LEFT JOIN LATERAL (SELECT x.state AS last_run_state,
 			extract(epoch FROM coalesce(x.finished, pg_catalog.now()) OPERATOR(pg_catalog.-) x.started)::bigint AS last_run_seconds
 		FROM own x WHERE x.state OPERATOR(pg_catalog.<>) 'running'
 		ORDER BY x.started DESC LIMIT 1) r ON true;
-COMMENT ON VIEW checksum_metrics IS 'the state of this database in one row, for monitoring';
-COMMENT ON COLUMN checksum_metrics.bad_blocks IS 'open rows of checksum_bad_blocks';
-COMMENT ON COLUMN checksum_metrics.healed_blocks IS 'healed rows of checksum_bad_blocks';
-COMMENT ON COLUMN checksum_metrics.bad_files IS 'damaged files of the cluster, by the last run that verified them';
-COMMENT ON COLUMN checksum_metrics.unverified_relations IS 'relations that a run could not verify, and none since: locked, for instance';
-COMMENT ON COLUMN checksum_metrics.relations IS 'relations with storage';
-COMMENT ON COLUMN checksum_metrics.never_verified IS 'relations whose present file was never verified';
-COMMENT ON COLUMN checksum_metrics.oldest_good_seconds IS 'age of the oldest last_good; NULL: none is good';
-COMMENT ON COLUMN checksum_metrics.last_run_seconds IS 'how long the last run took';
-COMMENT ON COLUMN checksum_metrics.last_run_state IS 'its state';
-COMMENT ON COLUMN checksum_metrics.running IS 'runs at work on this server; one whose session died is none';
-COMMENT ON COLUMN checksum_metrics.data_checksums IS 'whether pages have checksums; if not, all of this is about headers and files alone';
-COMMENT ON COLUMN checksum_metrics.of_primary IS 'this is a standby: the history is that of its primary, whose files are others';
-REVOKE ALL ON checksum_bad_blocks, checksum_last_good, checksum_metrics FROM PUBLIC;
-GRANT SELECT ON checksum_bad_blocks, checksum_last_good, checksum_metrics TO pg_stat_scan_tables;
+COMMENT ON VIEW verify_metrics IS 'the state of this database in one row, for monitoring';
+COMMENT ON COLUMN verify_metrics.bad_blocks IS 'open rows of verify_bad_blocks';
+COMMENT ON COLUMN verify_metrics.healed_blocks IS 'healed rows of verify_bad_blocks';
+COMMENT ON COLUMN verify_metrics.bad_files IS 'damaged files of the cluster, by the last run that verified them';
+COMMENT ON COLUMN verify_metrics.unverified_relations IS 'relations that a run could not verify, and none since: locked, for instance';
+COMMENT ON COLUMN verify_metrics.relations IS 'relations with storage';
+COMMENT ON COLUMN verify_metrics.never_verified IS 'relations whose present file was never verified';
+COMMENT ON COLUMN verify_metrics.oldest_good_seconds IS 'age of the oldest last_good; NULL: none is good';
+COMMENT ON COLUMN verify_metrics.last_run_seconds IS 'how long the last run took';
+COMMENT ON COLUMN verify_metrics.last_run_state IS 'its state';
+COMMENT ON COLUMN verify_metrics.running IS 'runs at work on this server; one whose session died is none';
+COMMENT ON COLUMN verify_metrics.data_checksums IS 'whether pages have checksums; if not, all of this is about headers and files alone';
+COMMENT ON COLUMN verify_metrics.of_primary IS 'this is a standby: the history is that of its primary, whose files are others';
+REVOKE ALL ON verify_bad_blocks, verify_last_good, verify_metrics FROM PUBLIC;
+GRANT SELECT ON verify_bad_blocks, verify_last_good, verify_metrics TO pg_stat_scan_tables;
 
-CREATE FUNCTION accel_checksum_progress(
+CREATE FUNCTION internal_progress(
 	OUT pid integer,
 	OUT datid oid,
 	OUT relid oid,
@@ -587,36 +587,36 @@ CREATE FUNCTION accel_checksum_progress(
 	OUT bytes_per_second bigint,
 	OUT estimated_end timestamptz)
 RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'accel_checksum_progress'
+AS 'MODULE_PATHNAME', 'accel_internal_progress'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 5;
-COMMENT ON FUNCTION accel_checksum_progress() IS
-'function underlying the view checksum_progress';
-REVOKE ALL ON FUNCTION accel_checksum_progress() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION accel_checksum_progress() TO pg_stat_scan_tables;
+COMMENT ON FUNCTION internal_progress() IS
+'function underlying the view verify_progress';
+REVOKE ALL ON FUNCTION internal_progress() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION internal_progress() TO pg_stat_scan_tables;
 
-CREATE VIEW checksum_progress AS
+CREATE VIEW verify_progress AS
 	SELECT p.pid, p.datid, p.relid, p.forkname, p.blocks_total, p.blocks_done,
 		p.findings, p.started, p.relations_total, p.relations_done,
 		p.bytes_total, p.bytes_done, p.bytes_per_second, p.estimated_end
-	FROM accel_checksum_progress() p;
-COMMENT ON VIEW checksum_progress IS
+	FROM internal_progress() p;
+COMMENT ON VIEW verify_progress IS
 'running verifications, one row per session (workers are counted under their leader); nothing of sessions whose track_activities is off';
-COMMENT ON COLUMN checksum_progress.pid IS 'the session';
-COMMENT ON COLUMN checksum_progress.datid IS 'its database';
-COMMENT ON COLUMN checksum_progress.relid IS 'the relation at work; NULL: none yet';
-COMMENT ON COLUMN checksum_progress.forkname IS 'its fork';
-COMMENT ON COLUMN checksum_progress.blocks_total IS 'blocks of this fork to verify';
-COMMENT ON COLUMN checksum_progress.blocks_done IS 'blocks of this fork verified';
-COMMENT ON COLUMN checksum_progress.findings IS 'findings of the whole run so far';
-COMMENT ON COLUMN checksum_progress.started IS 'when the run began';
-COMMENT ON COLUMN checksum_progress.relations_total IS 'relations that the run verifies; NULL, as the rest: not the run of a database';
-COMMENT ON COLUMN checksum_progress.relations_done IS 'relations done';
-COMMENT ON COLUMN checksum_progress.bytes_total IS 'bytes of the main forks of all these relations';
-COMMENT ON COLUMN checksum_progress.bytes_done IS 'bytes of main forks done';
-COMMENT ON COLUMN checksum_progress.bytes_per_second IS 'rate since the start';
-COMMENT ON COLUMN checksum_progress.estimated_end IS 'when the run ends at this rate';
-REVOKE ALL ON checksum_progress FROM PUBLIC;
-GRANT SELECT ON checksum_progress TO pg_stat_scan_tables;
+COMMENT ON COLUMN verify_progress.pid IS 'the session';
+COMMENT ON COLUMN verify_progress.datid IS 'its database';
+COMMENT ON COLUMN verify_progress.relid IS 'the relation at work; NULL: none yet';
+COMMENT ON COLUMN verify_progress.forkname IS 'its fork';
+COMMENT ON COLUMN verify_progress.blocks_total IS 'blocks of this fork to verify';
+COMMENT ON COLUMN verify_progress.blocks_done IS 'blocks of this fork verified';
+COMMENT ON COLUMN verify_progress.findings IS 'findings of the whole run so far';
+COMMENT ON COLUMN verify_progress.started IS 'when the run began';
+COMMENT ON COLUMN verify_progress.relations_total IS 'relations that the run verifies; NULL, as the rest: not the run of a database';
+COMMENT ON COLUMN verify_progress.relations_done IS 'relations done';
+COMMENT ON COLUMN verify_progress.bytes_total IS 'bytes of the main forks of all these relations';
+COMMENT ON COLUMN verify_progress.bytes_done IS 'bytes of main forks done';
+COMMENT ON COLUMN verify_progress.bytes_per_second IS 'rate since the start';
+COMMENT ON COLUMN verify_progress.estimated_end IS 'when the run ends at this rate';
+REVOKE ALL ON verify_progress FROM PUBLIC;
+GRANT SELECT ON verify_progress TO pg_stat_scan_tables;
 
 --
 -- Files and large objects

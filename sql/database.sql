@@ -66,55 +66,55 @@ SELECT page_digests('digested_parted');
 
 -- the whole database
 BEGIN;
-CALL verify_database_checksums();
+CALL verify_database();
 ROLLBACK;
-CALL verify_database_checksums(workers => -1);
-CALL verify_database_checksums(max_rate => -1);
-SELECT count(*) FROM checksum_runs;
-CALL verify_database_checksums(include_catalogs => false);
+CALL verify_database(workers => -1);
+CALL verify_database(max_rate => -1);
+SELECT count(*) FROM verify_runs;
+CALL verify_database(include_catalogs => false);
 SELECT state, relations = (SELECT count(*) FROM pg_class WHERE oid >= 16384 AND relkind IN ('r', 'i', 'S', 't', 'm')) AS relations,
 	blocks > 0 AS blocks, bytes = blocks * 8192 AS bytes,
-	findings - (current_setting('data_checksums') = 'off')::int AS findings FROM checksum_runs;
-SELECT count(*) FROM checksum_relations WHERE relid = 'digested'::regclass;
-SELECT relation, status FROM checksum_findings
+	findings - (current_setting('data_checksums') = 'off')::int AS findings FROM verify_runs;
+SELECT count(*) FROM verify_run_relations WHERE relid = 'digested'::regclass;
+SELECT relation, status FROM verify_findings
 EXCEPT SELECT NULL, 'not_verifiable' WHERE current_setting('data_checksums') = 'off';
 
 -- a procedure that is called by another one commits all the same
 CREATE PROCEDURE digested_call() LANGUAGE plpgsql AS $$
 BEGIN
-	CALL verify_database_checksums(include_catalogs => false, skip_verified_since => '-infinity');
-	CALL verify_database_checksums(include_catalogs => false);
+	CALL verify_database(include_catalogs => false, skip_verified_since => '-infinity');
+	CALL verify_database(include_catalogs => false);
 END $$;
 CALL digested_call();
-SELECT state, relations > 0 AS relations FROM checksum_runs ORDER BY run;
+SELECT state, relations > 0 AS relations FROM verify_runs ORDER BY run;
 
 -- what to verify: patterns, sizes, order; where to go on
-CALL verify_database_checksums(include => '{public.digested*}', exclude => '{*_gin,*_hash}');
-SELECT string_agg(relation_name, ' ' ORDER BY relation_name COLLATE "C") FROM checksum_relations
-WHERE run = (SELECT max(run) FROM checksum_runs) AND schema_name = 'public';
-CALL verify_database_checksums(include => '{digeste?}', max_size => 0);
-SELECT relations FROM checksum_runs ORDER BY run DESC LIMIT 1;
-CALL verify_database_checksums(include_catalogs => false, order_by => 'largest', min_size => 8193);
+CALL verify_database(include => '{public.digested*}', exclude => '{*_gin,*_hash}');
+SELECT string_agg(relation_name, ' ' ORDER BY relation_name COLLATE "C") FROM verify_run_relations
+WHERE run = (SELECT max(run) FROM verify_runs) AND schema_name = 'public';
+CALL verify_database(include => '{digeste?}', max_size => 0);
+SELECT relations FROM verify_runs ORDER BY run DESC LIMIT 1;
+CALL verify_database(include_catalogs => false, order_by => 'largest', min_size => 8193);
 SELECT bool_and(size >= next) AS in_order FROM (SELECT pg_relation_size(relid) AS size,
 	lead(pg_relation_size(relid)) OVER (ORDER BY verified_at) AS next
-	FROM checksum_relations WHERE run = (SELECT max(run) FROM checksum_runs) AND relation_name ~ '^digested') r;
-CALL verify_database_checksums(include_catalogs => false, order_by => 'stalest', exclude => '{dig*}');
-CALL verify_database_checksums(order_by => 'newest');
-CALL verify_database_checksums(start_at => 'here');
-CALL verify_database_checksums(start_at => '1/main/0', order_by => 'largest');
-CALL verify_database_checksums(max_duration => '-1 s');
-CALL verify_database_checksums(report_interval => '0');
-CALL verify_database_checksums(include => '{digested,NULL}');
-CALL verify_database_checksums(exclude => '{NULL}');
-CALL verify_database_checksums(min_size => -1);
-CALL verify_database_checksums(max_size => -1);
-CALL verify_database_checksums(min_size => 2, max_size => 1);
-SELECT prune_checksum_history('-1');	-- as of crc32c_accel.history_keep, but here it would leave nothing
-SELECT prune_checksum_history('1 day'), prune_checksum_history('0') > 0 AS pruned;
-SELECT DISTINCT relation_name FROM checksum_relations WHERE relation_name IN ('digested', 'digested_gin') ORDER BY 1;
+	FROM verify_run_relations WHERE run = (SELECT max(run) FROM verify_runs) AND relation_name ~ '^digested') r;
+CALL verify_database(include_catalogs => false, order_by => 'stalest', exclude => '{dig*}');
+CALL verify_database(order_by => 'newest');
+CALL verify_database(start_at => 'here');
+CALL verify_database(start_at => '1/main/0', order_by => 'largest');
+CALL verify_database(max_duration => '-1 s');
+CALL verify_database(report_interval => '0');
+CALL verify_database(include => '{digested,NULL}');
+CALL verify_database(exclude => '{NULL}');
+CALL verify_database(min_size => -1);
+CALL verify_database(max_size => -1);
+CALL verify_database(min_size => 2, max_size => 1);
+SELECT prune_history('-1');	-- as of crc32c_accel.history_keep_time, but here it would leave nothing
+SELECT prune_history('1 day'), prune_history('0') > 0 AS pruned;
+SELECT DISTINCT relation_name FROM verify_run_relations WHERE relation_name IN ('digested', 'digested_gin') ORDER BY 1;
 
 -- progress: nothing is at work
-SELECT * FROM checksum_progress;
+SELECT * FROM verify_progress;
 
 \set VERBOSITY default
 DROP PROCEDURE digested_call();

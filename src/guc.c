@@ -78,8 +78,8 @@ accel_define_gucs(void)
 							 &accel_accelerate_server, false,
 							 PGC_SIGHUP, 0,
 							 NULL, assign_accelerate_server, NULL);
-	DefineCustomIntVariable("crc32c_accel.history_keep",
-							"Sets how long the history of verify_database_checksums() is kept.",
+	DefineCustomIntVariable("crc32c_accel.history_keep_time",
+							"Sets how long the history of verify_database() is kept.",
 							"A run that completes deletes what is older, save the last verdict on each relation. -1 keeps all.",
 							&history_keep_minutes, history_keep_minutes,
 							-1, INT_MAX, PGC_SUSET, GUC_UNIT_MIN,

@@ -29,7 +29,7 @@ DO $$ BEGIN
 	END IF;
 END $$;
 SELECT format(CASE :'what'
-	WHEN 'checksums' THEN 'CALL %I.verify_database_checksums(max_rate => %s, fail_on_findings => true)'
+	WHEN 'checksums' THEN 'CALL %I.verify_database(max_rate => %s, fail_on_findings => true)'
 	ELSE 'SELECT current_database(), relation, fork, blkno, status, message FROM %I.verify_lost_writes()' END,
 	n.nspname, :'rate'::integer)
 FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace

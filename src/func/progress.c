@@ -1,6 +1,6 @@
 /*
  * progress.c
- *	  What verifications are at work: the function of checksum_progress.
+ *	  What verifications are at work: the function of verify_progress.
  */
 #include "compat.h"
 
@@ -16,7 +16,7 @@
 
 static void put_row(ReturnSetInfo *rsinfo, const ProgressRow *row);
 
-SQL_FUNCTION(accel_checksum_progress)
+SQL_FUNCTION(accel_internal_progress)
 {
 	ProgressRow row;
 

@@ -1,6 +1,6 @@
 /*
  * cluster.c
- *	  The files of the cluster, once per run of verify_database_checksums().
+ *	  The files of the cluster, once per run of verify_database().
  *
  * They belong to no relation: their findings have a path, and count for the
  * run.
@@ -17,7 +17,7 @@
 #include "func/cluster.h"
 #include "run/database_run.h"
 
-/* Columns of checksum_findings that such a finding has. */
+/* Columns of verify_findings that such a finding has. */
 #define COLUMN_PATH		3
 #define COLUMN_STATUS	5
 #define COLUMN_MESSAGE	11

@@ -1,6 +1,6 @@
 /*
  * database.c
- *	  verify_database_checksums(): every relation of a database, one
+ *	  verify_database(): every relation of a database, one
  *	  transaction per relation or part of a large one.
  *
  * The list of relations is made once; then each is locked (AccessShareLock),
@@ -52,14 +52,14 @@ static void note_progress(ScanSink *sink, int64 blocks);
 static bool note_enough(ScanSink *sink);
 static void note_fork_end(ScanSink *sink, const ForkSummary *summary);
 
-SQL_FUNCTION(accel_verify_database_checksums)
+SQL_FUNCTION(accel_verify_database)
 {
 	DatabaseRun *run;
 	bool		bounded;
 	MemoryContext context;
 	MemoryContext caller = CurrentMemoryContext;
 
-	procedure_begin(fcinfo, "verify_database_checksums", "relation");
+	procedure_begin(fcinfo, "verify_database", "relation");
 	context = CurrentMemoryContext; /* lives as long as the procedure */
 	run = palloc0(sizeof(DatabaseRun));
 	run_init(run, fcinfo);
@@ -133,7 +133,7 @@ run_init(DatabaseRun *run, FunctionCallInfo fcinfo)
 	init_sink(run);
 }
 
-/* The findings are kept in the columns of checksum_findings. */
+/* The findings are kept in the columns of verify_findings. */
 static void
 init_sink(DatabaseRun *run)
 {

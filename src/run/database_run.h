@@ -1,6 +1,6 @@
 /*
  * database_run.h
- *	  The state of a run of verify_database_checksums(), and its parts:
+ *	  The state of a run of verify_database(), and its parts:
  *	  run/database.c runs it, run/list.c makes the list of relations,
  *	  run/relation.c verifies one, run/cluster.c the files of the cluster,
  *	  run/attempt.c tries them again, run/record.c keeps the history,
@@ -151,7 +151,7 @@ typedef struct DatabaseRun
 	bool		recording;		/* not on a standby */
 	bool		checksums_off;	/* it says so */
 	bool		record_lost;	/* it could not be written */
-	int64		number;			/* in checksum_runs; 0: no row */
+	int64		number;			/* in verify_runs; 0: no row */
 	int64		files_recorded; /* of the cluster; 0: not all were verified */
 	TimestampTz recorded;		/* when the run's row was written */
 	SPIPlanPtr	insert_relation;

@@ -11,7 +11,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* crc32c_accel.history_keep, in minutes; -1: for ever. */
+/* crc32c_accel.history_keep_time, in minutes; -1: for ever. */
 extern int	history_keep_minutes;
 
 /* The schema in the text of a statement. */

@@ -114,7 +114,7 @@ list_statement(DatabaseRun *run)
 	if (run->options.order == RUN_ORDER_STALEST)
 		appendStringInfoString(&text,
 							   " LEFT JOIN (SELECT relid, pg_catalog.max(recorded_at) AS at"
-							   " FROM " HISTORY_SCHEMA ".checksum_positions GROUP BY relid) p"
+							   " FROM " HISTORY_SCHEMA ".internal_positions GROUP BY relid) p"
 							   " ON p.relid OPERATOR(pg_catalog.=) c.oid");
 	appendStringInfo(&text,
 					 " WHERE c.relkind OPERATOR(pg_catalog.=) ANY ('{r,i,S,t,m}'::pg_catalog.\"char\"[])"
@@ -123,7 +123,7 @@ list_statement(DatabaseRun *run)
 					 " AND c.oid OPERATOR(pg_catalog.>=) $5", FirstNormalObjectId);
 	if (run->options.resume)
 		appendStringInfoString(&text,
-							   " AND NOT EXISTS (SELECT FROM " HISTORY_SCHEMA ".checksum_relations v"
+							   " AND NOT EXISTS (SELECT FROM " HISTORY_SCHEMA ".verify_run_relations v"
 							   " WHERE v.relid OPERATOR(pg_catalog.=) c.oid"
 							   " AND v.verified_at OPERATOR(pg_catalog.>=) $3"
 							   " AND v.run OPERATOR(pg_catalog.=) ANY ($4)"
@@ -142,7 +142,7 @@ list_statement(DatabaseRun *run)
 	 */
 	if (run->options.order == RUN_ORDER_STALEST)
 		appendStringInfoString(&text, "GREATEST((SELECT pg_catalog.max(v.verified_at)"
-							   " FROM " HISTORY_SCHEMA ".checksum_relations v"
+							   " FROM " HISTORY_SCHEMA ".verify_run_relations v"
 							   " WHERE v.relid OPERATOR(pg_catalog.=) c.oid), p.at)"
 							   " USING OPERATOR(pg_catalog.<) NULLS FIRST, ");
 	appendStringInfoString(&text, "c.oid USING OPERATOR(pg_catalog.<)");

@@ -192,8 +192,8 @@ write_locked(void *arg)
 static void
 lock_tables(DatabaseRun *run)
 {
-	static const char *const tables[] = {"checksum_runs", "checksum_relations",
-	"checksum_findings", "checksum_positions"};
+	static const char *const tables[] = {"verify_runs", "verify_run_relations",
+	"verify_findings", "internal_positions"};
 	TimestampTz start = GetCurrentTimestamp();
 	Oid			relids[lengthof(tables)];
 	int			wanted = run->number == 0 ? 1 : lengthof(tables);	/* to begin: its row */
@@ -251,7 +251,7 @@ directory_number(void)
 	return stat("PG_VERSION", &status) == 0 ? (int64) status.st_ino : 0;
 }
 
-/* The columns that tell whose run it is; see accel_is_own_run(). */
+/* The columns that tell whose run it is; see internal_is_own_run(). */
 #define ORIGIN_TYPES	INT8OID, INT4OID, INT8OID, OIDOID
 
 static void
@@ -279,9 +279,9 @@ write_start(void *arg)
 	LOCKTAG_OF_RUN(tag, (int64) 0);
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
 	signature_check_tables(run->history.namespace);
-	execute(run, "checksum_runs", SPI_OK_SELECT,
+	execute(run, "verify_runs", SPI_OK_SELECT,
 			"SELECT COALESCE(pg_catalog.max(run) OPERATOR(pg_catalog.+) 1, 1)"
-			" FROM " HISTORY_SCHEMA ".checksum_runs", 0, NULL, NULL, NULL);
+			" FROM " HISTORY_SCHEMA ".verify_runs", 0, NULL, NULL, NULL);
 	run->number = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
 											  SPI_tuptable->tupdesc, 1,
 											  &isnull));
@@ -289,7 +289,7 @@ write_start(void *arg)
 	values[0] = Int64GetDatum(run->number);
 	values[1] = TimestampTzGetDatum(run->started);
 	fill_origin(&values[2]);
-	execute(run, "checksum_runs", SPI_OK_INSERT,
+	execute(run, "verify_runs", SPI_OK_INSERT,
 			"SELECT $1, $2, NULL::pg_catalog.timestamptz, 0::pg_catalog.int8,"
 			" 0::pg_catalog.int8, 0::pg_catalog.int8, 0::pg_catalog.int8,"
 			" 'running'::pg_catalog.text, 0::pg_catalog.int8,"
@@ -312,8 +312,8 @@ tidy_runs(DatabaseRun *run)
 	SPITupleTable *rows;
 	uint64		count;
 
-	execute(run, "checksum_runs", SPI_OK_SELECT,
-			"SELECT run FROM " HISTORY_SCHEMA ".checksum_runs"
+	execute(run, "verify_runs", SPI_OK_SELECT,
+			"SELECT run FROM " HISTORY_SCHEMA ".verify_runs"
 			" WHERE state OPERATOR(pg_catalog.=) 'running'",
 			0, NULL, NULL, NULL);
 	rows = SPI_tuptable;
@@ -327,11 +327,11 @@ tidy_runs(DatabaseRun *run)
 		if (DatumGetInt64(number) == run->number ||
 			!lock_run(DatumGetInt64(number), false))
 			continue;
-		execute(run, "checksum_runs", SPI_OK_UPDATE,
+		execute(run, "verify_runs", SPI_OK_UPDATE,
 				"SELECT r.ctid, run, started, finished, relations, blocks, bytes,"
 				" findings, 'interrupted'::pg_catalog.text, unverifiable, new, files,"
 				" system_identifier, timeline, directory, database"
-				" FROM " HISTORY_SCHEMA ".checksum_runs r"
+				" FROM " HISTORY_SCHEMA ".verify_runs r"
 				" WHERE run OPERATOR(pg_catalog.=) $1"
 				" AND state OPERATOR(pg_catalog.=) 'running' FOR UPDATE",
 				1, types, &number, NULL);
@@ -440,7 +440,7 @@ write_findings(DatabaseRun *run)
 	if (SPI_register_relation(&rows) != SPI_OK_REL_REGISTER)
 		elog(ERROR, "could not register the findings");
 	MemoryContextSwitchTo(old);
-	execute(run, "checksum_findings", SPI_OK_INSERT,
+	execute(run, "verify_findings", SPI_OK_INSERT,
 			"SELECT $1, f.*, $2,"
 			" CASE WHEN f.relation IS NOT NULL THEN $3 END,"
 			" CASE WHEN f.relation IS NOT NULL THEN $4 END,"
@@ -463,8 +463,8 @@ delete_position(DatabaseRun *run)
 	Datum		number = Int64GetDatum(run->number);
 
 	if (run->relation->position)
-		execute(run, "checksum_positions", SPI_OK_DELETE,
-				"SELECT t.ctid FROM " HISTORY_SCHEMA ".checksum_positions t"
+		execute(run, "internal_positions", SPI_OK_DELETE,
+				"SELECT t.ctid FROM " HISTORY_SCHEMA ".internal_positions t"
 				" WHERE run OPERATOR(pg_catalog.=) $1 FOR UPDATE", 1, types, &number, NULL);
 }
 
@@ -486,7 +486,7 @@ write_relation(DatabaseRun *run)
 	values[5] = TimestampTzGetDatum(relation->began);
 	values[6] = Int64GetDatum(relation->new_pages);
 	fill_names(relation, &values[7], &nulls[7]);
-	history_execute(&run->history, "checksum_relations", SPI_OK_INSERT,
+	history_execute(&run->history, "verify_run_relations", SPI_OK_INSERT,
 					&run->insert_relation,
 					"SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13",
 					lengthof(types), types, values, nulls);
@@ -514,7 +514,7 @@ write_position(DatabaseRun *run)
 	ObjectIdGetDatum(relation->file.number)};
 
 	delete_position(run);
-	execute(run, "checksum_positions", SPI_OK_INSERT,
+	execute(run, "internal_positions", SPI_OK_INSERT,
 			"SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12",
 			lengthof(types), types, values, NULL);
 	relation->position = true;
@@ -548,12 +548,12 @@ write_run(DatabaseRun *run, const char *state)
 		Int64GetDatum(totals->new_pages),
 	Int64GetDatum(run->files_recorded)};
 
-	execute(run, "checksum_runs", SPI_OK_UPDATE,
+	execute(run, "verify_runs", SPI_OK_UPDATE,
 			"SELECT r.ctid, run, started,"
 			" CASE WHEN $7 THEN pg_catalog.clock_timestamp() END,"
 			" $2, $3, $4, $5, $6, $8, $9, $10,"
 			" system_identifier, timeline, directory, database"
-			" FROM " HISTORY_SCHEMA ".checksum_runs r"
+			" FROM " HISTORY_SCHEMA ".verify_runs r"
 			" WHERE run OPERATOR(pg_catalog.=) $1 FOR UPDATE",
 			lengthof(types), types, values, NULL);
 	run->recorded = GetCurrentTimestamp();
@@ -577,8 +577,8 @@ record_trusted_runs(DatabaseRun *run)
 	Datum		runs;
 
 	fill_origin(values);
-	execute(run, "checksum_runs", SPI_OK_SELECT,
-			"SELECT pg_catalog.array_agg(run) FROM " HISTORY_SCHEMA ".checksum_runs"
+	execute(run, "verify_runs", SPI_OK_SELECT,
+			"SELECT pg_catalog.array_agg(run) FROM " HISTORY_SCHEMA ".verify_runs"
 			" WHERE system_identifier OPERATOR(pg_catalog.=) $1"
 			" AND timeline OPERATOR(pg_catalog.=) $2"
 			" AND directory OPERATOR(pg_catalog.=) $3"
@@ -636,10 +636,10 @@ record_load_positions(DatabaseRun *run)
 	values[1] = record_trusted_runs(run);
 	if (values[1] != (Datum) 0)
 	{
-		execute(run, "checksum_positions", SPI_OK_SELECT,
+		execute(run, "internal_positions", SPI_OK_SELECT,
 				"SELECT relid, fork, blkno, began_at, blocks, bytes, new,"
-				" findings, tablespace, filenode FROM " HISTORY_SCHEMA ".checksum_positions p"
-				" WHERE NOT EXISTS (SELECT FROM " HISTORY_SCHEMA ".checksum_relations v"
+				" findings, tablespace, filenode FROM " HISTORY_SCHEMA ".internal_positions p"
+				" WHERE NOT EXISTS (SELECT FROM " HISTORY_SCHEMA ".verify_run_relations v"
 				" WHERE v.relid OPERATOR(pg_catalog.=) p.relid"
 				" AND v.verified_at OPERATOR(pg_catalog.>) p.recorded_at)"
 				" AND recorded_at OPERATOR(pg_catalog.>=) $1"
@@ -691,8 +691,8 @@ execute(DatabaseRun *run, const char *table, int expected,
 
 /* Runs of this database: those of a template or of before an upgrade are none. */
 #define OWN_RUNS \
-	"ARRAY(SELECT r.run FROM " HISTORY_SCHEMA ".checksum_runs r WHERE " \
-	HISTORY_SCHEMA ".accel_is_own_run(r.system_identifier, r.timeline," \
+	"ARRAY(SELECT r.run FROM " HISTORY_SCHEMA ".verify_runs r WHERE " \
+	HISTORY_SCHEMA ".internal_is_own_run(r.system_identifier, r.timeline," \
 	" r.directory, r.database))"
 
 /*
@@ -711,27 +711,27 @@ prune_before(DatabaseRun *run, TimestampTz limit)
 	}			steps[] =
 	{
 		{
-			"checksum_findings",
-			"SELECT t.ctid FROM " HISTORY_SCHEMA ".checksum_findings t"
+			"verify_findings",
+			"SELECT t.ctid FROM " HISTORY_SCHEMA ".verify_findings t"
 			" WHERE t.found_at OPERATOR(pg_catalog.<) $1 AND (t.relation IS NULL"
 			" OR NOT EXISTS (SELECT FROM pg_catalog.pg_class c"
 			" WHERE c.oid OPERATOR(pg_catalog.=) t.relation)"
 			" OR t.run OPERATOR(pg_catalog.<>) ALL (" OWN_RUNS ")"
-			" OR EXISTS (SELECT FROM " HISTORY_SCHEMA ".checksum_relations n"
+			" OR EXISTS (SELECT FROM " HISTORY_SCHEMA ".verify_run_relations n"
 			" WHERE n.relid OPERATOR(pg_catalog.=) t.relation"
 			" AND n.run OPERATOR(pg_catalog.=) ANY (" OWN_RUNS ")"
 			" AND n.began_at OPERATOR(pg_catalog.>) t.found_at)) FOR UPDATE OF t"
 		},
 		{
-			"checksum_relations",
-			"SELECT t.ctid FROM " HISTORY_SCHEMA ".checksum_relations t"
+			"verify_run_relations",
+			"SELECT t.ctid FROM " HISTORY_SCHEMA ".verify_run_relations t"
 			" WHERE t.run OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT r.run"
-			" FROM " HISTORY_SCHEMA ".checksum_runs r WHERE r.started OPERATOR(pg_catalog.<) $1))"
+			" FROM " HISTORY_SCHEMA ".verify_runs r WHERE r.started OPERATOR(pg_catalog.<) $1))"
 			" AND t.verified_at OPERATOR(pg_catalog.<) $1"
 			" AND (NOT EXISTS (SELECT FROM pg_catalog.pg_class c"
 			" WHERE c.oid OPERATOR(pg_catalog.=) t.relid)"
 			" OR t.run OPERATOR(pg_catalog.<>) ALL (" OWN_RUNS ")"
-			" OR EXISTS (SELECT FROM " HISTORY_SCHEMA ".checksum_relations n"
+			" OR EXISTS (SELECT FROM " HISTORY_SCHEMA ".verify_run_relations n"
 			" WHERE n.relid OPERATOR(pg_catalog.=) t.relid"
 			" AND n.run OPERATOR(pg_catalog.=) ANY (" OWN_RUNS ")"
 			" AND n.verified_at OPERATOR(pg_catalog.>) t.verified_at"
@@ -739,18 +739,18 @@ prune_before(DatabaseRun *run, TimestampTz limit)
 			" OR t.findings OPERATOR(pg_catalog.>) 0::pg_catalog.int8))) FOR UPDATE OF t"
 		},
 		{
-			"checksum_positions",
-			"SELECT t.ctid FROM " HISTORY_SCHEMA ".checksum_positions t"
+			"internal_positions",
+			"SELECT t.ctid FROM " HISTORY_SCHEMA ".internal_positions t"
 			" WHERE t.recorded_at OPERATOR(pg_catalog.<) $1 FOR UPDATE"
 		},
 		{
-			"checksum_runs",
-			"SELECT t.ctid FROM " HISTORY_SCHEMA ".checksum_runs t"
+			"verify_runs",
+			"SELECT t.ctid FROM " HISTORY_SCHEMA ".verify_runs t"
 			" WHERE t.started OPERATOR(pg_catalog.<) $1"
 			" AND t.state OPERATOR(pg_catalog.<>) 'running'"
-			" AND NOT EXISTS (SELECT FROM " HISTORY_SCHEMA ".checksum_relations n"
+			" AND NOT EXISTS (SELECT FROM " HISTORY_SCHEMA ".verify_run_relations n"
 			" WHERE n.run OPERATOR(pg_catalog.=) t.run)"
-			" AND NOT EXISTS (SELECT FROM " HISTORY_SCHEMA ".checksum_findings n"
+			" AND NOT EXISTS (SELECT FROM " HISTORY_SCHEMA ".verify_findings n"
 			" WHERE n.run OPERATOR(pg_catalog.=) t.run) FOR UPDATE OF t"
 		}
 	};
@@ -777,8 +777,8 @@ prune(DatabaseRun *run)
 
 	if (keep < 0)
 		return;
-	execute(run, "checksum_runs", SPI_OK_SELECT,
-			"SELECT FROM " HISTORY_SCHEMA ".checksum_runs"
+	execute(run, "verify_runs", SPI_OK_SELECT,
+			"SELECT FROM " HISTORY_SCHEMA ".verify_runs"
 			" WHERE started OPERATOR(pg_catalog.<) $1 LIMIT 1",
 			1, types, &limit, NULL);
 	if (SPI_processed > 0)
@@ -786,10 +786,10 @@ prune(DatabaseRun *run)
 }
 
 /*
- * Is a row of checksum_runs of this database?  A standby has the history of its
+ * Is a row of verify_runs of this database?  A standby has the history of its
  * primary, whose data directory is another; its timeline ends at promotion.
  */
-SQL_FUNCTION(accel_is_own_run)
+SQL_FUNCTION(accel_internal_is_own_run)
 {
 	if (PG_GETARG_INT64(0) != (int64) GetSystemIdentifier() ||
 		PG_GETARG_OID(3) != MyDatabaseId)
@@ -799,13 +799,13 @@ SQL_FUNCTION(accel_is_own_run)
 					PG_GETARG_INT64(2) == directory_number()));
 }
 
-SQL_FUNCTION(accel_prune_checksum_history)
+SQL_FUNCTION(accel_prune_history)
 {
 	DatabaseRun run = {{0}};
 	Datum		limit;
 	int64		deleted;
 
-	(void) accel_interval(fcinfo, 0, "keep", 0);
+	(void) accel_interval(fcinfo, 0, "older_than", 0);
 	limit = DirectFunctionCall2(timestamptz_mi_interval,
 								TimestampTzGetDatum(GetCurrentTimestamp()),
 								PG_GETARG_DATUM(0));

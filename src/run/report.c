@@ -153,7 +153,7 @@ hint_of(const RunRelation *relation, const PageFinding *finding)
 static int
 hint_at_rest(const DatabaseRun *run)
 {
-	return run->recording ? errhint("checksum_findings has all of them.") :
+	return run->recording ? errhint("verify_findings has all of them.") :
 		errhint("verify_relation() shows all of them.");
 }
 

@@ -4,6 +4,7 @@
 Functions, arguments, defaults and result columns: test/pgtap/contract.tsv.
 Tables and views: the COMMENTs on their columns in the install script.
 Parameters: src/guc.c.  Both ways: what is missing, and what is too much.
+Names that begin with internal_ are for the extension itself: they have no entry.
 """
 import re
 import sys
@@ -48,6 +49,8 @@ def contract(top):
         if "\t" not in line:  # COPY
             continue
         name, text, _, _, grantee = line.rstrip("\n").split("\t")
+        if name.startswith("internal_"):
+            continue
         arguments, columns = parse_arguments(text)
         found[name, tuple(arguments)] = (arguments, columns, grantee)
     return found
@@ -58,7 +61,8 @@ def tables(top):
     found = {}
     script = open(f"{top}/sql/crc32c_accel--1.0.sql", encoding="utf-8").read()
     for name, column in re.findall(r"^COMMENT ON COLUMN (\w+)\.(\w+)", script, re.M):
-        found.setdefault(name, []).append(column)
+        if not name.startswith("internal_"):
+            found.setdefault(name, []).append(column)
     return found
 
 

@@ -32,13 +32,13 @@ SELECT read_disk_page('clean', 'main', 1000000) :error
 SELECT status = 'healthy' AND copy IS NULL AS ok FROM heal_block('clean', 'main', 3)
 SELECT status = 'no_good_copy' AND message <> '' AS ok FROM heal_block('damaged', 'main', 7, true)
 SELECT heal_block('clean', 'main', 1000000) :error
-CALL verify_database_checksums(include_catalogs => false, verbose => true)
-CALL verify_database_checksums(workers => 2, report_failures => true)
-CALL verify_database_checksums(skip_verified_since => '-infinity', max_rate => 1000)
-SELECT count(*) = 3 AND bool_and(state = 'completed') AND sum(blocks) > 400 AND (SELECT count(*) FROM checksum_findings) = 3 AS ok FROM checksum_runs
-SELECT count(*) = 0 AS ok FROM checksum_progress
-SELECT count(*) = 3 AS ok FROM checksum_bad_blocks
-SELECT prune_checksum_history('1 day') IS NOT NULL AS ok
+CALL verify_database(include_catalogs => false, verbose => true)
+CALL verify_database(workers => 2, report_failures => true)
+CALL verify_database(skip_verified_since => '-infinity', max_rate => 1000)
+SELECT count(*) = 3 AND bool_and(state = 'completed') AND sum(blocks) > 400 AND (SELECT count(*) FROM verify_findings) = 3 AS ok FROM verify_runs
+SELECT count(*) = 0 AS ok FROM verify_progress
+SELECT count(*) = 3 AS ok FROM verify_bad_blocks
+SELECT prune_history('1 day') IS NOT NULL AS ok
 SELECT crc32c_file('PG_VERSION') = public.crc32c(pg_read_binary_file('PG_VERSION')) AND crc32c_file('global/pg_control', 8, 100) = public.crc32c(pg_read_binary_file('global/pg_control', 8, 100)) AND crc32c_file('no/such', missing_ok => true) IS NULL AS ok
 SELECT crc32c_file('base') :error
 SELECT crc32c_lo(oid) = public.crc32c(lo_get(oid)) AS ok FROM pg_largeobject_metadata

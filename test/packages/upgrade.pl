@@ -83,7 +83,7 @@ cmp_ok($upgraded, '>', 0, 'a step was taken');
 sub run_in
 {
 	my ($database) = @_;
-	$node->psql($database, 'CALL verify_database_checksums(include_catalogs => false)', stderr => \my $said);
+	$node->psql($database, 'CALL verify_database(include_catalogs => false)', stderr => \my $said);
 	return $said;
 }
 like(run_in('fresh'), qr/INFO:  completed/, 'a fresh install: a run');
@@ -91,7 +91,7 @@ for my $version (grep { $_ ne $default } @versions)
 {
 	(my $database = "before_$version") =~ s/\W/_/g;
 	catalog_of($database, "CREATE EXTENSION crc32c_accel VERSION '$version'");
-	like(run_in($database), $default eq 'made_up' ? qr/ERROR:  table checksum_runs does not fit the loaded library/ :
+	like(run_in($database), $default eq 'made_up' ? qr/ERROR:  table verify_runs does not fit the loaded library/ :
 			qr/INFO:  completed|does not fit the loaded library/, "$version before the update: a run");
 	$node->safe_psql($database, 'ALTER EXTENSION crc32c_accel UPDATE');
 	my $said = run_in($database);

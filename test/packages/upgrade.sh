@@ -32,9 +32,9 @@ CREATE TABLE made_up_rows (run bigint CHECK (run > 0));
 CREATE INDEX ON made_up_rows (run);
 SELECT pg_catalog.pg_extension_config_dump('made_up_rows', 'WHERE run > 1');
 GRANT SELECT ON made_up_rows TO pg_monitor;
-ALTER TABLE checksum_runs ADD COLUMN made_up integer DEFAULT 7;
-COMMENT ON COLUMN checksum_runs.made_up IS 'made up';
-CREATE VIEW made_up_view AS SELECT run, made_up FROM checksum_runs;
+ALTER TABLE verify_runs ADD COLUMN made_up integer DEFAULT 7;
+COMMENT ON COLUMN verify_runs.made_up IS 'made up';
+CREATE VIEW made_up_view AS SELECT run, made_up FROM verify_runs;
 END
 cp "$step" "$scripts/crc32c_accel--$version--made_up.sql"
 {

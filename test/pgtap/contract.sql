@@ -45,7 +45,7 @@ SELECT is_empty('SELECT name, grants FROM actual EXCEPT SELECT name, grants FROM
 	'privileges');
 SELECT results_eq(
 	$$ SELECT name::text FROM pg_settings WHERE name LIKE 'crc32c_accel.%' ORDER BY 1 $$,
-	ARRAY['crc32c_accel.accelerate_server', 'crc32c_accel.history_keep', 'crc32c_accel.kernel', 'crc32c_accel.page_kernel'],
+	ARRAY['crc32c_accel.accelerate_server', 'crc32c_accel.history_keep_time', 'crc32c_accel.kernel', 'crc32c_accel.page_kernel'],
 	'parameters');
 SELECT * FROM finish();
 ROLLBACK;

@@ -169,7 +169,7 @@ is($primary->safe_psql('postgres', q{SELECT verified, bad FROM verify_relation_s
 is( $primary->safe_psql('postgres', q{SELECT crc32c = public.crc32c(overlay(read_disk_page('of_unknown', 'main', 0) PLACING '\x00000000000000000000' FROM 1))
 		FROM page_digests('of_unknown', masked => true)}),
 	't', 'of which LSN and checksum are masked');
-my (undef, undef, $told) = $primary->psql('postgres', q{CALL verify_database_checksums(include_catalogs => false, include => '{part,of_*}', verbose => true)});
+my (undef, undef, $told) = $primary->psql('postgres', q{CALL verify_database(include_catalogs => false, include => '{part,of_*}', verbose => true)});
 like($told, qr/INFO: .*INFO: /s, 'verbose: a line per relation');
 
 # Cancel: a gigabyte of zeroes is enough to be told to stop.
@@ -220,13 +220,13 @@ my ($rows, $warning);
 $off->psql('postgres', "SELECT * FROM verify_relation('t')", stdout => \$rows, stderr => \$warning);
 is($rows, '', 'checksums off: no finding in healthy headers');
 like($warning, qr/WARNING:  data checksums are disabled.*\nDETAIL: .*\nHINT:  To enable them, stop the server and run "pg_checksums --enable"\./, 'checksums off: said so, and what to do');
-$off->psql('postgres', 'CALL verify_database_checksums(include_catalogs => false)', stderr => \$warning);
+$off->psql('postgres', 'CALL verify_database(include_catalogs => false)', stderr => \$warning);
 is(scalar(() = $warning =~ /WARNING:  data checksums are disabled/g), 1, 'checksums off: a whole database, said once');
 like($warning, qr/INFO:  completed: .*; 0 findings, 1 not verifiable\n.*DETAIL:  Data checksums are disabled in this cluster/, 'checksums off: and at the end');
-is( $off->safe_psql('postgres', 'SELECT state, r.findings, num_nulls(relation, schema_name, tablespace, filenode), status, message FROM checksum_runs r JOIN checksum_findings USING (run)'),
+is( $off->safe_psql('postgres', 'SELECT state, r.findings, num_nulls(relation, schema_name, tablespace, filenode), status, message FROM verify_runs r JOIN verify_findings USING (run)'),
 	'completed|1|4|not_verifiable|data checksums are disabled: only page headers and segments were verified',
 	'checksums off: recorded, no run without findings');
-is($off->safe_psql('postgres', 'SELECT data_checksums, bad_blocks FROM checksum_metrics'), 'f|0', 'checksums off: metrics say so');
+is($off->safe_psql('postgres', 'SELECT data_checksums, bad_blocks FROM verify_metrics'), 'f|0', 'checksums off: metrics say so');
 $path = main_path($off, 't');
 $off->restart;
 flip_bit($off, $path, 4 * BLCKSZ + 13, 7);	# pd_lower

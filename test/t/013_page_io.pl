@@ -92,8 +92,8 @@ $path = $node->safe_psql('postgres', "SELECT pg_relation_filepath('large')");
 truncate $node->data_dir . "/$path", 1 << 30;
 my $peak = q{SELECT 'peak=' || (regexp_match(pg_read_file('/proc/self/status'), 'VmPeak:\s+(\d+) kB'))[1]};
 foreach my $query ("SELECT 'n=' || count(*) FROM verify_relation('large')",
-	"CALL verify_database_checksums(include_catalogs => false);
-		SELECT 'n=' || findings FROM checksum_runs")
+	"CALL verify_database(include_catalogs => false);
+		SELECT 'n=' || findings FROM verify_runs")
 {
 	my ($function) = $query =~ /(verify\w+)/;
 	my $got = $node->safe_psql('postgres',

@@ -135,7 +135,7 @@ is_not_verifiable('idx', 'before it is built', qr/$building/);
 is(query("SELECT relation, status FROM verify_relation('t', include_indexes => true)"),
 	'idx|not_verifiable', 'with its table: one row, of the index');
 my ($out, $err);
-$node->psql('postgres', 'CALL verify_database_checksums(include_catalogs => false)', stderr => \$err);
+$node->psql('postgres', 'CALL verify_database(include_catalogs => false)', stderr => \$err);
 is(scalar(() = $err =~ /WARNING/g), 1, 'with its database: one WARNING');
 like($err, qr/WARNING:  could not verify relation public\.idx \(index of public\.\w+\)\nDETAIL:  not_verifiable: /, 'that names it');
 

@@ -54,7 +54,7 @@ foreach my $case (
 	[ 'less than a block a second', "SELECT sum(bytes) $of('large', last_block => 2, max_rate => 5)", 5, 1 ],
 	[ 'fast', "SELECT sum(bytes) $of('huge', last_block => 60000, max_rate => 262144)", 262144, 1 ],
 	[ 'fast, 2 workers', "SELECT sum(bytes) $of('huge', last_block => 120000, max_rate => 524288, workers => 2)", 524288, 2 ],
-	[ 'a database', 'DROP TABLE IF EXISTS huge; CALL verify_database_checksums(max_rate => 16384, workers => 2, include_catalogs => false)',
+	[ 'a database', 'DROP TABLE IF EXISTS huge; CALL verify_database(max_rate => 16384, workers => 2, include_catalogs => false)',
 		16384, 2 ])
 {
 	my ($title, $statement, $max_rate, $processes) = @$case;

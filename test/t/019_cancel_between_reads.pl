@@ -40,7 +40,7 @@ foreach my $case (
 	[ 'verify_relation_summary', $table, q{SELECT count(*) FROM verify_relation_summary('t')} ],
 	[ 'page_digests', $table, q{SELECT count(*) FROM page_digests('t')} ],
 	[ 'page_digests, masked', $table, q{SELECT count(*) FROM page_digests('t', masked => true)} ],
-	[ 'verify_database_checksums', $table, 'CALL verify_database_checksums()' ],
+	[ 'verify_database', $table, 'CALL verify_database()' ],
 	[ 'verify_wal_segment', $segment, "SELECT status FROM verify_wal_segment('$segment', '$dir')" ],
 	[ 'wal_findings', $segment, "SELECT count(*) FROM wal_findings('$segment', '$dir')" ],
 	[ 'verify_wal_directory', $segment, "SELECT count(*) FROM verify_wal_directory('$dir')" ],

@@ -1,4 +1,4 @@
-# verify_database_checksums: a whole database, one relation a transaction.
+# verify_database: a whole database, one relation a transaction.
 use strict;
 use warnings;
 use Accel;
@@ -71,23 +71,23 @@ SELECT count(*) FROM pg_class WHERE relkind IN ('r', 'i', 'S', 't', 'm') AND rel
 SQL
 
 # a healthy database
-like(call('CALL ext.verify_database_checksums()'),
+like(call('CALL ext.verify_database()'),
 	qr/^psql:\S+ INFO:  completed: \d+ relations, \d+ blocks(?: \(\d+ not on disk yet\))?, \d+ MB in [\d.]+ s \(\d+ [kMG]B\/s\), [5-9] cluster files; 0 findings, 0 not verifiable$/,
 	'a healthy database: the closing line alone');
-is(query('SELECT state, findings, finished >= started, blocks > 1500, bytes >= blocks * 8192 FROM ext.checksum_runs'),
+is(query('SELECT state, findings, finished >= started, blocks > 1500, bytes >= blocks * 8192 FROM ext.verify_runs'),
 	'completed|0|t|t|t', 'the run is recorded');
-is(query('SELECT relations FROM ext.checksum_runs'), query($with_storage),
+is(query('SELECT relations FROM ext.verify_runs'), query($with_storage),
 	'every relation with storage');
-is(query('SELECT count(*) FROM ext.checksum_relations JOIN pg_class ON oid = relid'),
+is(query('SELECT count(*) FROM ext.verify_run_relations JOIN pg_class ON oid = relid'),
 	query($with_storage), 'each of them is recorded');
-is(query("SELECT blocks FROM ext.checksum_relations WHERE relid = 'healthy_i'::regclass"),
+is(query("SELECT blocks FROM ext.verify_run_relations WHERE relid = 'healthy_i'::regclass"),
 	query("SELECT pg_relation_size('healthy_i') / 8192"), 'with its blocks');
 
 # catalogs left out
-call('CALL ext.verify_database_checksums(include_catalogs => false)');
-is(query('SELECT min(relid) >= 16384 FROM ext.checksum_relations WHERE run = 2'),
+call('CALL ext.verify_database(include_catalogs => false)');
+is(query('SELECT min(relid) >= 16384 FROM ext.verify_run_relations WHERE run = 2'),
 	't', 'without catalogs');
-is(query("SELECT relations FROM ext.checksum_runs WHERE run = 2"),
+is(query("SELECT relations FROM ext.verify_runs WHERE run = 2"),
 	query("$with_storage AND oid >= 16384"), 'and nothing else is missing');
 
 # damage
@@ -98,7 +98,7 @@ flip_byte($table, 3 * 8192 + 5000);
 flip_byte($table, 7 * 8192 + 5000);
 flip_byte($index, 8192 + 5000);
 $node->start;
-my $warnings = call('CALL ext.verify_database_checksums()');
+my $warnings = call('CALL ext.verify_database()');
 is(scalar(() = $warnings =~ /WARNING/g), 3, 'a WARNING per finding');
 like($warnings, qr/WARNING:  invalid page in block 7 of relation public.broken
 DETAIL:  checksum_mismatch: .*\. File "\Q@{[substr $table, length($node->data_dir) + 1]}\E", offset 57344\.
@@ -108,17 +108,17 @@ like($warnings, qr/WARNING:  invalid page in block 1 of relation public.broken_i
 DETAIL:  .*
 HINT:  REINDEX/, 'of an index, too');
 like($warnings, qr/INFO:  completed: .*; 3 findings, 0 not verifiable$/, 'the closing line counts them');
-is(query("SELECT relation_name, fork, blkno, status, path, file_offset FROM ext.checksum_findings WHERE run = 3 ORDER BY 1, 3"),
+is(query("SELECT relation_name, fork, blkno, status, path, file_offset FROM ext.verify_findings WHERE run = 3 ORDER BY 1, 3"),
 	join("\n",
 		'broken|main|3|checksum_mismatch|' . substr($table, length($node->data_dir) + 1) . '|24576',
 		'broken|main|7|checksum_mismatch|' . substr($table, length($node->data_dir) + 1) . '|57344',
 		'broken_i|main|1|checksum_mismatch|' . substr($index, length($node->data_dir) + 1) . '|8192'),
 	'the findings are recorded');
-is(query('SELECT findings, state FROM ext.checksum_runs WHERE run = 3'),
+is(query('SELECT findings, state FROM ext.verify_runs WHERE run = 3'),
 	'3|completed', 'and counted');
-is(query("SELECT findings FROM ext.checksum_relations WHERE run = 3 AND relid = 'broken'::regclass"),
+is(query("SELECT findings FROM ext.verify_run_relations WHERE run = 3 AND relid = 'broken'::regclass"),
 	'2', 'by relation');
-is(query("SELECT count(*) FROM ext.verify_relation('broken') v JOIN ext.checksum_findings f
+is(query("SELECT count(*) FROM ext.verify_relation('broken') v JOIN ext.verify_findings f
 	ON f.run = 3 AND f.relation = v.relation AND (f.blkno, f.stored_checksum, f.computed_checksum, f.lsn, f.message)
 	= (v.blkno, v.stored_checksum, v.computed_checksum, v.lsn, v.message)"),
 	'2', 'as verify_relation gives them');
@@ -129,29 +129,29 @@ $node->poll_query_until('postgres', "SELECT ($counter) = 3")
   or fail('the counters never came');
 is(query("SELECT checksum_failures FROM pg_stat_database WHERE datname = 'postgres'"),
 	'3', 'findings feed the counters of this database');
-call('CALL ext.verify_database_checksums(include_catalogs => false, report_failures => false)');
+call('CALL ext.verify_database(include_catalogs => false, report_failures => false)');
 is(query($counter), '3', 'unless report_failures is false');
 
 # workers: the same findings, the same totals
-call('CALL ext.verify_database_checksums(workers => 2)');
-is(query('SELECT count(*) FROM (SELECT relation, fork, blkno, status, path, message FROM ext.checksum_findings WHERE run = 3
-	EXCEPT SELECT relation, fork, blkno, status, path, message FROM ext.checksum_findings WHERE run = 5) e'),
+call('CALL ext.verify_database(workers => 2)');
+is(query('SELECT count(*) FROM (SELECT relation, fork, blkno, status, path, message FROM ext.verify_findings WHERE run = 3
+	EXCEPT SELECT relation, fork, blkno, status, path, message FROM ext.verify_findings WHERE run = 5) e'),
 	'0', 'workers find the same');
-is(query('SELECT findings FROM ext.checksum_runs WHERE run = 5'), '3', 'and no more');
+is(query('SELECT findings FROM ext.verify_runs WHERE run = 5'), '3', 'and no more');
 
 # inside a transaction
 my ($out, $err);
-$node->psql('postgres', "\\set VERBOSITY verbose\nBEGIN; CALL ext.verify_database_checksums();", stderr => \$err);
+$node->psql('postgres', "\\set VERBOSITY verbose\nBEGIN; CALL ext.verify_database();", stderr => \$err);
 like($err, qr/ERROR:  2D000/, 'not inside a transaction block');
-$node->psql('postgres', "\\set VERBOSITY verbose\nCALL ext.verify_database_checksums(workers => -1)", stderr => \$err);
+$node->psql('postgres', "\\set VERBOSITY verbose\nCALL ext.verify_database(workers => -1)", stderr => \$err);
 like($err, qr/ERROR:  22023/, 'workers out of range');
-$node->psql('postgres', "\\set VERBOSITY verbose\nCALL ext.verify_database_checksums(max_rate => -1)", stderr => \$err);
+$node->psql('postgres', "\\set VERBOSITY verbose\nCALL ext.verify_database(max_rate => -1)", stderr => \$err);
 like($err, qr/ERROR:  22023/, 'max_rate out of range');
 
 # search_path decides nothing: impostors of tables and operators before ours
 query(<<'SQL');
 CREATE SCHEMA evil;
-CREATE TABLE evil.checksum_runs (run int);
+CREATE TABLE evil.verify_runs (run int);
 CREATE TABLE evil.pg_class (oid oid);
 CREATE FUNCTION evil.eq(oid, oid) RETURNS boolean LANGUAGE plpgsql AS $$BEGIN RAISE 'evil'; END$$;
 CREATE OPERATOR evil.= (LEFTARG = oid, RIGHTARG = oid, FUNCTION = evil.eq);
@@ -159,19 +159,19 @@ CREATE FUNCTION evil.eq8(bigint, bigint) RETURNS boolean LANGUAGE plpgsql AS $$B
 CREATE OPERATOR evil.= (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = evil.eq8);
 SQL
 unlike(call("SET search_path = evil, pg_catalog;
-	CALL ext.verify_database_checksums(include_catalogs => false, skip_verified_since => '-infinity')"),
+	CALL ext.verify_database(include_catalogs => false, skip_verified_since => '-infinity')"),
 	qr/evil/, 'a hostile search_path');
 query('DROP SCHEMA evil CASCADE; ALTER EXTENSION crc32c_accel SET SCHEMA public');
-call("CALL verify_database_checksums(include_catalogs => false, skip_verified_since => '-infinity')");
-is(query("SELECT state FROM checksum_runs ORDER BY run DESC LIMIT 1"),
+call("CALL verify_database(include_catalogs => false, skip_verified_since => '-infinity')");
+is(query("SELECT state FROM verify_runs ORDER BY run DESC LIMIT 1"),
 	'completed', 'the extension is relocatable');
 query('ALTER EXTENSION crc32c_accel SET SCHEMA ext');
 
 # a role with no more than the grant
 query('CREATE ROLE scanner LOGIN IN ROLE pg_stat_scan_tables; GRANT USAGE ON SCHEMA ext TO scanner');
-$warnings = call('SET ROLE scanner; CALL ext.verify_database_checksums(include_catalogs => false)');
+$warnings = call('SET ROLE scanner; CALL ext.verify_database(include_catalogs => false)');
 is(scalar(() = $warnings =~ /WARNING/g), 3, 'a member of pg_stat_scan_tables runs it');
-$node->psql('postgres', "\\set VERBOSITY verbose\nCREATE ROLE nobody; GRANT USAGE ON SCHEMA ext TO nobody; SET ROLE nobody; CALL ext.verify_database_checksums()", stderr => \$err);
+$node->psql('postgres', "\\set VERBOSITY verbose\nCREATE ROLE nobody; GRANT USAGE ON SCHEMA ext TO nobody; SET ROLE nobody; CALL ext.verify_database()", stderr => \$err);
 like($err, qr/ERROR:  42501/, 'others do not');
 
 # A run in the background, so slow that what comes meanwhile ends it: waits for
@@ -182,10 +182,10 @@ sub slow_run
 	my ($stdin, $stdout, $stderr) = ('', '', '');
 	my $background = IPC::Run::start(
 		[ 'psql', '-XAtq', '-d', $node->connstr('postgres'),
-			'-c', "CALL ext.verify_database_checksums($arguments)" ],
+			'-c', "CALL ext.verify_database($arguments)" ],
 		'>', \$stdout, '2>', \$stderr);
 
-	$node->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM ext.checksum_progress
+	$node->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM ext.verify_progress
 		WHERE relid = '$relation'::regclass AND blocks_done > 0)")
 	  or do { fail("never saw $relation at work"); $background->kill_kill; return ''; };
 	$meanwhile->();
@@ -193,76 +193,76 @@ sub slow_run
 	return $stderr;
 }
 
-my $pid_query = 'SELECT pid FROM ext.checksum_progress WHERE relid IS NOT NULL';
+my $pid_query = 'SELECT pid FROM ext.verify_progress WHERE relid IS NOT NULL';
 my $cancel = sub { query("SELECT pg_cancel_backend(pid) FROM ($pid_query) p") };
 
 # no snapshot while a relation is scanned; progress; cancel and resume
-my $run = query('SELECT max(run) + 1 FROM ext.checksum_runs');
+my $run = query('SELECT max(run) + 1 FROM ext.verify_runs');
 $err = slow_run('include_catalogs => false, max_rate => 100', 'healthy', sub {
 	is(query("SELECT backend_xmin IS NULL AND backend_xid IS NULL, state FROM pg_stat_activity WHERE pid = ($pid_query)"),
 		't|active', 'no snapshot is held');
 	is(query("SELECT datid = (SELECT oid FROM pg_database WHERE datname = 'postgres'), forkname, blocks_total,
-		blocks_done BETWEEN 1 AND blocks_total, findings, started < now(), relations_total > 0 FROM ext.checksum_progress"),
+		blocks_done BETWEEN 1 AND blocks_total, findings, started < now(), relations_total > 0 FROM ext.verify_progress"),
 		't|main|' . query("SELECT pg_relation_size('healthy') / 8192") . '|t|0|t|t', 'progress');
 	is(query("SELECT count(*) FROM pg_locks WHERE pid = ($pid_query) AND locktype = 'relation' AND relation <> 'healthy'::regclass"),
 		'0', 'no other relation is locked');
 	# what vacuum may remove has moved on beyond the start of the run
-	is(query("SELECT state, finished IS NULL FROM ext.checksum_runs WHERE run = $run"),
+	is(query("SELECT state, finished IS NULL FROM ext.verify_runs WHERE run = $run"),
 		'running|t', 'the run is at work');
-	is(query('SELECT running FROM ext.checksum_metrics'), '1', 'and counts as such');
+	is(query('SELECT running FROM ext.verify_metrics'), '1', 'and counts as such');
 	$cancel->();
 });
 like($err, qr/canceling statement due to user request/, 'a cancel');
-is(query('SELECT count(*) FROM ext.checksum_progress'), '0', 'leaves no progress');
-is(query("SELECT state, finished IS NOT NULL FROM ext.checksum_runs WHERE run = $run"),
+is(query('SELECT count(*) FROM ext.verify_progress'), '0', 'leaves no progress');
+is(query("SELECT state, finished IS NOT NULL FROM ext.verify_runs WHERE run = $run"),
 	'cancelled|t', 'is recorded');
-is(query("SELECT count(*) FROM ext.checksum_relations WHERE run = $run AND relid = 'healthy'::regclass"),
+is(query("SELECT count(*) FROM ext.verify_run_relations WHERE run = $run AND relid = 'healthy'::regclass"),
 	'0', 'the relation at work does not count as verified');
-my $started = query("SELECT started FROM ext.checksum_runs WHERE run = $run");
-call("CALL ext.verify_database_checksums(include_catalogs => false, skip_verified_since => '$started')");
-is(query("SELECT count(*), count(DISTINCT relid) FROM ext.checksum_relations WHERE run >= $run"),
+my $started = query("SELECT started FROM ext.verify_runs WHERE run = $run");
+call("CALL ext.verify_database(include_catalogs => false, skip_verified_since => '$started')");
+is(query("SELECT count(*), count(DISTINCT relid) FROM ext.verify_run_relations WHERE run >= $run"),
 	join('|', (query("$with_storage AND oid >= 16384")) x 2),
 	'skip_verified_since goes on where it stopped');
-is(query("SELECT count(*) > 0 FROM ext.checksum_relations WHERE run = $run"), 't',
+is(query("SELECT count(*) > 0 FROM ext.verify_run_relations WHERE run = $run"), 't',
 	'having skipped some');
 
 # an error inside a constraint of the tables: the run goes on
 query(q{CREATE FUNCTION refuse() RETURNS boolean LANGUAGE plpgsql AS $$BEGIN RAISE 'refused'; END$$;
-	ALTER TABLE ext.checksum_relations ADD CHECK (refuse()) NOT VALID});
-$warnings = call('CALL ext.verify_database_checksums(include_catalogs => false)');
+	ALTER TABLE ext.verify_run_relations ADD CHECK (refuse()) NOT VALID});
+$warnings = call('CALL ext.verify_database(include_catalogs => false)');
 is(scalar(() = $warnings =~ /could not record this run any further: refused/g), 1, 'an error inside a constraint is said once');
 like($warnings, qr/INFO:  completed: .*; 3 findings/, 'the run goes on');
-is(query('SELECT state FROM ext.checksum_runs ORDER BY run DESC LIMIT 1'), 'not_recorded', 'and that is recorded');
+is(query('SELECT state FROM ext.verify_runs ORDER BY run DESC LIMIT 1'), 'not_recorded', 'and that is recorded');
 query('DROP FUNCTION refuse() CASCADE');
 
 # ... also when what ends it cannot be recorded; no lock is left
 query(q{CREATE FUNCTION refuse() RETURNS boolean LANGUAGE plpgsql AS $$BEGIN RAISE 'refused'; END$$;
-	ALTER TABLE ext.checksum_runs ADD CHECK (CASE WHEN state <> 'running' OR blocks > 0 THEN refuse() END) NOT VALID});
-$node->psql('postgres', q{CALL ext.verify_database_checksums(include_catalogs => false);
+	ALTER TABLE ext.verify_runs ADD CHECK (CASE WHEN state <> 'running' OR blocks > 0 THEN refuse() END) NOT VALID});
+$node->psql('postgres', q{CALL ext.verify_database(include_catalogs => false);
 	SELECT 'locks: ' || count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()},
 	stdout => \$out, stderr => \$err, on_error_stop => 0);
 like($err, qr/WARNING:  could not record .*: refused/, 'a run that cannot be recorded at all');
 is($out, 'locks: 0', 'leaves no lock to the session');
-is(query("SELECT running, (SELECT count(*) FROM ext.checksum_runs WHERE state = 'running') FROM ext.checksum_metrics"),
+is(query("SELECT running, (SELECT count(*) FROM ext.verify_runs WHERE state = 'running') FROM ext.verify_metrics"),
 	'0|1', 'and is not at work, whatever its row says');
 query('DROP FUNCTION refuse() CASCADE');
-call('CALL ext.verify_database_checksums(include_catalogs => false)');
-is(query("SELECT count(*) FROM ext.checksum_runs WHERE state = 'running'"), '0', 'the next run tells its state');
+call('CALL ext.verify_database(include_catalogs => false)');
+is(query("SELECT count(*) FROM ext.verify_runs WHERE state = 'running'"), '0', 'the next run tells its state');
 
 # a run that has ended in a transaction that has not: another run lets it be
 my $gate = $node->background_psql('postgres');
 $gate->query_safe('SELECT pg_advisory_lock(4711)');
-$run = query('SELECT max(run) + 1 FROM ext.checksum_runs');
+$run = query('SELECT max(run) + 1 FROM ext.verify_runs');
 my $first = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c',
-	'DO $$BEGIN CALL ext.verify_database_checksums(include_catalogs => false); PERFORM pg_advisory_lock(4711); END$$' ],
+	'DO $$BEGIN CALL ext.verify_database(include_catalogs => false); PERFORM pg_advisory_lock(4711); END$$' ],
 	'>', \$out, '2>', \$err);
 $node->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)")
   or fail('the first run never ended');
-is(query("SELECT state FROM ext.checksum_runs WHERE run = $run"), 'completed', 'a run is over when it has returned');
-$node->psql('postgres', q{SET statement_timeout = '300s'; CALL ext.verify_database_checksums(include_catalogs => false)});
+is(query("SELECT state FROM ext.verify_runs WHERE run = $run"), 'completed', 'a run is over when it has returned');
+$node->psql('postgres', q{SET statement_timeout = '300s'; CALL ext.verify_database(include_catalogs => false)});
 $gate->quit;
 $first->finish;
-is(query("SELECT string_agg(state, ' ' ORDER BY run) FROM ext.checksum_runs WHERE run >= $run"),
+is(query("SELECT string_agg(state, ' ' ORDER BY run) FROM ext.verify_runs WHERE run >= $run"),
 	'completed completed', 'and another run does not think otherwise');
 
 # a relation that the server cannot open: the library of its access method is
@@ -277,14 +277,14 @@ SKIP:
 		CREATE INDEX blooming_i ON blooming USING blooms (m);
 		CREATE TABLE behind (i int)});
 	query(q{SET allow_system_table_mods = on; UPDATE pg_proc SET probin = '$libdir/gone' WHERE proname = 'handler'});
-	$warnings = call('CALL ext.verify_database_checksums(include_catalogs => false)');
+	$warnings = call('CALL ext.verify_database(include_catalogs => false)');
 	like($warnings, qr/could not verify relation (public\.)?blooming_i.*
 DETAIL:  not_verifiable: could not access file "(\$libdir\/)?gone"/,
 		'a relation that cannot be opened is not verifiable');
-	$run = query('SELECT max(run) FROM ext.checksum_runs');
-	is(query("SELECT state, findings, (SELECT count(*) FROM ext.checksum_findings f WHERE f.run = r.run AND status = 'not_verifiable')
-		FROM ext.checksum_runs r WHERE run = $run"), 'completed|4|1', 'which is recorded');
-	is(query("SELECT string_agg(relname, ' ' ORDER BY relname) FROM ext.checksum_relations JOIN pg_class ON oid = relid
+	$run = query('SELECT max(run) FROM ext.verify_runs');
+	is(query("SELECT state, findings, (SELECT count(*) FROM ext.verify_findings f WHERE f.run = r.run AND status = 'not_verifiable')
+		FROM ext.verify_runs r WHERE run = $run"), 'completed|4|1', 'which is recorded');
+	is(query("SELECT string_agg(relname, ' ' ORDER BY relname) FROM ext.verify_run_relations JOIN pg_class ON oid = relid
 		WHERE run = $run AND relname ~ '^bloom|^behind'"), 'behind blooming', 'those behind it are verified, it does not count as such');
 	query(q{SET allow_system_table_mods = on; UPDATE pg_proc SET probin = '$libdir/bloom' WHERE proname = 'handler'});
 	query('DROP ACCESS METHOD blooms CASCADE; DROP TABLE blooming, behind; DROP FUNCTION handler');
@@ -293,7 +293,7 @@ DETAIL:  not_verifiable: could not access file "(\$libdir\/)?gone"/,
 # a file that is gone has no offset
 my $gone = path_of('part1');
 rename $gone, "$gone.away";
-$warnings = call("\\set SHOW_CONTEXT always\nCALL ext.verify_database_checksums(include_catalogs => false)");
+$warnings = call("\\set SHOW_CONTEXT always\nCALL ext.verify_database(include_catalogs => false)");
 like($warnings, qr/missing file at block 0 of relation public.part1\nDETAIL:  missing_segment: .*\. File "[^"]+"\.$/m,
 	'a file that is gone has no offset');
 unlike($warnings, qr/CONTEXT|offset -1|file ""/i, 'and no finding has a context of its own');
@@ -303,10 +303,10 @@ rename "$gone.away", $gone;
 query('CREATE TABLE dropped (i int)');
 $gate = Accel::gate($node, 'healthy');
 my $behind_gate = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c',
-	'CALL ext.verify_database_checksums(include_catalogs => false)' ], '>', \$out, '2>', \$err);
+	'CALL ext.verify_database(include_catalogs => false)' ], '>', \$out, '2>', \$err);
 Accel::wait_at_gate($node, 'healthy') or fail('the run never came to the table');
-is(query("SELECT r.relations > 1, r.relations = (SELECT count(*) FROM ext.checksum_relations v WHERE v.run = r.run)
-	FROM ext.checksum_runs r WHERE state = 'running'"), 't|t', 'a run that waits for a lock: its row says what is done');
+is(query("SELECT r.relations > 1, r.relations = (SELECT count(*) FROM ext.verify_run_relations v WHERE v.run = r.run)
+	FROM ext.verify_runs r WHERE state = 'running'"), 't|t', 'a run that waits for a lock: its row says what is done');
 query('DROP TABLE dropped');
 $gate->quit;
 $behind_gate->finish;
@@ -314,12 +314,12 @@ is(scalar(() = $err =~ /WARNING/g), 3, 'a relation dropped meanwhile is no findi
 unlike($err, qr/ERROR/, 'and no error');
 
 # a session that dies leaves a run that the next one tidies up
-$run = query('SELECT max(run) + 1 FROM ext.checksum_runs');
+$run = query('SELECT max(run) + 1 FROM ext.verify_runs');
 slow_run('include_catalogs => false, max_rate => 100', 'healthy',
 	sub { query("SELECT pg_terminate_backend(pid) FROM ($pid_query) p") });
-is(query('SELECT count(*) FROM ext.checksum_progress'), '0', 'a terminated run leaves no progress');
-call('CALL ext.verify_database_checksums(include_catalogs => false)');
-is(query("SELECT state FROM ext.checksum_runs WHERE run = $run"), 'interrupted',
+is(query('SELECT count(*) FROM ext.verify_progress'), '0', 'a terminated run leaves no progress');
+call('CALL ext.verify_database(include_catalogs => false)');
+is(query("SELECT state FROM ext.verify_runs WHERE run = $run"), 'interrupted',
 	'a run whose session died is told by the next one');
 
 # dump and restore
@@ -328,17 +328,17 @@ my $dump = PostgreSQL::Test::Utils::tempdir() . '/dump.sql';
 $node->command_ok([ 'pg_dump', '-f', $dump, '--exclude-table-data=broken', $node->connstr('postgres') ], 'pg_dump');
 query('CREATE DATABASE restored');
 $node->command_ok([ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $dump, $node->connstr('restored') ], 'restore');
-for my $of ('count(*) FROM ext.checksum_runs', 'count(*) FROM ext.checksum_relations',
-	"count(*) FROM ext.checksum_findings WHERE relation_name = 'broken'", 'count(*) FROM ext.checksum_findings')
+for my $of ('count(*) FROM ext.verify_runs', 'count(*) FROM ext.verify_run_relations',
+	"count(*) FROM ext.verify_findings WHERE relation_name = 'broken'", 'count(*) FROM ext.verify_findings')
 {
 	is($node->safe_psql('restored', "SELECT $of"), query("SELECT $of"), "restored: $of");
 }
-cmp_ok(query("SELECT count(*) FROM ext.checksum_findings WHERE relation = 'broken'::regclass"), '>', 5, 'of many');
-cmp_ok($node->safe_psql('restored', "SELECT count(*) FROM ext.checksum_findings
+cmp_ok(query("SELECT count(*) FROM ext.verify_findings WHERE relation = 'broken'::regclass"), '>', 5, 'of many');
+cmp_ok($node->safe_psql('restored', "SELECT count(*) FROM ext.verify_findings
 	WHERE relation_name = 'broken_i' AND kind = 'index' AND owner_table = 'public.broken'"), '>', 5, 'indexes included');
-$node->safe_psql('restored', 'CALL ext.verify_database_checksums(include_catalogs => false)');
-is($node->safe_psql('restored', 'SELECT max(run) FROM ext.checksum_runs'),
-	query('SELECT max(run) + 1 FROM ext.checksum_runs'), 'runs go on being numbered');
+$node->safe_psql('restored', 'CALL ext.verify_database(include_catalogs => false)');
+is($node->safe_psql('restored', 'SELECT max(run) FROM ext.verify_runs'),
+	query('SELECT max(run) + 1 FROM ext.verify_runs'), 'runs go on being numbered');
 
 # a standby: warnings alone
 $node->backup('b', backup_options => ['--no-verify-checksums']);
@@ -346,13 +346,13 @@ my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($node, 'b', has_streaming => 1);
 $standby->start;
 $node->wait_for_catchup($standby);
-$warnings = call('CALL ext.verify_database_checksums(workers => 2)', $standby);
+$warnings = call('CALL ext.verify_database(workers => 2)', $standby);
 is(scalar(() = $warnings =~ /WARNING:  invalid page/g), 3, 'a standby: a WARNING per finding');
-is($standby->safe_psql('postgres', 'SELECT max(run) FROM ext.checksum_runs'),
-	query('SELECT max(run) FROM ext.checksum_runs'), 'and no record');
-is($standby->safe_psql('postgres', 'SET ROLE scanner; SELECT count(*) > 1 FROM ext.checksum_findings'),
+is($standby->safe_psql('postgres', 'SELECT max(run) FROM ext.verify_runs'),
+	query('SELECT max(run) FROM ext.verify_runs'), 'and no record');
+is($standby->safe_psql('postgres', 'SET ROLE scanner; SELECT count(*) > 1 FROM ext.verify_findings'),
 	't', 'who may run it may dump its tables');
-$standby->psql('postgres', "\\set VERBOSITY verbose\nCALL ext.verify_database_checksums(skip_verified_since => now())", stderr => \$err);
+$standby->psql('postgres', "\\set VERBOSITY verbose\nCALL ext.verify_database(skip_verified_since => now())", stderr => \$err);
 like($err, qr/ERROR:  55000/, 'no skipping of what the primary has verified');
 
 # masked digests are equal at equal LSN: hint bits set here only
@@ -381,13 +381,13 @@ my $healthy = $standby->data_dir . '/' . query("SELECT pg_relation_filepath('hea
 my $damaged = (-s $healthy) / 8192;
 cmp_ok($damaged, '>', 500, 'many blocks');
 flip_byte($healthy, $_ * 8192 + 5000) foreach 0 .. $damaged - 1;
-$warnings = call("SET work_mem = '64kB'; CALL ext.verify_database_checksums(include_catalogs => false)", $standby);
+$warnings = call("SET work_mem = '64kB'; CALL ext.verify_database(include_catalogs => false)", $standby);
 like($warnings, qr/invalid page in blocks 0 to @{[$damaged - 1]} of relation public.healthy$/m,
 	'adjacent findings are one line');
 like($warnings, qr/INFO:  completed: .*; (\d+) findings/, 'and are counted');
 unlike($warnings, qr/leak/, 'leave no file behind');
 flip_byte($healthy, $_ * 2 * 8192 + 5000) foreach 0 .. ($damaged - 1) / 2;	# every other block is good again
-$warnings = call('CALL ext.verify_database_checksums(include_catalogs => false)', $standby);
+$warnings = call('CALL ext.verify_database(include_catalogs => false)', $standby);
 is(scalar(() = $warnings =~ /invalid page in block \d+ of relation public.healthy$/mg), 100, 'a hundred lines about a relation');
 like($warnings, qr{WARNING:  @{[int($damaged / 2) - 100]} more findings in relation public\.healthy\nHINT:  verify_relation}, 'and one that counts the rest');
 

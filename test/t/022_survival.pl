@@ -1,4 +1,4 @@
-# verify_database_checksums survives damage and other users, and believes its
+# verify_database survives damage and other users, and believes its
 # history only about the very files that it was written about.
 use strict;
 use warnings;
@@ -55,42 +55,42 @@ sub damage
 	return;
 }
 
-my $run = 'CALL verify_database_checksums(include_catalogs => false)';
+my $run = 'CALL verify_database(include_catalogs => false)';
 
 # the history itself is damaged: what lies behind it is verified all the same
 query('CREATE DATABASE damaged');
 query("CREATE EXTENSION crc32c_accel; CREATE TABLE zdam AS SELECT i, repeat('x', 500) t FROM generate_series(1, 5000) i;
-	INSERT INTO checksum_findings (run, status, found_at) VALUES (1, 'ok', now())", 'damaged');
-damage('damaged', 'checksum_findings', 'zdam');
+	INSERT INTO verify_findings (run, status, found_at) VALUES (1, 'ok', now())", 'damaged');
+damage('damaged', 'verify_findings', 'zdam');
 my ($status, $err) = call($run, 'damaged');
 is($status, 0, 'damage in the history: the run ends well');
-like($err, qr/invalid page in block 0 of relation public\.$_$/m, "damage in $_ is found") for 'checksum_findings', 'zdam';
+like($err, qr/invalid page in block 0 of relation public\.$_$/m, "damage in $_ is found") for 'verify_findings', 'zdam';
 is(scalar(() = $err =~ /could not record/g), 1, 'what cannot be recorded is said once');
 like($err, qr/could not record.*\nDETAIL:  .*\nHINT:  If a table of the extension is damaged, DROP EXTENSION and CREATE EXTENSION/, 'with a hint at damage');
 like($err, qr/INFO:  completed: .*; 2 findings/, 'the verdict counts both');
-is(query("SELECT state, findings FROM checksum_runs", 'damaged'), 'not_recorded|2', 'the run tells that it was not recorded');
+is(query("SELECT state, findings FROM verify_runs", 'damaged'), 'not_recorded|2', 'the run tells that it was not recorded');
 query('DROP EXTENSION crc32c_accel; CREATE EXTENSION crc32c_accel', 'damaged');
 ($status, $err) = call($run, 'damaged');
 unlike($err, qr/could not record/, 'a repaired history is used again');
-is(query("SELECT count(*) FROM checksum_findings WHERE relation = 'zdam'::regclass", 'damaged'), '1', 'by the next run');
-damage('damaged', 'checksum_relations');
-($status, $err) = call("CALL verify_database_checksums(include_catalogs => false, skip_verified_since => '-infinity')", 'damaged');
+is(query("SELECT count(*) FROM verify_findings WHERE relation = 'zdam'::regclass", 'damaged'), '1', 'by the next run');
+damage('damaged', 'verify_run_relations');
+($status, $err) = call("CALL verify_database(include_catalogs => false, skip_verified_since => '-infinity')", 'damaged');
 like($err, qr/WARNING:  could not read the history: invalid page/, 'a history that cannot be read');
 like($err, qr/INFO:  completed: .*; 2 findings/, 'excuses nothing');
-query('TRUNCATE checksum_relations', 'damaged');
+query('TRUNCATE verify_run_relations', 'damaged');
 
 # a member of pg_stat_scan_tables can write nothing
-for my $statement ("INSERT INTO checksum_runs SELECT * FROM checksum_runs", "INSERT INTO checksum_runs (run) VALUES (5)",
-	"INSERT INTO checksum_relations SELECT * FROM checksum_relations", "UPDATE checksum_runs SET findings = 0",
-	"BEGIN; LOCK TABLE checksum_runs IN ROW EXCLUSIVE MODE", "DELETE FROM checksum_findings",
-	"SELECT * FROM checksum_runs FOR UPDATE", "SELECT prune_checksum_history('1 day')")
+for my $statement ("INSERT INTO verify_runs SELECT * FROM verify_runs", "INSERT INTO verify_runs (run) VALUES (5)",
+	"INSERT INTO verify_run_relations SELECT * FROM verify_run_relations", "UPDATE verify_runs SET findings = 0",
+	"BEGIN; LOCK TABLE verify_runs IN ROW EXCLUSIVE MODE", "DELETE FROM verify_findings",
+	"SELECT * FROM verify_runs FOR UPDATE", "SELECT prune_history('1 day')")
 {
 	($status, $err) = call("SET ROLE scanner; $statement");
 	like($err, qr/ERROR:  permission denied/, "a member cannot: $statement");
 }
 ($status, $err) = call("SET ROLE scanner; $run");
 is($status, 0, 'a member can run it');
-is(query('SELECT state FROM checksum_runs'), 'completed', 'which is recorded');
+is(query('SELECT state FROM verify_runs'), 'completed', 'which is recorded');
 
 # defaults of the session
 for my $default ('serializable', 'repeatable read')
@@ -106,17 +106,17 @@ for my $default ('serializable', 'repeatable read')
 }
 query(q{CREATE FUNCTION level() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
 	IF current_setting('transaction_isolation') <> 'read committed' THEN RAISE 'level'; END IF; RETURN true; END $$;
-	ALTER TABLE checksum_runs ADD CHECK (level()) NOT VALID});
+	ALTER TABLE verify_runs ADD CHECK (level()) NOT VALID});
 ($status, $err) = call("SET default_transaction_isolation = 'serializable'; $run");
 unlike($err, qr/could not record/, 'its own transactions are READ COMMITTED');
 query('DROP FUNCTION level() CASCADE');
-my $runs = query('SELECT count(*) FROM checksum_runs');
-is(query('SELECT count(DISTINCT run) FROM checksum_runs'), $runs, 'each run has a number of its own');
+my $runs = query('SELECT count(*) FROM verify_runs');
+is(query('SELECT count(DISTINCT run) FROM verify_runs'), $runs, 'each run has a number of its own');
 ($status, $err) = call("SET default_transaction_read_only = on; $run");
 is($status, 0, 'a read-only session');
 unlike($err, qr/could not record/, 'is recorded');
-like($err, qr/NOTICE:  default_transaction_read_only does not hold for verify_database_checksums/, 'which is said');
-is(query('SELECT count(*) FROM checksum_runs'), $runs + 1, 'all the same');
+like($err, qr/NOTICE:  default_transaction_read_only does not hold for verify_database/, 'which is said');
+is(query('SELECT count(*) FROM verify_runs'), $runs + 1, 'all the same');
 
 # a relation that is locked: tried again at the end, then not verifiable
 my $locker = $node->background_psql('postgres');
@@ -128,10 +128,10 @@ for my $timeout (qw(lock_timeout statement_timeout))
 	like($err, qr/WARNING:  could not verify relation public\.dam\nDETAIL:  not_verifiable: canceling statement due to/,
 		'what is locked is not verifiable');
 	like($err, qr/INFO:  completed: .*; 0 findings, 1 not verifiable/, 'and no more');
-	is(query("SELECT count(*) FROM checksum_relations WHERE relid = 'docs'::regclass
-		AND run = (SELECT max(run) FROM checksum_runs)"), '1', 'the others are verified');
+	is(query("SELECT count(*) FROM verify_run_relations WHERE relid = 'docs'::regclass
+		AND run = (SELECT max(run) FROM verify_runs)"), '1', 'the others are verified');
 }
-($status, $err) = call("SET lock_timeout = '50ms'; CALL verify_database_checksums(include_catalogs => false, verbose => true)");
+($status, $err) = call("SET lock_timeout = '50ms'; CALL verify_database(include_catalogs => false, verbose => true)");
 like($err, qr/INFO:  verified public\.docs: .*could not verify relation public\.dam\n/s, 'it is tried again after those that follow it');
 $locker->quit;
 
@@ -150,16 +150,16 @@ for my $block (1 .. 1999)
 close $pages or die $!;
 $node->start;
 ($status, $err) = call("SET work_mem = '64kB'; SET temp_file_limit = 0;
-	CALL verify_database_checksums(include_catalogs => false, include => '{failing}', fail_on_findings => true)");
+	CALL verify_database(include_catalogs => false, include => '{failing}', fail_on_findings => true)");
 like($err, qr/could not verify relation public\.failing\nDETAIL:  not_verifiable: temporary file size exceeds/, 'a part fails');
 like($err, qr/INFO:  completed: .*; [1-9]\d* findings?, 1 not verifiable/, 'the findings that were shown count');
 isnt($status, 0, 'the run fails on them');
 query('DROP TABLE failing');
 
 # a time limit, which bounds the run and is continued
-($status, $err) = call("CALL verify_database_checksums(include_catalogs => false, max_duration => '1 microsecond')");
+($status, $err) = call("CALL verify_database(include_catalogs => false, max_duration => '1 microsecond')");
 like($err, qr/INFO:  stopped: 0 relations.*\nHINT:  To go on, pass skip_verified_since => '/, 'max_duration');
-is(query('SELECT state FROM checksum_runs ORDER BY run DESC LIMIT 1'), 'stopped', 'is recorded');
+is(query('SELECT state FROM verify_runs ORDER BY run DESC LIMIT 1'), 'stopped', 'is recorded');
 
 # DROP EXTENSION meanwhile: said, the run goes on
 query("CREATE DATABASE dropping");
@@ -167,7 +167,7 @@ query("CREATE EXTENSION crc32c_accel; CREATE TABLE gated AS SELECT i, repeat('x'
 my $dropped = '';
 my $gate = Accel::gate($node, 'gated', 'dropping');
 my $session = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('dropping'), '-c',
-	'CALL verify_database_checksums(include_catalogs => false)' ], '>', \my $out, '2>', \$dropped);
+	'CALL verify_database(include_catalogs => false)' ], '>', \my $out, '2>', \$dropped);
 Accel::wait_at_gate($node, 'gated', 'dropping') or fail('the run never came to the table');
 query('DROP EXTENSION crc32c_accel', 'dropping');
 $gate->quit;
@@ -177,21 +177,21 @@ like($dropped, qr/INFO:  completed: .*; 0 findings/, 'does not end the run');
 unlike($dropped, qr/could not record.*\nDETAIL:  .*\nHINT:/, 'nor hints at damage');
 
 # history is believed about the very file alone
-my $resume = "CALL verify_database_checksums(skip_verified_since => '-infinity')";
+my $resume = "CALL verify_database(skip_verified_since => '-infinity')";
 my $all = query("SELECT count(*) FROM pg_class WHERE relkind IN ('r', 'i', 'S', 't', 'm') AND relpersistence <> 't'");
 
 sub verified
 {
 	my ($database) = @_;
-	return query('SELECT relations FROM checksum_runs ORDER BY run DESC LIMIT 1', $database);
+	return query('SELECT relations FROM verify_runs ORDER BY run DESC LIMIT 1', $database);
 }
-call('CALL verify_database_checksums()');
+call('CALL verify_database()');
 call($resume);
 is(verified('postgres'), '0', 'nothing is left to a resumed run');
 query('VACUUM FULL dam; TRUNCATE docs');
-call('CALL verify_database_checksums(include_catalogs => false, skip_verified_since => \'-infinity\')');
-is(query("SELECT string_agg(relation_name, ' ' ORDER BY relation_name) FROM checksum_relations
-	WHERE run = (SELECT max(run) FROM checksum_runs) AND kind = 'table'"), 'dam docs', 'but what was rewritten');
+call('CALL verify_database(include_catalogs => false, skip_verified_since => \'-infinity\')');
+is(query("SELECT string_agg(relation_name, ' ' ORDER BY relation_name) FROM verify_run_relations
+	WHERE run = (SELECT max(run) FROM verify_runs) AND kind = 'table'"), 'dam docs', 'but what was rewritten');
 query('CREATE DATABASE copied TEMPLATE postgres');
 call($resume, 'copied');
 cmp_ok(verified('copied'), '>=', $all, 'a copy of the database is verified anew');
@@ -205,7 +205,7 @@ $node->command_ok([ 'pg_dump', '--exclude-table=dam', '-f', $dump, $node->connst
 query('CREATE DATABASE restored');
 $node->command_ok([ 'psql', '-Xq', '-1', '-v', 'ON_ERROR_STOP=1', '-f', $dump, $node->connstr('restored') ], 'restores with -1');
 is(query("SELECT DISTINCT schema_name, relation_name, kind, relation = (SELECT oid FROM pg_class WHERE relname = 'dam')
-	FROM checksum_findings WHERE status = 'checksum_mismatch'", 'restored'), 'public|dam|table|', 'and keeps the names');
+	FROM verify_findings WHERE status = 'checksum_mismatch'", 'restored'), 'public|dam|table|', 'and keeps the names');
 query("CREATE EXTENSION crc32c_accel", 'template1');
 call($run, 'template1');
 query('CREATE DATABASE templated');
@@ -214,7 +214,7 @@ $node->command_ok([ 'pg_dump', '--exclude-table=dam', '-t', 'checksum_*', '-e', 
 $node->command_ok([ 'psql', '-Xq', '-1', '-v', 'ON_ERROR_STOP=1', '-f', $plain, $node->connstr('templated') ],
 	'restores beside the history of a template');
 query('DROP TABLE dam');
-is(query("SELECT relation_name FROM checksum_findings WHERE status = 'checksum_mismatch' LIMIT 1"), 'dam', 'a dropped table keeps its name');
+is(query("SELECT relation_name FROM verify_findings WHERE status = 'checksum_mismatch' LIMIT 1"), 'dam', 'a dropped table keeps its name');
 
 # a standby: replay cancels a scan, which goes on; what is left out is named
 my $shim = Accel::fault_shim();
@@ -226,14 +226,14 @@ $standby->init_from_backup($node, 'b', has_streaming => 1);
 $standby->append_conf('postgresql.conf', "max_standby_streaming_delay = 0\n");
 Accel::start_under($shim, $standby);
 $node->wait_for_catchup($standby);
-is($standby->safe_psql('postgres', 'SELECT count(*) > 0 FROM checksum_runs WHERE accel_is_own_run(system_identifier, timeline, 0, database)'),
+is($standby->safe_psql('postgres', 'SELECT count(*) > 0 FROM verify_runs WHERE internal_is_own_run(system_identifier, timeline, 0, database)'),
 	't', 'a standby has the history of its primary');
-my $whose = 'SELECT of_primary, last_run_state FROM checksum_metrics';
-is($standby->safe_psql('postgres', $whose), 't|' . query('SELECT last_run_state FROM checksum_metrics'), 'its metrics say that they are the primary\'s');
+my $whose = 'SELECT of_primary, last_run_state FROM verify_metrics';
+is($standby->safe_psql('postgres', $whose), 't|' . query('SELECT last_run_state FROM verify_metrics'), 'its metrics say that they are the primary\'s');
 like(query($whose), qr/^f\|/, 'and those of the primary that they are its own');
 # (the rate: the conflict comes at once, but not at the same moment)
 (undef, my $conflict) = Accel::stopped_at($standby, 'read', 3, query("SELECT pg_relation_filepath('victim')"),
-	'CALL verify_database_checksums(include_catalogs => false, max_rate => 4000, verbose => true)', sub {
+	'CALL verify_database(include_catalogs => false, max_rate => 4000, verbose => true)', sub {
 	query('VACUUM FULL victim');
 	$node->wait_for_catchup($standby, 'flush', $node->lsn('flush'));
 });
@@ -241,17 +241,17 @@ $conflict =~ s/(?<=INFO|ROR):  \w{5}:/: /g;
 unlike($conflict, qr/ERROR/, 'a conflict with recovery does not end the run');
 like($conflict, qr/INFO:  verified public\.(victim|later): /, 'what it was about is verified');
 like($conflict, qr/INFO:  completed: .*; 0 findings, 0 not verifiable/, 'and the rest');
-($status, $err) = call("CALL verify_database_checksums(include_catalogs => false, max_duration => '500 ms', max_rate => 2000)", 'postgres', $standby);
+($status, $err) = call("CALL verify_database(include_catalogs => false, max_duration => '500 ms', max_rate => 2000)", 'postgres', $standby);
 like($err, qr/INFO:  stopped: .*\nHINT:  To go on, pass start_at => '(\d+\/main\/\d+(\/\d+)?)'\./, 'a standby says where to go on');
 my ($start) = $err =~ /start_at => '([^']+)'/;
 my ($relid, $block) = split m{/main/}, $start;
-($status, $err) = call("CALL verify_database_checksums(include_catalogs => false, verbose => true, start_at => '$start')", 'postgres', $standby);
+($status, $err) = call("CALL verify_database(include_catalogs => false, verbose => true, start_at => '$start')", 'postgres', $standby);
 my $rest = $standby->safe_psql('postgres', "SELECT count(*) FROM pg_class WHERE relkind IN ('r', 'i', 'S', 't', 'm') AND oid >= $relid");
 like($err, qr/INFO:  completed: $rest relations?/, 'and goes on there');
 for my $place ('16384', '-1/main/-1', '1/main/-1', ' 1/main/0', '4294967296/main/0', '1/main/4294967295', '1/main/', '1/main/0/',
 	'1/main/0/4294967296', '1/main/0/1/', '99999999999999999999/main/0')
 {
-	($status, $err) = call("\\set VERBOSITY verbose\nCALL verify_database_checksums(include_catalogs => false, start_at => '$place')", 'postgres', $standby);
+	($status, $err) = call("\\set VERBOSITY verbose\nCALL verify_database(include_catalogs => false, start_at => '$place')", 'postgres', $standby);
 	like($err, qr/ERROR:  22023: invalid start_at "\Q$place\E"\nDETAIL:  Expected an OID, a fork, a block/, "a place that is none: $place");
 }
 $standby->stop;

@@ -1,4 +1,4 @@
-# verify_database_checksums: patterns that are hard to match, the rights of the
+# verify_database: patterns that are hard to match, the rights of the
 # history's owner when schemas are renamed under a run, and where a run on a
 # standby goes on.
 use strict;
@@ -12,7 +12,7 @@ use Time::HiRes qw(usleep);
 my $node = Accel::new_node('main', allows_streaming => 1, conf => "autovacuum = off\n",
 	extra => [ '--encoding=UTF8', '--locale=C' ]);
 $node->start;
-my $run = 'CALL verify_database_checksums(include_catalogs => false, verbose => true';
+my $run = 'CALL verify_database(include_catalogs => false, verbose => true';
 
 sub call
 {
@@ -60,9 +60,9 @@ unlike($err, qr/WARNING/, 'and nothing is wrong');
 my $place = $node->safe_psql('postgres', "SELECT 'big'::regclass::oid") . '/main/500';
 ($status, $err) = call($node, "$run, include => ARRAY['big'], start_at => '$place')");
 like($err, qr/INFO:  verified public\.big: 930 blocks/, 'what is recorded was verified whole, whatever start_at says');
-$node->safe_psql('postgres', "INSERT INTO checksum_positions SELECT run, relid, 'main', 500, now(), began_at, 500, 500 * 8192, 0, 0, tablespace, filenode
-	FROM checksum_relations WHERE relid = 'big'::regclass ORDER BY run DESC LIMIT 1;
-	DELETE FROM checksum_relations WHERE relid = 'big'::regclass");
+$node->safe_psql('postgres', "INSERT INTO internal_positions SELECT run, relid, 'main', 500, now(), began_at, 500, 500 * 8192, 0, 0, tablespace, filenode
+	FROM verify_run_relations WHERE relid = 'big'::regclass ORDER BY run DESC LIMIT 1;
+	DELETE FROM verify_run_relations WHERE relid = 'big'::regclass");
 ($status, $err) = call($node, "$run, include => ARRAY['big'], skip_verified_since => '-infinity')");
 like($err, qr/INFO:  verified public\.big: 930 blocks.*INFO:  completed: 1 relation, 430 blocks/s, 'a run goes on inside of a relation');
 $node->safe_psql('postgres', 'TRUNCATE next');	# else nothing is left to do
@@ -82,7 +82,7 @@ CREATE TABLE after AS SELECT 1 AS i;
 CHECKPOINT;
 SQL
 my $gate = Accel::gate($node, 'gated', 'attacked');
-my ($session, $said) = begin($node, 'attacked', 'CALL acc.verify_database_checksums(include_catalogs => false)', 'attacker');
+my ($session, $said) = begin($node, 'attacked', 'CALL acc.verify_database(include_catalogs => false)', 'attacker');
 Accel::wait_at_gate($node, 'gated', 'attacked') or fail('the run never came to the table');
 $node->safe_psql('attacked', <<'SQL');
 SET SESSION AUTHORIZATION attacker;
@@ -93,11 +93,11 @@ CREATE TABLE acc.log (who text);
 GRANT ALL ON acc.log TO PUBLIC;
 CREATE FUNCTION acc.trap() RETURNS trigger LANGUAGE plpgsql AS
 	'BEGIN INSERT INTO acc.log VALUES (current_user); RETURN NULL; END';
-CREATE TABLE acc.checksum_runs (LIKE former.checksum_runs);
-CREATE TABLE acc.checksum_relations (LIKE former.checksum_relations);
-CREATE TABLE acc.checksum_findings (LIKE former.checksum_findings);
-CREATE TRIGGER trap AFTER INSERT OR UPDATE ON acc.checksum_runs EXECUTE FUNCTION acc.trap();
-CREATE TRIGGER trap AFTER INSERT OR UPDATE ON acc.checksum_relations EXECUTE FUNCTION acc.trap();
+CREATE TABLE acc.verify_runs (LIKE former.verify_runs);
+CREATE TABLE acc.verify_run_relations (LIKE former.verify_run_relations);
+CREATE TABLE acc.verify_findings (LIKE former.verify_findings);
+CREATE TRIGGER trap AFTER INSERT OR UPDATE ON acc.verify_runs EXECUTE FUNCTION acc.trap();
+CREATE TRIGGER trap AFTER INSERT OR UPDATE ON acc.verify_run_relations EXECUTE FUNCTION acc.trap();
 COMMIT;
 SQL
 $gate->quit;
@@ -107,9 +107,9 @@ like($$said, qr/INFO:  completed: /, 'the run ends well');
 
 # and before the list of relations is made, which is read with the caller's rights
 my $holder = $node->background_psql('attacked');
-$holder->query_safe('BEGIN; LOCK TABLE former.checksum_runs; SELECT 1');
-($session, $said) = begin($node, 'attacked', "CALL former.verify_database_checksums(order_by => 'stalest', include => '{after}', cluster_files => false)");
-$node->poll_query_until('attacked', "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'former.checksum_runs'::regclass)")
+$holder->query_safe('BEGIN; LOCK TABLE former.verify_runs; SELECT 1');
+($session, $said) = begin($node, 'attacked', "CALL former.verify_database(order_by => 'stalest', include => '{after}', cluster_files => false)");
+$node->poll_query_until('attacked', "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'former.verify_runs'::regclass)")
   or fail('never saw it wait');
 $node->safe_psql('attacked', <<'SQL');
 SET SESSION AUTHORIZATION attacker;
@@ -118,8 +118,8 @@ ALTER SCHEMA former RENAME TO latter;
 CREATE SCHEMA former;
 CREATE FUNCTION former.trap() RETURNS timestamptz LANGUAGE plpgsql AS
 	'BEGIN INSERT INTO acc.log VALUES (current_user); RETURN now(); END';
-CREATE VIEW former.checksum_relations AS SELECT oid AS relid, former.trap() AS verified_at FROM pg_class;
-CREATE VIEW former.checksum_positions AS SELECT oid AS relid, former.trap() AS recorded_at FROM pg_class;
+CREATE VIEW former.verify_run_relations AS SELECT oid AS relid, former.trap() AS verified_at FROM pg_class;
+CREATE VIEW former.internal_positions AS SELECT oid AS relid, former.trap() AS recorded_at FROM pg_class;
 COMMIT;
 SQL
 $holder->quit;
@@ -132,7 +132,7 @@ like($$said, qr/WARNING:  could not read the history: schema former is no longer
 SET statement_timeout = '10min';
 DO $$ BEGIN
 	PERFORM set_config('statement_timeout', '100ms', false);
-	CALL verify_database_checksums(include => '{none of this name}', cluster_files => false);
+	CALL verify_database(include => '{none of this name}', cluster_files => false);
 	PERFORM pg_sleep(120);
 END $$;
 SQL

@@ -148,7 +148,7 @@ put('heap.vm', 0, block('mv', 0));
 put('heap', 5, "\0" x 8192);
 is($q->("SELECT string_agg(concat_ws(' ', fork, blkno, status), ', ') FROM verify_relation('heap')"),
 	'vm 0 wrong_page_kind', 'a visibility map that is none is no witness of zeros');
-$node->psql('postgres', 'CALL verify_database_checksums(include_catalogs => false)', stderr => \$err);
-is($q->("SELECT relation_name, fork, blkno FROM checksum_findings WHERE status = 'wrong_page_kind'"), 'heap|vm|0', 'a database run records it');
+$node->psql('postgres', 'CALL verify_database(include_catalogs => false)', stderr => \$err);
+is($q->("SELECT relation_name, fork, blkno FROM verify_findings WHERE status = 'wrong_page_kind'"), 'heap|vm|0', 'a database run records it');
 $node->stop;
 done_testing();

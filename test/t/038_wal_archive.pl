@@ -237,7 +237,7 @@ is(reads('the oldest are removed', '', 3, 0, 0, 2), '', 'by right');
 is(rows('segment, status, finding, message'), join("\n", (map { "$_|missing|f|the file is gone, and all older ones are" } @wal[0, 1]), (map { "$_|ok|f|" } @wal[2, 3]),
 		"$wal[4]|ok|f|" . rows('message', "segment = '$wal[4]'")), 'said');
 reads('said once', '', 3, 0);
-cmp_ok($q->("SELECT prune_checksum_history('0')"), '>=', 2, 'pruned');
+cmp_ok($q->("SELECT prune_history('0')"), '>=', 2, 'pruned');
 is(value('count(*)'), 3, 'what is there stays');
 put($wal[0]);
 like(reads('a gap that was never seen', '', 4, 1, 1), qr/missing WAL segment "$wal[1]".*\n.*missing: the segment is not there/, 'is a finding');

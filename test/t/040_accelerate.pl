@@ -309,7 +309,7 @@ $node->append_conf('postgresql.conf', "crc32c_accel.accelerate_server = on\nshar
 	  . join(', ', @neighbour, "$other.so", 'crc32c_accel') . "'");
 $node->restart;
 is(server($state), $replaced, 'a library that came before us');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM checksum_progress'), '0', 'shared memory beside that of another library');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM verify_progress'), '0', 'shared memory beside that of another library');
 SKIP:
 {
 	skip 'this installation lacks pg_stat_statements', 1 if !@neighbour;

@@ -168,7 +168,7 @@ sub last_good	# as the query below, and how many files were ever verified
 	return (join("\n", @lines), $known // 0);
 }
 
-my $run_of = 'SELECT max(run) FROM checksum_runs WHERE started <=';
+my $run_of = 'SELECT max(run) FROM verify_runs WHERE started <=';
 sub check
 {
 	my ($title, $now) = @_;
@@ -178,24 +178,24 @@ sub check
 	# from one snapshot, so that now() is one
 	my ($is_bad, $is_good, $metrics) = split /^-- next\n/m, query(qq{
 		SELECT path, blkno, ($run_of first_seen), ($run_of last_seen), times_seen, ($run_of healed_at)
-			FROM checksum_bad_blocks ORDER BY concat_ws('|', path, blkno, ($run_of first_seen)) COLLATE "C";
+			FROM verify_bad_blocks ORDER BY concat_ws('|', path, blkno, ($run_of first_seen)) COLLATE "C";
 		SELECT '-- next';
-		SELECT c.relname, ($run_of last_verified), ($run_of last_good) FROM checksum_last_good g JOIN pg_class c ON c.oid = g.relid
+		SELECT c.relname, ($run_of last_verified), ($run_of last_good) FROM verify_last_good g JOIN pg_class c ON c.oid = g.relid
 			WHERE c.relnamespace = 'days'::regnamespace ORDER BY c.relname COLLATE "C";
 		SELECT '-- next';
 		SELECT bad_blocks, healed_blocks, relations - never_verified, last_run_state, running,
 			relations = (SELECT count(*) FROM pg_class WHERE relkind IN ('r', 'i', 'S', 't', 'm') AND relpersistence <> 't')
-			FROM checksum_metrics}) . "\n";
+			FROM verify_metrics}) . "\n";
 	chomp($is_bad, $is_good, $metrics);
-	is(join("\n", sort split /\n/, $is_bad), $bad, "$title: checksum_bad_blocks");
-	is($is_good, $good, "$title: checksum_last_good");
-	is($metrics, "$open|$healed|$known|completed|0|t", "$title: checksum_metrics");
+	is(join("\n", sort split /\n/, $is_bad), $bad, "$title: verify_bad_blocks");
+	is($is_good, $good, "$title: verify_last_good");
+	is($metrics, "$open|$healed|$known|completed|0|t", "$title: verify_metrics");
 	return;
 }
 
 sub recorded	# run: relation, blocks, findings
 {
-	return query("SELECT relation_name, blocks, findings FROM checksum_relations WHERE run = $_[0] ORDER BY relation_name COLLATE \"C\"");
+	return query("SELECT relation_name, blocks, findings FROM verify_run_relations WHERE run = $_[0] ORDER BY relation_name COLLATE \"C\"");
 }
 
 sub expected	# names
@@ -220,7 +220,7 @@ for my $day (1 .. $days)
 	if ($crash{$day} && @names)
 	{
 		# it waits for one of the relations, and comes no further
-		my $call = "CALL verify_database_checksums($what)";
+		my $call = "CALL verify_database($what)";
 		my $barred = query("SELECT min(relname) FROM (SELECT relname, row_number() OVER (ORDER BY oid) AS n FROM pg_class
 			WHERE relname IN ('" . join("', '", @names) . "')) r WHERE n = " . int(@names / 2 + 1));
 		my $gate = Accel::gate($node, "days.$barred");
@@ -231,8 +231,8 @@ for my $day (1 .. $days)
 		eval { $session->finish };
 		eval { $gate->quit };
 		$node->start;
-		my $run = query("SELECT run FROM checksum_runs WHERE state = 'running'");
-		my @done = $run eq '' ? () : split /\n/, query("SELECT relation_name FROM checksum_relations WHERE run = $run ORDER BY 1");
+		my $run = query("SELECT run FROM verify_runs WHERE state = 'running'");
+		my @done = $run eq '' ? () : split /\n/, query("SELECT relation_name FROM verify_run_relations WHERE run = $run ORDER BY 1");
 		if (@done)
 		{
 			is(recorded($run), expected(@done), "$today, a crash: what is recorded is the truth");
@@ -243,14 +243,14 @@ for my $day (1 .. $days)
 		@names = grep { !$done{$_} } @names;
 		$rest = ", skip_verified_since => '$started'";
 	}
-	$node->psql('postgres', "CALL verify_database_checksums($what$rest)");
-	my $run = query('SELECT max(run) FROM checksum_runs');
+	$node->psql('postgres', "CALL verify_database($what$rest)");
+	my $run = query('SELECT max(run) FROM verify_runs');
 	predict($run, @names);
 	is(recorded($run), expected(@names), "$today: what was verified");
 	my $findings = 0;
 	$findings += keys %{ $relation{$_}{damage} } for @names;
-	is(query("SELECT relations, findings, state FROM checksum_runs WHERE run = $run"), @names . "|$findings|completed", "$today: the run");
-	is(query("SELECT count(*) FROM checksum_runs WHERE state NOT IN ('completed', 'interrupted')"), '0', "$today: no run is left open");
+	is(query("SELECT relations, findings, state FROM verify_runs WHERE run = $run"), @names . "|$findings|completed", "$today: the run");
+	is(query("SELECT count(*) FROM verify_runs WHERE state NOT IN ('completed', 'interrupted')"), '0', "$today: no run is left open");
 	check($today, $run);
 }
 cmp_ok(scalar(keys %bad), '>', 10, 'there was damage');

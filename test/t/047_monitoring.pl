@@ -36,16 +36,16 @@ open $file, '+<:raw', $node->data_dir . '/pg_replslot/slot/state' or die $!;
 seek $file, 100, 0;
 print $file 'damage';
 close $file or die $!;
-$node->psql('postgres', "CALL verify_database_checksums(include => '{t}')");
+$node->psql('postgres', "CALL verify_database(include => '{t}')");
 
 # what a run says that left the files out, or whose findings were lost
-my $bad_files = 'SELECT bad_files FROM checksum_metrics';
-query("CALL verify_database_checksums(include => '{pg_am}', cluster_files => false)");
+my $bad_files = 'SELECT bad_files FROM verify_metrics';
+query("CALL verify_database(include => '{pg_am}', cluster_files => false)");
 is(query($bad_files), '1', 'a run that does not verify the files says nothing of them');
-query('ALTER TABLE checksum_findings RENAME TO elsewhere');
-$node->psql('postgres', "CALL verify_database_checksums(include => '{pg_am}')");
-query('ALTER TABLE elsewhere RENAME TO checksum_findings');
-is(query("SELECT state, files FROM checksum_runs ORDER BY run DESC LIMIT 1") . query($bad_files), 'not_recorded|01', 'nor does one whose findings could not be recorded');
+query('ALTER TABLE verify_findings RENAME TO elsewhere');
+$node->psql('postgres', "CALL verify_database(include => '{pg_am}')");
+query('ALTER TABLE elsewhere RENAME TO verify_findings');
+is(query("SELECT state, files FROM verify_runs ORDER BY run DESC LIMIT 1") . query($bad_files), 'not_recorded|01', 'nor does one whose findings could not be recorded');
 
 # an archive with a damaged segment
 my $archive = PostgreSQL::Test::Utils::tempdir();
@@ -157,7 +157,7 @@ SKIP:
 	query('DROP TABLE t');
 	command_checks_all(\@check, 2, [qr/CRITICAL/], [], 'check_postgres: critical for a file of the cluster');
 	query("SELECT pg_drop_replication_slot('slot')");
-	query("CALL verify_database_checksums(include => '{t}')");
+	query("CALL verify_database(include => '{t}')");
 	command_checks_all(\@check, 0, [qr/OK/], [], 'check_postgres: ok');
 }
 
@@ -170,7 +170,7 @@ SKIP:
 }
 
 query("DROP TABLE IF EXISTS t; SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots");
-query("CALL verify_database_checksums(include => '{t}')");
+query("CALL verify_database(include => '{t}')");
 is(query("SELECT bad_files FROM ($sql) q"), '0', 'a file that is in order again');
 
 # what the unit runs: every database whatever its name is, which is no connection
@@ -203,7 +203,7 @@ foreach my $name (@names)
 	  qq(ALTER DATABASE "$quoted" SET search_path = public, pg_catalog);
 }
 is(exit_status($node->port), 0, 'the unit: names of all kinds');
-is(query_in($_, 'SELECT count(*), min(state) FROM "Its own".checksum_runs'), '1|completed', "the unit: verified $_") foreach @names;
+is(query_in($_, 'SELECT count(*), min(state) FROM "Its own".verify_runs'), '1|completed', "the unit: verified $_") foreach @names;
 
 # a lost write: storage kept the page of before
 is(exit_status($node->port, 'lost_writes'), 0, 'lost writes: none');
@@ -234,13 +234,13 @@ SKIP:
 	query("SELECT cron.unschedule(jobid) FROM cron.job; $job");
 	for my $n (1, 2)
 	{
-		my $before = query('SELECT max(run) FROM checksum_runs');
+		my $before = query('SELECT max(run) FROM verify_runs');
 		$node->restart;
-		$node->poll_query_until('postgres', "SELECT state = 'stopped' FROM checksum_runs WHERE run > $before")
+		$node->poll_query_until('postgres', "SELECT state = 'stopped' FROM verify_runs WHERE run > $before")
 		  or fail("run $n never came: " . query('SELECT json_agg(d) FROM cron.job_run_details d'));
-		is(query("SELECT state, relations > 5 FROM checksum_runs WHERE run = $before + 1"), 'stopped|t', "pg_cron: run $n, as far as it came");
+		is(query("SELECT state, relations > 5 FROM verify_runs WHERE run = $before + 1"), 'stopped|t', "pg_cron: run $n, as far as it came");
 	}
-	is(query(q{WITH r AS (SELECT *, (SELECT max(run) FROM checksum_runs) AS last FROM checksum_relations)
+	is(query(q{WITH r AS (SELECT *, (SELECT max(run) FROM verify_runs) AS last FROM verify_run_relations)
 		SELECT count(*) > 5, count(*) FILTER (WHERE EXISTS (SELECT FROM r b WHERE b.relid = r.relid AND b.run = r.last - 1)) FROM r WHERE run = last}),
 		't|0', 'pg_cron: the second run went on where the first had to stop');
 	is(query("SELECT count(*) FROM cron.job_run_details WHERE status = 'failed'"), '0', 'pg_cron: none failed');

@@ -42,7 +42,7 @@ sub run
 {
 	my ($arguments, %more) = @_;
 	my ($out, $err);
-	$node->psql('postgres', "$more{set}\\set VERBOSITY verbose\nCALL verify_database_checksums($arguments)",
+	$node->psql('postgres', "$more{set}\\set VERBOSITY verbose\nCALL verify_database($arguments)",
 		stdout => \$out, stderr => \$err);
 	$err =~ s/ in [\d.]+ s \(.*?\)//g;
 	$err =~ s/^LOCATION:.*\n//mg;
@@ -56,10 +56,10 @@ sub recorded
 	return query(q{SELECT count(*), md5(string_agg(format('%s %s %s %s %s %s %s %s %s %s', relid, blocks, findings, new,
 			schema_name, relation_name, kind, owner_table, tablespace, filenode), ',' ORDER BY ctid)),
 			bool_and(began_at <= verified_at)
-		FROM checksum_relations WHERE run = (SELECT max(run) FROM checksum_runs)})
+		FROM verify_run_relations WHERE run = (SELECT max(run) FROM verify_runs)})
 	  . query(q{SELECT string_agg(concat_ws(' ', relation, fork, blkno, status, path, message), ',' ORDER BY ctid)
-		FROM checksum_findings WHERE run = (SELECT max(run) FROM checksum_runs)})
-	  . query('SELECT state, findings, unverifiable FROM checksum_runs ORDER BY run DESC LIMIT 1');
+		FROM verify_findings WHERE run = (SELECT max(run) FROM verify_runs)})
+	  . query('SELECT state, findings, unverifiable FROM verify_runs ORDER BY run DESC LIMIT 1');
 }
 
 # damage: in a small one, in several chunks of a large one, in the last
@@ -93,23 +93,23 @@ is(run("workers => 2, verbose => true, $exclude, max_rate => 1000000"), $message
 for my $workers (0, 2)
 {
 	my $rss = q{SELECT 'rss=' || (regexp_match(pg_read_file('/proc/self/status'), 'VmData:\s+(\d+) kB'))[1];};
-	my ($before, $after) = query("SET client_min_messages = error; CALL verify_database_checksums(include => '{t1*}', workers => $workers); $rss
-		CALL verify_database_checksums($exclude, workers => $workers); $rss") =~ /rss=(\d+)/g;
+	my ($before, $after) = query("SET client_min_messages = error; CALL verify_database(include => '{t1*}', workers => $workers); $rss
+		CALL verify_database($exclude, workers => $workers); $rss") =~ /rss=(\d+)/g;
 	cmp_ok($after - $before, '<', 1024, "$workers workers: more relations take no more memory");
 	note('grew by ' . ($after - $before) . ' kB');
 }
 
 # resuming, and stopping
-is(query('SELECT count(*) FROM checksum_positions'), '0', 'no position is left');
+is(query('SELECT count(*) FROM internal_positions'), '0', 'no position is left');
 my $stopped = run("workers => 3, max_duration => '0.5 s', max_rate => 10000, $exclude");
 like($stopped, qr/INFO: .*stopped: \d+ relations.*skip_verified_since/s, 'max_duration stops it');
-my $done = query('SELECT relations FROM checksum_runs ORDER BY run DESC LIMIT 1');
-is(query('SELECT count(*), count(*) = count(DISTINCT relid) FROM checksum_relations WHERE run = (SELECT max(run) FROM checksum_runs)'),
+my $done = query('SELECT relations FROM verify_runs ORDER BY run DESC LIMIT 1');
+is(query('SELECT count(*), count(*) = count(DISTINCT relid) FROM verify_run_relations WHERE run = (SELECT max(run) FROM verify_runs)'),
 	"$done|t", 'with what it has recorded');
-my $since = query('SELECT started FROM checksum_runs ORDER BY run DESC LIMIT 1');
-my $all = query('SELECT count(DISTINCT relid) FROM checksum_relations WHERE run = 1');
+my $since = query('SELECT started FROM verify_runs ORDER BY run DESC LIMIT 1');
+my $all = query('SELECT count(DISTINCT relid) FROM verify_run_relations WHERE run = 1');
 run("workers => 3, skip_verified_since => '$since', $exclude");
-is(query("SELECT count(DISTINCT relid) FROM checksum_relations WHERE verified_at >= '$since'"), $all, 'and the next one does the rest');
+is(query("SELECT count(DISTINCT relid) FROM verify_run_relations WHERE verified_at >= '$since'"), $all, 'and the next one does the rest');
 
 # the rate holds over all processes
 my $start = time;
@@ -128,7 +128,7 @@ sub watch
 	# who looks too late on a machine at work looks at a slower one
 	foreach my $slower (1, 4, 16)
 	{
-		my $call = 'CALL verify_database_checksums(' . $arguments =~ s{max_rate => \K(\d+)}{int($1 / $slower)}er . ')';
+		my $call = 'CALL verify_database(' . $arguments =~ s{max_rate => \K(\d+)}{int($1 / $slower)}er . ')';
 		($out, $err) = ('', '');
 		$run = IPC::Run::start([ 'psql', '-XAtq', '-v', 'VERBOSITY=verbose', '-d', $node->connstr('postgres'), '-c', $call ],
 			'>', \$out, '2>', \$err);
@@ -151,7 +151,7 @@ like($error, qr/INFO: .*cancelled:.*ERROR:  57014/s, 'a cancel ends the run');
 $node->poll_query_until('postgres', "SELECT count(*) = 0 $there");
 is(query("SELECT count(*) $there"), '0', 'and its workers');
 my $log = -s $node->logfile;
-$error = watch("workers => 0, max_rate => 1000, $exclude", "SELECT count(*) = 1 FROM checksum_progress WHERE relations_done > 2", sub {
+$error = watch("workers => 0, max_rate => 1000, $exclude", "SELECT count(*) = 1 FROM verify_progress WHERE relations_done > 2", sub {
 	query("SELECT pg_log_backend_memory_contexts(pid) $leader");
 	ok($node->wait_for_log(qr/Grand total/, $log), 'memory contexts are logged');
 	query("SELECT pg_cancel_backend(pid) $leader");
@@ -192,7 +192,7 @@ foreach my $rate (1000, 250, 60)
 	$error = '';
 	$locker->query('BEGIN; LOCK TABLE first');
 	my $run = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c',
-		"CALL verify_database_checksums(workers => 3, max_rate => $rate, include => '{first,slow}')" ],
+		"CALL verify_database(workers => 3, max_rate => $rate, include => '{first,slow}')" ],
 		'>', \my $out, '2>', \$error);
 	$got = $locker->query("LOCK TABLE slow; SELECT 'locked'") if $locker->query(Accel::until_locked('slow')) eq 'yes';
 	$locker->query('COMMIT');
@@ -203,7 +203,7 @@ is($got, 'locked', 'no deadlock is seen where none is');
 like($error, qr/completed: \d+ relations, [23]\d\d blocks.*; 0 findings/, 'and the run takes what was locked later');
 
 # a run that waits for its history: workers that are done wait without a lock
-$locker->query('BEGIN; LOCK TABLE checksum_relations IN EXCLUSIVE MODE');
+$locker->query('BEGIN; LOCK TABLE verify_run_relations IN EXCLUSIVE MODE');
 $error = watch("workers => 2, max_rate => 1000000, $exclude, cluster_files => false",
 	"SELECT count(*) > 0 $there AND wait_event = 'MessageQueueSend'",
 	sub {

@@ -43,7 +43,7 @@ sub beside
 		($out, $err) = ('', '');
 		$other->query("BEGIN; $before") if $early;
 		$run = IPC::Run::start([ 'psql', '-XAtq', '-v', 'VERBOSITY=verbose', '-d', $node->connstr('postgres'), '-c',
-			"CALL verify_database_checksums(workers => $workers, max_rate => $rate, include => '{f?,slow,t?}', cluster_files => false)" ],
+			"CALL verify_database(workers => $workers, max_rate => $rate, include => '{f?,slow,t?}', cluster_files => false)" ],
 			'>', \$out, '2>', \$err);
 		$seen = $other->query($reading);
 		last if $seen eq 'yes';
@@ -59,27 +59,27 @@ sub beside
 	return ($got, $err);
 }
 
-my $recorded = "SELECT count(*) FROM checksum_relations WHERE run = (SELECT max(run) FROM checksum_runs)";
-my $state = "SELECT string_agg(state || ' ' || relations, ',') FROM checksum_runs WHERE run = (SELECT max(run) FROM checksum_runs)";
+my $recorded = "SELECT count(*) FROM verify_run_relations WHERE run = (SELECT max(run) FROM verify_runs)";
+my $state = "SELECT string_agg(state || ' ' || relations, ',') FROM verify_runs WHERE run = (SELECT max(run) FROM verify_runs)";
 for my $workers (0, 3)
 {
 	my $with = "$workers workers";
 	my ($got, $err);
 
-	for my $table (qw(checksum_relations checksum_runs))
+	for my $table (qw(verify_run_relations verify_runs))
 	{
 		# a worker reads it while the run waits to record the one before
-		($got, $err) = beside($workers, "LOCK TABLE $table", 'LOCK TABLE slow', $workers > 0 && $table eq 'checksum_relations');
+		($got, $err) = beside($workers, "LOCK TABLE $table", 'LOCK TABLE slow', $workers > 0 && $table eq 'verify_run_relations');
 		is($got, 'done', "$with: who holds $table gets a table that the run reads");
 		unlike($err, qr/could not record|ERROR/, '... and the run its history');
 		is(query($state), 'completed 13', '... to its end');
 	}
-	($got, $err) = beside($workers, '', [ 'ALTER TABLE checksum_relations ADD added text', 'ALTER TABLE checksum_relations DROP added',
-		'CREATE INDEX added ON checksum_relations (findings)', 'DROP INDEX added', 'VACUUM FULL checksum_relations', 'REINDEX TABLE checksum_runs' ]);
+	($got, $err) = beside($workers, '', [ 'ALTER TABLE verify_run_relations ADD added text', 'ALTER TABLE verify_run_relations DROP added',
+		'CREATE INDEX added ON verify_run_relations (findings)', 'DROP INDEX added', 'VACUUM FULL verify_run_relations', 'REINDEX TABLE verify_runs' ]);
 	is($got, 'done done done done done done', "$with: tables and indexes of the history are altered");
 	unlike($err, qr/could not record|ERROR/, '... and the run goes on');
 	is(query($recorded), '13', '... with all of its history');
-	($got, $err) = beside($workers, '', 'TRUNCATE checksum_runs, checksum_relations, checksum_findings, checksum_positions');
+	($got, $err) = beside($workers, '', 'TRUNCATE verify_runs, verify_run_relations, verify_findings, internal_positions');
 	is($got, 'done', "$with: the history is emptied");
 	like($err, qr/INFO: .*completed: 13 relations/, '... and the run goes on');
 	($got, $err) = beside($workers, '', 'DROP EXTENSION crc32c_accel');
@@ -91,15 +91,15 @@ for my $workers (0, 3)
 
 # a time limit holds, whoever has the history
 my $other = $node->background_psql('postgres');
-$other->query_safe('BEGIN; LOCK TABLE checksum_relations; SELECT 1');
+$other->query_safe('BEGIN; LOCK TABLE verify_run_relations; SELECT 1');
 my $err = '';
 foreach my $seconds (2, 8, 32)	# time may be up before there is something to record
 {
-	(undef, undef, $err) = $node->psql('postgres', "CALL verify_database_checksums(include => '{slow}', max_duration => '$seconds s')");
+	(undef, undef, $err) = $node->psql('postgres', "CALL verify_database(include => '{slow}', max_duration => '$seconds s')");
 	last if $err =~ /could not record/;
 }
 like($err, qr/WARNING:  could not record.*could not obtain lock.*INFO:  stopped: 0 relations/s, 'max_duration bounds the wait for the history');
-(undef, undef, $err) = $node->psql('postgres', "SET lock_timeout = '100 ms'; CALL verify_database_checksums(include => '{slow}')");
+(undef, undef, $err) = $node->psql('postgres', "SET lock_timeout = '100 ms'; CALL verify_database(include => '{slow}')");
 like($err, qr/WARNING:  could not record.*lock timeout.*INFO:  completed: \d relations?/s, 'so does lock_timeout, and the run goes on');
 $other->quit;
 

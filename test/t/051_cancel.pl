@@ -91,7 +91,7 @@ my %input = (
 	verify_relation_summary => q{SELECT count(*) FROM verify_relation_summary('big')},
 	verify_relation => q{SELECT count(*) FROM verify_relation('big')},
 	page_digests => q{SELECT count(*) FROM page_digests('big')},
-	verify_database_checksums => '- no timeout ends it; t/019 and t/020 cancel it',
+	verify_database => '- no timeout ends it; t/019 and t/020 cancel it',
 	verify_wal_segment => "SELECT * FROM verify_wal_segment('$segment', '$dir')",
 	wal_findings => "SELECT * FROM wal_findings('$segment', '$dir')",
 	verify_wal_directory => 'SELECT * FROM verify_wal_directory()',
@@ -110,8 +110,8 @@ my %input = (
 	verify_page => '- one page', read_disk_page => '- one page',
 	heal_block => '- one page',
 	relation_files => '- one row a gigabyte',
-	prune_checksum_history => '- five statements of the server',
-	checksum_progress => '- no input');
+	prune_history => '- five statements of the server',
+	verify_progress => '- no input');
 
 sub functions
 {
@@ -123,7 +123,7 @@ sub functions
 }
 
 my @functions = functions();
-is(join(' ', grep { !exists $input{$_} && !/^(checksum_progress|accel_)/ } @functions), '',
+is(join(' ', grep { !exists $input{$_} && !/^(verify_progress|accel_)/ } @functions), '',
 	'every function has a large input here, or a reason');
 
 # More of the same, in other ways

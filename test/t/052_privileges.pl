@@ -20,20 +20,20 @@ $q->(q{
 	CREATE ROLE monitor LOGIN IN ROLE pg_monitor;
 	CREATE ROLE dumper LOGIN IN ROLE pg_read_all_data;
 	CREATE ROLE dashboard LOGIN;
-	GRANT SELECT ON checksum_bad_blocks, checksum_last_good, checksum_metrics TO dashboard});
+	GRANT SELECT ON verify_bad_blocks, verify_last_good, verify_metrics TO dashboard});
 
 # The contract: everything else than these is revoked from PUBLIC
 my %public = map { $_ => 1 } qw(crc32c crc32c_extend crc32c_combine
   crc32c_agg crc32c_bytes crc32 crc32_extend crc32_combine crc32c_lo
   checksum_kernels checksum_self_test
-  verify_page crc32c_server accel_is_own_run);
+  verify_page crc32c_server internal_is_own_run);
 my %granted = (
 	(map { $_ => 'reader' } qw(crc32c_file verify_wal_segment verify_wal_range
 		  verify_wal_directory wal_findings verify_backup verify_backup_summary verify_cluster_files)),
 	(map { $_ => 'reader' } qw(wal_block_history verify_wal_archive verify_wal_images)),
 	(map { $_ => 'scanner' } qw(verify_relation verify_relation_summary
-		  verify_lost_writes verify_database_checksums relation_files page_digests
-		  accel_checksum_progress)),
+		  verify_lost_writes verify_database relation_files page_digests
+		  internal_progress)),
 	(map { $_ => 'monitor' } qw(drive_crc32c checksum_bench)));
 
 # A call with every argument NULL, by its types; not as constants, which the
@@ -89,15 +89,15 @@ for my $relation (split /\n/, $q->(q{
 }
 
 # SELECT is enough for what tells of the history, also where there is a run
-$q->('CALL verify_database_checksums(include_catalogs => false, cluster_files => false)');
+$q->('CALL verify_database(include_catalogs => false, cluster_files => false)');
 foreach my $role (qw(dumper dashboard))
 {
-	is(refused($role, "SELECT * FROM $_"), 0, "$role may read $_") foreach qw(checksum_bad_blocks checksum_last_good checksum_metrics);
-	is(refused($role, 'SELECT * FROM checksum_progress'), 1, "$role may not see what sessions do");
+	is(refused($role, "SELECT * FROM $_"), 0, "$role may read $_") foreach qw(verify_bad_blocks verify_last_good verify_metrics);
+	is(refused($role, 'SELECT * FROM verify_progress'), 1, "$role may not see what sessions do");
 }
 is(refused('dumper', "SELECT * FROM $_"), 0, "dumper may read $_")
-  foreach qw(checksum_runs checksum_relations checksum_findings checksum_positions wal_archive_segments);
-is(refused('dashboard', 'SELECT * FROM checksum_runs'), 1, 'dashboard may not read the tables below');
+  foreach qw(verify_runs verify_run_relations verify_findings internal_positions wal_archive_segments);
+is(refused('dashboard', 'SELECT * FROM verify_runs'), 1, 'dashboard may not read the tables below');
 
 # Parameters
 for my $parameter (split /\n/, $q->(q{SELECT name FROM pg_settings WHERE name LIKE 'crc32c_accel.%' AND name NOT LIKE '%work%'}))

@@ -14,7 +14,7 @@ $node->start;
 
 # The server of the examples that connect to one
 $node->safe_psql('postgres', 'CREATE DATABASE shop');
-$node->safe_psql('shop', 'CREATE EXTENSION crc32c_accel; CALL verify_database_checksums()');
+$node->safe_psql('shop', 'CREATE EXTENSION crc32c_accel; CALL verify_database()');
 
 my $backup = PostgreSQL::Test::Utils::tempdir() . '/backup';
 system_or_bail('pg_basebackup', '-D', $backup, '-h', $node->host, '-p', $node->port, '--checkpoint=fast', '--no-sync');

@@ -31,7 +31,7 @@ sub run
 {
 	my ($arguments, $before) = @_;
 	my ($err, $late);
-	$node->psql('postgres', ($before // '') . "CALL verify_database_checksums($arguments)",
+	$node->psql('postgres', ($before // '') . "CALL verify_database($arguments)",
 		stderr => \$err, timeout => $PostgreSQL::Test::Utils::timeout_default, timed_out => \$late);
 	return $late ? undef : $err;
 }
@@ -45,7 +45,7 @@ sub watch
 	# who looks too late on a machine at work looks at a slower one
 	foreach my $slower (1, 4, 16)
 	{
-		my $call = 'CALL verify_database_checksums(' . $arguments =~ s{max_rate => \K(\d+)}{int($1 / $slower)}er . ')';
+		my $call = 'CALL verify_database(' . $arguments =~ s{max_rate => \K(\d+)}{int($1 / $slower)}er . ')';
 		($out, $err) = ('', '');
 		$run = IPC::Run::start([ 'psql', '-XAtq', '-v', 'VERBOSITY=verbose', '-d', $node->connstr('postgres'), '-c', $call ],
 			'<', \undef, '>', \$out, '2>', \$err, IPC::Run::timeout(3 * $PostgreSQL::Test::Utils::timeout_default));
@@ -65,16 +65,16 @@ for ($night = 1; $night <= 60; $night++)
 {
 	my $messages = run("$all, order_by => 'stalest', max_duration => '1 s', max_rate => 2400");
 	like($messages, qr/stopped: .*HINT: .*goes on where this one stopped/s, 'the first night ends in the large table') if $night == 1;
-	last if query("SELECT count(*) FROM checksum_relations WHERE relid = 'large'::regclass") > 0;
+	last if query("SELECT count(*) FROM verify_run_relations WHERE relid = 'large'::regclass") > 0;
 }
 cmp_ok($night, '>', 2, 'several nights');
-is(query("SELECT count(*), min(blocks) = pg_relation_size('large') / 8192, bool_and(began_at < (SELECT started FROM checksum_runs r WHERE r.run = v.run))
-	FROM checksum_relations v WHERE relid = 'large'::regclass"), '1|t|t', 'verified once, whole, over several runs');
-is(query("SELECT count(DISTINCT relid) FROM checksum_relations WHERE relation_name LIKE 'small%'
-	AND verified_at < (SELECT verified_at FROM checksum_relations WHERE relid = 'large'::regclass)"), '5', 'the others were before it was done');
-my $done = query('SELECT max(run) FROM checksum_runs');
+is(query("SELECT count(*), min(blocks) = pg_relation_size('large') / 8192, bool_and(began_at < (SELECT started FROM verify_runs r WHERE r.run = v.run))
+	FROM verify_run_relations v WHERE relid = 'large'::regclass"), '1|t|t', 'verified once, whole, over several runs');
+is(query("SELECT count(DISTINCT relid) FROM verify_run_relations WHERE relation_name LIKE 'small%'
+	AND verified_at < (SELECT verified_at FROM verify_run_relations WHERE relid = 'large'::regclass)"), '5', 'the others were before it was done');
+my $done = query('SELECT max(run) FROM verify_runs');
 like(run("$all, order_by => 'stalest'"), qr/completed: 8 relations/, 'a night that is long enough');
-is(query("SELECT bool_and(blocks = pg_relation_size(relid) / 8192) FROM checksum_relations WHERE run > $done"), 't', 'does all anew, from the first block');
+is(query("SELECT bool_and(blocks = pg_relation_size(relid) / 8192) FROM verify_run_relations WHERE run > $done"), 't', 'does all anew, from the first block');
 
 # a lock that is not to be had, and the time is up
 my $locker = $node->background_psql('postgres', on_error_stop => 1);
@@ -83,11 +83,11 @@ like(run("$all, max_duration => '1 s'") // 'waits for ever', qr/stopped: 5 relat
 $locker->query_safe('COMMIT; SELECT 1');
 
 # who wants the table gets it from a run that is far from its end
-my $reading = "SELECT count(*) = 1 FROM checksum_progress WHERE relid = 'large'::regclass AND blocks_done > 0";
+my $reading = "SELECT count(*) = 1 FROM verify_progress WHERE relid = 'large'::regclass AND blocks_done > 0";
 my $left;
 my $messages = watch("include => '{large}', max_rate => 800", $reading, sub {
 	$locker->query_safe('BEGIN; LOCK TABLE large; SELECT 1');
-	$left = query('SELECT count(*) FROM checksum_progress');
+	$left = query('SELECT count(*) FROM verify_progress');
 	$locker->query_safe('COMMIT; SELECT 1');
 });
 is($left, '1', 'DDL does not wait for the end of a run');

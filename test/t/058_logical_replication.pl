@@ -74,16 +74,16 @@ print {$handle} 'rot' x 10;
 close $handle;
 $publisher->start;
 arrives('a restart');
-query('CALL verify_database_checksums()') for 1 .. 3;
-query("CALL verify_database_checksums(max_duration => '1 ms')");
-is( query("SELECT count(*), count(DISTINCT run), bool_and(finished IS NOT NULL) FROM checksum_runs"),
+query('CALL verify_database()') for 1 .. 3;
+query("CALL verify_database(max_duration => '1 ms')");
+is( query("SELECT count(*), count(DISTINCT run), bool_and(finished IS NOT NULL) FROM verify_runs"),
 	'4|4|t', 'every run is recorded');
-is(query("SELECT count(*) FROM checksum_findings WHERE relation = 'bad'::regclass"), '3', 'and its findings');
+is(query("SELECT count(*) FROM verify_findings WHERE relation = 'bad'::regclass"), '3', 'and its findings');
 arrives('runs');
 
 # What rows and indexes say is the same.
-for my $table ([ 'checksum_runs', 'run > 0' ], [ 'checksum_relations', 'run > 0' ],
-	[ 'checksum_findings', 'run > 0' ])
+for my $table ([ 'verify_runs', 'run > 0' ], [ 'verify_run_relations', 'run > 0' ],
+	[ 'verify_findings', 'run > 0' ])
 {
 	my ($name, $where) = @$table;
 	is( query("SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT count(*) FROM $name WHERE $where"),
@@ -106,12 +106,12 @@ arrives('archives');
 
 # Dumps have the history.
 my ($dump) = run_command([ 'pg_dump', '--exclude-table-data=bad', '-d', $publisher->connstr('postgres') ]);
-like($dump, qr/COPY public\.checksum_runs .*\n1\t/, 'a dump has the runs');
-like($dump, qr/COPY public\.checksum_findings .*\n1\t/, 'and their findings');
+like($dump, qr/COPY public\.verify_runs .*\n1\t/, 'a dump has the runs');
+like($dump, qr/COPY public\.verify_findings .*\n1\t/, 'and their findings');
 
-cmp_ok(query("SELECT prune_checksum_history('0')"), '>', 100, 'old rows go');
+cmp_ok(query("SELECT prune_history('0')"), '>', 100, 'old rows go');
 arrives('prune');
-my ($rc) = $publisher->psql('postgres', "SET default_transaction_read_only = on; SELECT prune_checksum_history('0')");
+my ($rc) = $publisher->psql('postgres', "SET default_transaction_read_only = on; SELECT prune_history('0')");
 isnt($rc, 0, 'a read-only transaction prunes nothing');
 query('DROP EXTENSION crc32c_accel');
 arrives('DROP EXTENSION');

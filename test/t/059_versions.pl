@@ -158,24 +158,24 @@ script('0.9',
 	"	OUT blocks bigint,\n	OUT status text)\n", "	OUT blocks bigint)\n",
 	"'accel_crc32c_bytes'\nLANGUAGE C IMMUTABLE STRICT", "'accel_crc32c_bytes'\nLANGUAGE C IMMUTABLE",
 	"	findings bigint NOT NULL,\n	state text", "	findings bigint NOT NULL,\n	note text,\n	state text");
-append_to_file("$scripts/crc32c_accel--0.9.sql", 'ALTER TABLE checksum_positions DROP COLUMN filenode;');
+append_to_file("$scripts/crc32c_accel--0.9.sql", 'ALTER TABLE internal_positions DROP COLUMN filenode;');
 append_to_file("$scripts/crc32c_accel--0.9--1.0.sql", join "\n",
 	'DROP FUNCTION verify_page(bytea, integer), relation_files(regclass), crc32c_bytes(bigint);',
 	(map { declaration_of($_) } qw(verify_page relation_files crc32c_bytes)),
-	'ALTER TABLE checksum_runs DROP COLUMN note;',
-	'ALTER TABLE checksum_positions ADD COLUMN filenode oid NOT NULL;', '');
+	'ALTER TABLE verify_runs DROP COLUMN note;',
+	'ALTER TABLE internal_positions ADD COLUMN filenode oid NOT NULL;', '');
 
 $node->safe_psql('postgres', "CREATE DATABASE $_") for qw(older newer);
 my @calls = (
 	"SELECT status FROM verify_page(decode(repeat('00', 8192), 'hex'), 0)",
 	"SELECT count(*) > 1 FROM relation_files('pg_class')",
 	'SELECT crc32c_bytes(NULL) IS NULL',
-	"CALL verify_database_checksums(include_catalogs => false)",
+	"CALL verify_database(include_catalogs => false)",
 	"CALL verify_wal_archive('" . $node->data_dir . "/base')",
-	"SELECT prune_checksum_history('1 day')");
+	"SELECT prune_history('1 day')");
 
 ($got, $said) = session('older', "CREATE EXTENSION crc32c_accel VERSION '0.9'", "SELECT public.crc32c('123456789')", @calls,
-	'SELECT count(*) FROM checksum_runs');
+	'SELECT count(*) FROM verify_runs');
 is($got, "3808858755\n0", 'older SQL objects: what is the same is served, nothing is recorded');
 is(scalar(() = $said =~ /$misfit/g), 6, '... the rest is refused');
 is(scalar(() = $said =~ /$remedy/g), 6, '... with the remedy');
@@ -183,7 +183,7 @@ like($said, qr/$misfit\n.*expects another list of arguments\..*$misfit\n.*expect
 	'... which part it is');
 
 ($got, $said) = session('older', 'ALTER EXTENSION crc32c_accel UPDATE', @calls,
-	'SELECT state, relations, findings, database = (SELECT oid FROM pg_database WHERE datname = current_database()) FROM checksum_runs');
+	'SELECT state, relations, findings, database = (SELECT oid FROM pg_database WHERE datname = current_database()) FROM verify_runs');
 unlike($said, qr/ERROR|could not record/, 'updated: all is served');
 like($got, qr/^new\nt\nt\n0\ncompleted\|[1-9]\d*\|0\|t$/, '... rightly, and recorded');
 
@@ -192,9 +192,9 @@ script('1.1',
 	'wal_findings(text, text, integer)', 'wal_findings(text, text, integer, boolean)',
 	'wal_findings(text, text, integer)', 'wal_findings(text, text, integer, boolean)',
 	'wal_findings(text, text, integer)', 'wal_findings(text, text, integer, boolean)');
-append_to_file("$scripts/crc32c_accel--1.1.sql", 'ALTER TABLE checksum_findings ADD COLUMN added text;');
+append_to_file("$scripts/crc32c_accel--1.1.sql", 'ALTER TABLE verify_findings ADD COLUMN added text;');
 ($got, $said) = session('newer', "CREATE EXTENSION crc32c_accel VERSION '1.1'", @calls,
-	"SELECT * FROM wal_findings('000000010000000000000001')", 'SELECT count(*) FROM checksum_runs');
+	"SELECT * FROM wal_findings('000000010000000000000001')", 'SELECT count(*) FROM verify_runs');
 is($got, "new\nt\nt\n0", 'newer SQL objects, as a preloaded library sees them: what is the same is served, nothing is recorded');
 is(scalar(() = $said =~ /$misfit/g), 4, '... the rest is refused') or diag $said;
 
@@ -202,12 +202,12 @@ is(scalar(() = $said =~ /$misfit/g), 4, '... the rest is refused') or diag $said
 
 # columns that trade places have their types, and would be written wrong
 $node->safe_psql('older', <<'SQL');
-ALTER TABLE checksum_runs RENAME relations TO passing;
-ALTER TABLE checksum_runs RENAME blocks TO relations;
-ALTER TABLE checksum_runs RENAME passing TO blocks;
+ALTER TABLE verify_runs RENAME relations TO passing;
+ALTER TABLE verify_runs RENAME blocks TO relations;
+ALTER TABLE verify_runs RENAME passing TO blocks;
 SQL
-(undef, $said) = session('older', $calls[3], 'SELECT count(*) FROM checksum_runs');
-like($said, qr/ERROR:  55000: table checksum_runs does not fit/, 'columns in another order: refused');
+(undef, $said) = session('older', $calls[3], 'SELECT count(*) FROM verify_runs');
+like($said, qr/ERROR:  55000: table verify_runs does not fit/, 'columns in another order: refused');
 $node->safe_psql('older', 'DROP EXTENSION crc32c_accel; CREATE EXTENSION crc32c_accel');
 
 # The file of the library, of another build: as after an installation.
@@ -237,7 +237,7 @@ $old->query("SELECT count(*) FROM verify_relation('t', $workers)");
 like($old->{stderr}, qr/ERROR:  the library of crc32c_accel has been replaced since this session loaded it/, 'a library that was replaced: workers of a scan say so');
 $old->{stderr} = '';
 is($old->query("SELECT count(*) FROM verify_relation('t')"), '0', '... and without them the session goes on');
-$old->query("CALL verify_database_checksums($workers, include_catalogs => false)");
+$old->query("CALL verify_database($workers, include_catalogs => false)");
 like($old->{stderr}, qr/INFO:  completed: /, 'a run does without its workers');
 like(slurp_file($node->logfile, $log), qr/LOG:  crc32c_accel: a worker has loaded another library than its leader, and ends/, '... which end');
 $old->quit;

@@ -91,8 +91,8 @@ damage(33 * 8192, "\1" x 8192);
 is(sql("$found WHERE blkno = 17"), '17|checksum_mismatch|t|uncached', 'damaged, not in shared buffers');
 is(sql(q{SELECT string_agg(blkno::text, ' ' ORDER BY blkno) FROM verify_relation('t', workers => 2)}),
 	'17 33', 'damaged: by workers');
-sql(q{CALL verify_database_checksums(include_catalogs => false)});
-is(sql(q{SELECT string_agg(blkno::text, ' ' ORDER BY blkno) FROM checksum_findings}),
+sql(q{CALL verify_database(include_catalogs => false)});
+is(sql(q{SELECT string_agg(blkno::text, ' ' ORDER BY blkno) FROM verify_findings}),
 	'17 33', 'damaged: the whole database');
 is(sql(q{SET zero_damaged_pages = on; SELECT count(*) FROM verify_relation('t')}),
 	'2', 'zero_damaged_pages changes nothing');

@@ -87,7 +87,7 @@ foreach my $relation (qw(t unvacuumed empty empty_pkey s), @indexes)
 with_file($path{hash}, $page, sub { is(findings($node, 'hash'), 'none', 'hash: half a page') });
 with_file("$path{t}_$_", $page, sub { is(findings($node, 't'), 'none', "$_: half a page") }) foreach qw(vm fsm);
 with_file($path{t}, $zeros, sub {
-	my ($code, $out, $err) = $node->psql('postgres', 'CALL verify_database_checksums(fail_on_findings => true, include_catalogs => false)');
+	my ($code, $out, $err) = $node->psql('postgres', 'CALL verify_database(fail_on_findings => true, include_catalogs => false)');
 	is($code, 0, 'a database run has no finding');
 	$q->(q{INSERT INTO t SELECT g, point(g, g), ARRAY[g % 9], repeat('t', 100) FROM generate_series(5001, 6000) g; CHECKPOINT});
 	is(findings($node, 't') . segments('t'), 'none' . 'main ok, fsm ok, vm ok', 'the next extension takes its place');

@@ -70,8 +70,8 @@ is(with($data, 'pg_xact/0001', $cut, sub {
 	'253952 253952 bytes, expected at least 262144', '... in words');
 my $err;
 is(with($data, 'pg_xact/0002', $remove, sub {
-	$node->psql('postgres', 'CALL verify_database_checksums(include_catalogs => false)', stderr => \$err);
-	$q->("SELECT path || ' ' || status FROM checksum_findings") }), 'pg_xact/0002 missing', 'a run records it');
+	$node->psql('postgres', 'CALL verify_database(include_catalogs => false)', stderr => \$err);
+	$q->("SELECT path || ' ' || status FROM verify_findings") }), 'pg_xact/0002 missing', 'a run records it');
 like($err, qr/invalid file "pg_xact\/0002"/, '... and says so');
 
 # a directory that is no server's

@@ -1,5 +1,5 @@
 # Torn pages: those that recovery restores are no findings, all others are.  The
-# oracle is recovery itself, then pg_checksums and verify_database_checksums.
+# oracle is recovery itself, then pg_checksums and verify_database.
 use strict;
 use warnings;
 use Accel;
@@ -232,9 +232,9 @@ $node2->stop;
 is(bad_for_pg_checksums($node2), $corrupt, 'after recovery exactly the corrupt pages are bad: ' . ($corrupt =~ tr/\n// + 1));
 $node2->start;
 is($node2->safe_psql('postgres', q{
-		SET client_min_messages = error; CALL verify_database_checksums();
-		SELECT DISTINCT concat_ws(' ', path, blkno) COLLATE "C" FROM checksum_findings ORDER BY 1}),
-	$corrupt, 'verify_database_checksums finds the same');
+		SET client_min_messages = error; CALL verify_database();
+		SELECT DISTINCT concat_ws(' ', path, blkno) COLLATE "C" FROM verify_findings ORDER BY 1}),
+	$corrupt, 'verify_database finds the same');
 $node2->stop;
 
 # --- a hash index: the first reference counts ----------------------------------------
