@@ -59,7 +59,7 @@ factor()	# STEP
 # --- relations -------------------------------------------------------------
 
 whole="CALL verify_database(include_catalogs => false)"
-resume="CALL verify_database(include_catalogs => false, skip_verified_since => '-infinity')"
+resume="CALL verify_database(include_catalogs => false, reverify_after => '1000 years')"
 for step in $steps; do
 	count=$((n * $(factor "$step")))
 	bench_log "$count relations"
@@ -108,7 +108,7 @@ for step in $steps; do
 	count=$(bench_sql "SELECT bad FROM verify_relation_summary('damaged_$step', 'main')")
 	bench_log "$count findings"
 	timed "findings of a run" "$step" "each finding" "$count" \
-		"CALL verify_database(include => '{damaged_$step}')"
+		"CALL verify_database(relations => '{damaged_$step}')"
 	timed "findings of verify_relation" "$step" "each finding" "$count" \
 		"SELECT count(*) AS seen FROM verify_relation('damaged_$step') \\gset"
 done
@@ -149,7 +149,7 @@ for step in $steps; do
 	rows=$((n * 30 * $(factor "$step")))
 	bench_log "$rows rows of history"
 	bench_sql "TRUNCATE verify_runs CASCADE"
-	bench_sql "CALL verify_database(include => '{none}', cluster_files => false)"
+	bench_sql "CALL verify_database(relations => '{}', cluster_files => false)"
 	bench_sql "INSERT INTO verify_runs (run, started, finished, relations, blocks, bytes, findings, state, unverifiable, new, files,
 			system_identifier, timeline, directory, database)
 		SELECT r, now() - interval '1 day' * (300 - r), now() - interval '1 day' * (300 - r), $rows / 300, 1, 1, 0, 'completed', 0, 0, 0,

@@ -270,7 +270,7 @@ CREATE TABLE verify_runs (
 CREATE INDEX verify_runs_run ON verify_runs (run);
 COMMENT ON TABLE verify_runs IS 'runs of verify_database';
 COMMENT ON COLUMN verify_runs.run IS 'number of the run';
-COMMENT ON COLUMN verify_runs.started IS 'start time; pass as skip_verified_since to resume this run';
+COMMENT ON COLUMN verify_runs.started IS 'start time; reverify_after => now() minus this resumes the run';
 COMMENT ON COLUMN verify_runs.finished IS 'end time, NULL while running';
 COMMENT ON COLUMN verify_runs.relations IS 'relations verified so far';
 COMMENT ON COLUMN verify_runs.blocks IS 'blocks in these relations';
@@ -374,7 +374,7 @@ CREATE TABLE internal_positions (
 	findings bigint NOT NULL,
 	tablespace oid NOT NULL,
 	filenode oid NOT NULL);
-COMMENT ON TABLE internal_positions IS 'where runs stand in large relations: skip_verified_since goes on there';
+COMMENT ON TABLE internal_positions IS 'where runs stand in large relations: reverify_after goes on there';
 COMMENT ON COLUMN internal_positions.run IS 'the run';
 COMMENT ON COLUMN internal_positions.relid IS 'OID of the relation';
 COMMENT ON COLUMN internal_positions.fork IS 'the fork to go on with';
@@ -404,28 +404,25 @@ REVOKE ALL ON TABLE verify_runs, verify_run_relations, verify_findings, internal
 GRANT SELECT ON TABLE verify_runs, verify_run_relations, verify_findings, internal_positions TO pg_stat_scan_tables;
 
 CREATE PROCEDURE verify_database(
-	workers integer DEFAULT 0,
-	max_rate integer DEFAULT 0,
-	include_catalogs boolean DEFAULT true,
-	skip_verified_since timestamptz DEFAULT NULL,
-	verbose boolean DEFAULT false,
-	report_failures boolean DEFAULT true,
-	fail_on_findings boolean DEFAULT false,
-	max_duration interval DEFAULT NULL,
-	report_interval interval DEFAULT NULL,
-	include text[] DEFAULT NULL,
-	exclude text[] DEFAULT NULL,
+	relations regclass[] DEFAULT NULL,
 	order_by text DEFAULT 'oid',
-	start_at text DEFAULT NULL,
-	min_size bigint DEFAULT NULL,
-	max_size bigint DEFAULT NULL,
-	cluster_files boolean DEFAULT NULL)
+	include_catalogs boolean DEFAULT true,
+	cluster_files boolean DEFAULT NULL,
+	reverify_after interval DEFAULT NULL,
+	resume_at text DEFAULT NULL,
+	max_duration interval DEFAULT NULL,
+	fail_on_findings boolean DEFAULT false,
+	report_failures boolean DEFAULT true,
+	report_interval interval DEFAULT NULL,
+	verbose boolean DEFAULT false,
+	workers integer DEFAULT 0,
+	max_rate integer DEFAULT 0)
 AS 'MODULE_PATHNAME', 'accel_verify_database'
 LANGUAGE C;
-COMMENT ON PROCEDURE verify_database(integer, integer, boolean, timestamptz, boolean, boolean, boolean, interval, interval, text[], text[], text, text, bigint, bigint, boolean) IS
+COMMENT ON PROCEDURE verify_database(regclass[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, integer, integer) IS
 'verifies the files of the cluster with a CRC of their own and the relations with storage of this database: WARNINGs for findings, an INFO line at the end, and rows in verify_runs, verify_run_relations and verify_findings (not on a standby)';
-REVOKE ALL ON PROCEDURE verify_database(integer, integer, boolean, timestamptz, boolean, boolean, boolean, interval, interval, text[], text[], text, text, bigint, bigint, boolean) FROM PUBLIC;
-GRANT EXECUTE ON PROCEDURE verify_database(integer, integer, boolean, timestamptz, boolean, boolean, boolean, interval, interval, text[], text[], text, text, bigint, bigint, boolean) TO pg_stat_scan_tables;
+REVOKE ALL ON PROCEDURE verify_database(regclass[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, integer, integer) FROM PUBLIC;
+GRANT EXECUTE ON PROCEDURE verify_database(regclass[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, integer, integer) TO pg_stat_scan_tables;
 
 CREATE FUNCTION prune_history(older_than interval)
 RETURNS bigint

@@ -82,33 +82,49 @@ EXCEPT SELECT NULL, 'not_verifiable' WHERE current_setting('data_checksums') = '
 -- a procedure that is called by another one commits all the same
 CREATE PROCEDURE digested_call() LANGUAGE plpgsql AS $$
 BEGIN
-	CALL verify_database(include_catalogs => false, skip_verified_since => '-infinity');
+	CALL verify_database(include_catalogs => false, reverify_after => '1000 years');
 	CALL verify_database(include_catalogs => false);
 END $$;
 CALL digested_call();
 SELECT state, relations > 0 AS relations FROM verify_runs ORDER BY run;
 
--- what to verify: patterns, sizes, order; where to go on
-CALL verify_database(include => '{public.digested*}', exclude => '{*_gin,*_hash}');
-SELECT string_agg(relation_name, ' ' ORDER BY relation_name COLLATE "C") FROM verify_run_relations
-WHERE run = (SELECT max(run) FROM verify_runs) AND schema_name = 'public';
-CALL verify_database(include => '{digeste?}', max_size => 0);
-SELECT relations FROM verify_runs ORDER BY run DESC LIMIT 1;
-CALL verify_database(include_catalogs => false, order_by => 'largest', min_size => 8193);
+-- what to verify: a table with its indexes, a partitioned one with its
+-- partitions, an index alone; order; where to go on
+CREATE TABLE digested_part PARTITION OF digested_parted FOR VALUES IN (1, 2) PARTITION BY LIST (i);
+CREATE TABLE digested_leaf PARTITION OF digested_part FOR VALUES IN (1);
+CREATE INDEX digested_parts ON digested_parted (i);
+CREATE TABLE digested_heir () INHERITS (digested);
+CALL verify_database(relations => '{digested}');
+CREATE VIEW last_relations AS SELECT string_agg(regexp_replace(relation_name, '\d+', 'N'), ', '
+	ORDER BY relation_name COLLATE "C") AS relations
+	FROM verify_run_relations WHERE run = (SELECT max(run) FROM verify_runs);
+SELECT * FROM last_relations;
+CALL verify_database(relations => '{digested_parted}');
+SELECT * FROM last_relations;
+CALL verify_database(relations => '{digested_gin,digested_gin}');
+SELECT * FROM last_relations;
+CALL verify_database(relations => '{pg_am,digested_seq}', include_catalogs => false);
+SELECT * FROM last_relations;
+SET client_min_messages = warning;
+CALL verify_database(relations => '{last_relations,999999}', cluster_files => false);
+CALL verify_database(relations => '{}', cluster_files => false);
+SET client_min_messages = error;
+DO $$
+DECLARE mine regclass[] := ARRAY(SELECT oid FROM pg_class WHERE relname ~ '^digested');
+BEGIN
+	CALL verify_database(relations => mine, order_by => 'largest');
+END $$;
 SELECT bool_and(size >= next) AS in_order FROM (SELECT pg_relation_size(relid) AS size,
 	lead(pg_relation_size(relid)) OVER (ORDER BY verified_at) AS next
 	FROM verify_run_relations WHERE run = (SELECT max(run) FROM verify_runs) AND relation_name ~ '^digested') r;
-CALL verify_database(include_catalogs => false, order_by => 'stalest', exclude => '{dig*}');
+CALL verify_database(include_catalogs => false, order_by => 'stalest');
 CALL verify_database(order_by => 'newest');
-CALL verify_database(start_at => 'here');
-CALL verify_database(start_at => '1/main/0', order_by => 'largest');
+CALL verify_database(resume_at => 'here');
+CALL verify_database(resume_at => '1/main/0', order_by => 'largest');
 CALL verify_database(max_duration => '-1 s');
 CALL verify_database(report_interval => '0');
-CALL verify_database(include => '{digested,NULL}');
-CALL verify_database(exclude => '{NULL}');
-CALL verify_database(min_size => -1);
-CALL verify_database(max_size => -1);
-CALL verify_database(min_size => 2, max_size => 1);
+CALL verify_database(relations => '{digested,NULL}');
+CALL verify_database(reverify_after => '-1 s');
 SELECT prune_history('-1');	-- as of crc32c_accel.history_keep_time, but here it would leave nothing
 SELECT prune_history('1 day'), prune_history('0') > 0 AS pruned;
 SELECT DISTINCT relation_name FROM verify_run_relations WHERE relation_name IN ('digested', 'digested_gin') ORDER BY 1;
@@ -118,6 +134,7 @@ SELECT * FROM verify_progress;
 
 \set VERBOSITY default
 DROP PROCEDURE digested_call();
-DROP TABLE digested, digested_parted;
+DROP VIEW last_relations;
+DROP TABLE digested_heir, digested, digested_parted;
 DROP SEQUENCE digested_seq;
 DROP EXTENSION crc32c_accel;

@@ -18,6 +18,7 @@ BEGIN {
 	oid["regclass"] = "REGCLASSOID"
 	oid["text"] = "TEXTOID"
 	oid["text[]"] = "TEXTARRAYOID"
+	oid["regclass[]"] = "REGCLASSARRAYOID"
 	oid["timestamptz"] = "TIMESTAMPTZOID"
 	oid["void"] = "VOIDOID"
 }

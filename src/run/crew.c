@@ -147,7 +147,7 @@ begun_before(const DatabaseRun *run, Oid relid)
 	foreach(cell, run->positions)
 		if (((RunRelation *) lfirst(cell))->item.relid == relid)
 		return true;
-	return run->options.start && run->options.start_at.relid == relid;
+	return run->options.resume_at.relid == relid;
 }
 
 /* The large ones, and those that do not begin at their beginning, are not. */

@@ -94,22 +94,19 @@ SQL_FUNCTION(accel_verify_database)
 
 enum
 {
-	ARG_WORKERS,
-	ARG_MAX_RATE,
-	ARG_INCLUDE_CATALOGS,
-	ARG_SKIP_VERIFIED_SINCE,
-	ARG_VERBOSE,
-	ARG_REPORT_FAILURES,
-	ARG_FAIL_ON_FINDINGS,
-	ARG_MAX_DURATION,
-	ARG_REPORT_INTERVAL,
-	ARG_INCLUDE,
-	ARG_EXCLUDE,
+	ARG_RELATIONS,
 	ARG_ORDER_BY,
-	ARG_START_AT,
-	ARG_MIN_SIZE,
-	ARG_MAX_SIZE,
-	ARG_CLUSTER_FILES
+	ARG_INCLUDE_CATALOGS,
+	ARG_CLUSTER_FILES,
+	ARG_REVERIFY_AFTER,
+	ARG_RESUME_AT,
+	ARG_MAX_DURATION,
+	ARG_FAIL_ON_FINDINGS,
+	ARG_REPORT_FAILURES,
+	ARG_REPORT_INTERVAL,
+	ARG_VERBOSE,
+	ARG_WORKERS,
+	ARG_MAX_RATE
 };
 
 static void
@@ -171,29 +168,18 @@ boolean_argument(FunctionCallInfo fcinfo, int argno)
 }
 
 static ArrayType *
-patterns_argument(FunctionCallInfo fcinfo, int argno, const char *name)
+relations_argument(FunctionCallInfo fcinfo, int argno)
 {
-	ArrayType  *patterns;
+	ArrayType  *relations;
 
 	if (PG_ARGISNULL(argno))
 		return NULL;
-	patterns = PG_GETARG_ARRAYTYPE_P_COPY(argno);
-	if (array_contains_nulls(patterns))
+	relations = PG_GETARG_ARRAYTYPE_P_COPY(argno);
+	if (array_contains_nulls(relations))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("%s must not contain nulls", name)));
-	return patterns;
-}
-
-static int64
-size_argument(FunctionCallInfo fcinfo, int argno, const char *name,
-			  int64 otherwise)
-{
-	if (PG_ARGISNULL(argno))
-		return otherwise;
-	accel_check_range(ERRCODE_INVALID_PARAMETER_VALUE, name,
-					  PG_GETARG_INT64(argno), 0, PG_INT64_MAX);
-	return PG_GETARG_INT64(argno);
+				 errmsg("relations must not contain nulls")));
+	return relations;
 }
 
 static RunOrder
@@ -270,55 +256,64 @@ position_argument(FunctionCallInfo fcinfo, int argno)
 	if (!parse_position(string, &position))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid start_at \"%s\"", string),
+				 errmsg("invalid resume_at \"%s\"", string),
 				 errdetail("Expected an OID, a fork, a block and the number of a file, as in \"16384/main/0/16384\".")));
 	return position;
+}
+
+/* An integer that has a default for NULL. */
+static int
+integer_argument(FunctionCallInfo fcinfo, int argno)
+{
+	return PG_ARGISNULL(argno) ? 0 : PG_GETARG_INT32(argno);
+}
+
+/*
+ * The interval ends at the start of the caller's transaction, which is now() to
+ * them: reverify_after => now() - started_at then begins where that run did.
+ */
+static void
+read_reverify_after(RunOptions *options, FunctionCallInfo fcinfo)
+{
+	options->skip = !PG_ARGISNULL(ARG_REVERIFY_AFTER);
+	options->skip_since = GetCurrentTransactionStartTimestamp() -
+		accel_interval(fcinfo, ARG_REVERIFY_AFTER, "reverify_after", 0);
 }
 
 static void
 read_options(RunOptions *options, FunctionCallInfo fcinfo)
 {
-	options->workers = PG_ARGISNULL(ARG_WORKERS) ? 0 : PG_GETARG_INT32(ARG_WORKERS);
-	options->max_rate = PG_ARGISNULL(ARG_MAX_RATE) ? 0 : PG_GETARG_INT32(ARG_MAX_RATE);
-	options->include_catalogs = boolean_argument(fcinfo, ARG_INCLUDE_CATALOGS);
-	options->resume = !PG_ARGISNULL(ARG_SKIP_VERIFIED_SINCE);
-	options->verified_since = options->resume ?
-		PG_GETARG_TIMESTAMPTZ(ARG_SKIP_VERIFIED_SINCE) : DT_NOBEGIN;
-	options->verbose = boolean_argument(fcinfo, ARG_VERBOSE);
-	options->report_failures = boolean_argument(fcinfo, ARG_REPORT_FAILURES);
-	options->fail_on_findings = boolean_argument(fcinfo, ARG_FAIL_ON_FINDINGS);
-	options->max_duration = accel_interval(fcinfo, ARG_MAX_DURATION, "max_duration", 1);
-	options->report_interval = accel_interval(fcinfo, ARG_REPORT_INTERVAL, "report_interval", 1);
-	options->include = patterns_argument(fcinfo, ARG_INCLUDE, "include");
-	options->exclude = patterns_argument(fcinfo, ARG_EXCLUDE, "exclude");
+	options->relations = relations_argument(fcinfo, ARG_RELATIONS);
 	options->order = order_argument(fcinfo, ARG_ORDER_BY);
-	options->start = !PG_ARGISNULL(ARG_START_AT);
-	if (options->start)
-		options->start_at = position_argument(fcinfo, ARG_START_AT);
-	options->min_size = size_argument(fcinfo, ARG_MIN_SIZE, "min_size", 0);
-	options->max_size = size_argument(fcinfo, ARG_MAX_SIZE, "max_size", PG_INT64_MAX);
+	options->include_catalogs = boolean_argument(fcinfo, ARG_INCLUDE_CATALOGS);
 	options->cluster_files = PG_ARGISNULL(ARG_CLUSTER_FILES) ?
 		run_cluster_allowed() : PG_GETARG_BOOL(ARG_CLUSTER_FILES);
+	read_reverify_after(options, fcinfo);
+	if (!PG_ARGISNULL(ARG_RESUME_AT))
+		options->resume_at = position_argument(fcinfo, ARG_RESUME_AT);
+	options->max_duration = accel_interval(fcinfo, ARG_MAX_DURATION, "max_duration", 1);
+	options->fail_on_findings = boolean_argument(fcinfo, ARG_FAIL_ON_FINDINGS);
+	options->report_failures = boolean_argument(fcinfo, ARG_REPORT_FAILURES);
+	options->report_interval = accel_interval(fcinfo, ARG_REPORT_INTERVAL, "report_interval", 1);
+	options->verbose = boolean_argument(fcinfo, ARG_VERBOSE);
+	options->workers = integer_argument(fcinfo, ARG_WORKERS);
+	options->max_rate = integer_argument(fcinfo, ARG_MAX_RATE);
 }
 
 static void
 check_options(DatabaseRun *run)
 {
-	if (run->options.resume && !run->recording)
+	if (run->options.skip && !run->recording)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("skip_verified_since cannot be used during recovery"),
+				 errmsg("reverify_after cannot be used during recovery"),
 				 errdetail("What the tables record was verified on the primary."),
-				 errhint("Use start_at, which the last message of a run names.")));
-	if (run->options.start && run->options.order != RUN_ORDER_OID)
+				 errhint("Use resume_at, which the last message of a run names.")));
+	if (OidIsValid(run->options.resume_at.relid) &&
+		run->options.order != RUN_ORDER_OID)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("start_at requires that order_by is \"oid\"")));
-	if (run->options.min_size > run->options.max_size)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("min_size " INT64_FORMAT " must not be greater than max_size " INT64_FORMAT,
-						run->options.min_size, run->options.max_size)));
+				 errmsg("resume_at requires that order_by is \"oid\"")));
 	if (run->options.cluster_files && !run_cluster_allowed())
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
@@ -355,13 +350,13 @@ list_relations(DatabaseRun *run)
 
 	if (error != NULL)
 	{
-		if (!run->options.resume && run->options.order != RUN_ORDER_STALEST)
+		if (!run->options.skip && run->options.order != RUN_ORDER_STALEST)
 			ReThrowError(error);
 		ereport(WARNING,
 				(errcode(error->sqlerrcode),
 				 errmsg("could not read the history: %s", error->message),
 				 errdetail("All relations are verified, in the order of their OIDs.")));
-		run->options.resume = false;
+		run->options.skip = false;
 		run->options.order = RUN_ORDER_OID;
 		run->nitems = run->progress.bytes_total = 0;
 		run_list_relations(run);
@@ -371,17 +366,17 @@ list_relations(DatabaseRun *run)
 	progress_database(&run->progress);
 }
 
-/* Else a name that is spelled wrong would look like a sound relation. */
+/* Else a view, or a relation that was just dropped, would look sound. */
 static void
 warn_of_nothing(const DatabaseRun *run)
 {
-	if (run->nitems > 0 || run->options.include == NULL ||
-		run->options.resume || run->options.start)
+	if (run->nitems > 0 || run->options.relations == NULL ||
+		run->options.skip || OidIsValid(run->options.resume_at.relid))
 		return;
 	ereport(WARNING,
 			(errcode(ERRCODE_WARNING),
 			 errmsg("no relation was selected"),
-			 errhint("A pattern in include is a name, or a schema, a dot and a name, without double quotes.")));
+			 errdetail("None of those in relations has storage in this database.")));
 }
 
 static void
@@ -389,7 +384,7 @@ list_anew(DatabaseRun *run)
 {
 	run->positions = NIL;
 	run->nitems = run->progress.bytes_total = 0;
-	if (run->options.resume ||
+	if (run->options.skip ||
 		(run->options.order == RUN_ORDER_STALEST && run->recording))
 		record_load_positions(run);
 	run_list_relations(run);
@@ -492,8 +487,8 @@ static void
 note_stop(DatabaseRun *run, const RunPosition *position)
 {
 	if (run->options.order == RUN_ORDER_OID &&
-		(!OidIsValid(run->start_at.relid) || position->relid < run->start_at.relid))
-		run->start_at = *position;
+		(!OidIsValid(run->stopped_at.relid) || position->relid < run->stopped_at.relid))
+		run->stopped_at = *position;
 }
 
 /* What was shown of it and not counted yet counts. */

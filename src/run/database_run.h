@@ -45,24 +45,20 @@ typedef struct RunPosition
 /* The arguments of the procedure. */
 typedef struct RunOptions
 {
+	ArrayType  *relations;		/* of regclass; NULL: all */
+	RunOrder	order;
+	bool		include_catalogs;
+	bool		cluster_files;
+	bool		skip;			/* what was verified since skip_since */
+	TimestampTz skip_since;
+	RunPosition resume_at;		/* relid 0: at the first relation */
+	int64		max_duration;	/* microseconds; 0: no bound */
+	bool		fail_on_findings;
+	bool		report_failures;
+	int64		report_interval;	/* microseconds; 0: none */
+	bool		verbose;
 	int			workers;
 	int			max_rate;		/* kB/s; 0: no bound */
-	bool		include_catalogs;
-	bool		resume;
-	TimestampTz verified_since; /* if resume */
-	bool		verbose;
-	bool		report_failures;
-	bool		fail_on_findings;
-	int64		max_duration;	/* microseconds; 0: no bound */
-	int64		report_interval;	/* microseconds; 0: none */
-	ArrayType  *include;		/* patterns; NULL: all */
-	ArrayType  *exclude;
-	RunOrder	order;
-	bool		start;			/* begin at start_at */
-	RunPosition start_at;
-	int64		min_size;		/* bytes of the main fork */
-	int64		max_size;
-	bool		cluster_files;
 } RunOptions;
 
 /* A relation of the list: what 300,000 of them may take. */
@@ -144,7 +140,7 @@ typedef struct DatabaseRun
 	int64		turn;			/* the item at work; -1: none, a deferred one */
 	Crew	   *crew;			/* workers; NULL: none */
 	List	   *deferred;		/* of RunRelation: to be tried again */
-	RunPosition start_at;		/* if the run stopped: where to go on */
+	RunPosition stopped_at;		/* if the run stopped: where to go on */
 	bool		stopped;
 
 	/* the history */

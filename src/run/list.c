@@ -19,9 +19,7 @@
 #include "catalog/pg_type.h"
 #include "common/relpath.h"
 #include "lib/stringinfo.h"
-#include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/relmapper.h"
 #include "utils/snapmgr.h"
@@ -37,36 +35,35 @@ enum
 	LIST_OID = 1,
 	LIST_TABLESPACE,
 	LIST_FILENODE,
-	LIST_SHARED,
-	LIST_SCHEMA,				/* the rest only where there are patterns */
-	LIST_NAME,
-	LIST_OWNER_SCHEMA,
-	LIST_OWNER
+	LIST_SHARED
 };
 
 static char *list_statement(DatabaseRun *run);
 static void add_rows(DatabaseRun *run, int64 *room);
-static bool row_selected(DatabaseRun *run, HeapTuple row, TupleDesc desc);
 static int	compare_sizes(const void *a, const void *b);
 
 void
 run_list_relations(DatabaseRun *run)
 {
-	Oid			types[] = {BOOLOID, OIDOID, TIMESTAMPTZOID, INT8ARRAYOID, OIDOID};
+	Oid			types[] = {BOOLOID, OIDOID, TIMESTAMPTZOID, INT8ARRAYOID, OIDOID,
+	REGCLASSARRAYOID};
 	Datum		values[] = {BoolGetDatum(run->options.include_catalogs),
 		ObjectIdGetDatum(MyDatabaseTableSpace),
-		TimestampTzGetDatum(run->options.verified_since),
+		TimestampTzGetDatum(run->options.skip_since),
 		(Datum) 0,
-	ObjectIdGetDatum(run->options.start ? run->options.start_at.relid : InvalidOid)};
-	char		nulls[] = "     ";
+		ObjectIdGetDatum(run->options.resume_at.relid),
+	PointerGetDatum(run->options.relations)};
+	char		nulls[] = "      ";
 	int64		room = 0;
 	Portal		cursor;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
-	if (run->options.resume)
+	if (run->options.skip)
 		values[3] = record_trusted_runs(run);
 	if (values[3] == (Datum) 0)
 		nulls[3] = 'n';
+	if (run->options.relations == NULL)
+		nulls[5] = 'n';
 	if (run->list_plan != NULL)
 		SPI_freeplan(run->list_plan);	/* of a try that failed */
 	run->list_plan = NULL;
@@ -90,27 +87,41 @@ run_list_relations(DatabaseRun *run)
 	run->progress.relations_total = run->nitems;
 }
 
+/*
+ * The relations of the argument, their indexes, their TOAST tables and the
+ * indexes of these.  A partitioned table or index stands for its partitions,
+ * whatever the level.  Tables that inherit from a plain one are their own.
+ */
+static void
+append_selection(StringInfo text)
+{
+	appendStringInfoString(text,
+						   "WITH RECURSIVE selected(oid) AS ("
+						   "SELECT pg_catalog.unnest($6)::pg_catalog.oid UNION"
+						   " SELECT part.oid FROM selected s CROSS JOIN LATERAL ("
+						   "SELECT x.indexrelid FROM pg_catalog.pg_index x"
+						   " WHERE x.indrelid OPERATOR(pg_catalog.=) s.oid"
+						   " UNION ALL SELECT t.reltoastrelid FROM pg_catalog.pg_class t"
+						   " WHERE t.oid OPERATOR(pg_catalog.=) s.oid"
+						   " UNION ALL SELECT i.inhrelid FROM pg_catalog.pg_inherits i"
+						   " JOIN pg_catalog.pg_class p ON p.oid OPERATOR(pg_catalog.=) i.inhparent"
+						   " AND p.relkind OPERATOR(pg_catalog.=) ANY ('{p,I}'::pg_catalog.\"char\"[])"
+						   " WHERE i.inhparent OPERATOR(pg_catalog.=) s.oid"
+						   ") part(oid)) ");
+}
+
 /* What has storage, temporary relations aside. */
 static char *
 list_statement(DatabaseRun *run)
 {
 	StringInfoData text;
-	bool		names = run->options.include || run->options.exclude;
 
 	initStringInfo(&text);
+	if (run->options.relations != NULL)
+		append_selection(&text);
 	appendStringInfoString(&text,
-						   "SELECT c.oid, c.reltablespace, c.relfilenode, c.relisshared");
-	if (names)
-		appendStringInfoString(&text,
-							   ", n.nspname, c.relname, m.nspname, o.relname");
-	appendStringInfoString(&text, " FROM pg_catalog.pg_class c");
-	if (names)
-		appendStringInfoString(&text,
-							   " JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace"
-							   " LEFT JOIN pg_catalog.pg_index i ON i.indexrelid OPERATOR(pg_catalog.=) c.oid"
-							   " LEFT JOIN pg_catalog.pg_class t ON t.reltoastrelid OPERATOR(pg_catalog.=) COALESCE(i.indrelid, c.oid)"
-							   " LEFT JOIN pg_catalog.pg_class o ON o.oid OPERATOR(pg_catalog.=) COALESCE(t.oid, i.indrelid)"
-							   " LEFT JOIN pg_catalog.pg_namespace m ON m.oid OPERATOR(pg_catalog.=) o.relnamespace");
+						   "SELECT c.oid, c.reltablespace, c.relfilenode, c.relisshared"
+						   " FROM pg_catalog.pg_class c");
 	if (run->options.order == RUN_ORDER_STALEST)
 		appendStringInfoString(&text,
 							   " LEFT JOIN (SELECT relid, pg_catalog.max(recorded_at) AS at"
@@ -121,7 +132,10 @@ list_statement(DatabaseRun *run)
 					 " AND c.relpersistence OPERATOR(pg_catalog.<>) 't'"
 					 " AND (c.oid OPERATOR(pg_catalog.>=) %u::pg_catalog.oid OR $1)"
 					 " AND c.oid OPERATOR(pg_catalog.>=) $5", FirstNormalObjectId);
-	if (run->options.resume)
+	if (run->options.relations != NULL)
+		appendStringInfoString(&text,
+							   " AND c.oid OPERATOR(pg_catalog.=) ANY (SELECT s.oid FROM selected s)");
+	if (run->options.skip)
 		appendStringInfoString(&text,
 							   " AND NOT EXISTS (SELECT FROM " HISTORY_SCHEMA ".verify_run_relations v"
 							   " WHERE v.relid OPERATOR(pg_catalog.=) c.oid"
@@ -171,8 +185,6 @@ add_rows(DatabaseRun *run, int64 *room)
 		bool		shared = DatumGetBool(column(row, desc, LIST_SHARED));
 
 		CHECK_FOR_INTERRUPTS();
-		if (!row_selected(run, row, desc))
-			continue;
 		if (run->nitems == *room)
 		{
 			*room = *room > 0 ? *room * 2 : 1024;
@@ -187,9 +199,7 @@ add_rows(DatabaseRun *run, int64 *room)
 		item->bytes = run_file_bytes(OidIsValid(tablespace) ? tablespace :
 									 MyDatabaseTableSpace,
 									 shared ? InvalidOid : MyDatabaseId, number);
-		if (item->bytes >= run->options.min_size &&
-			item->bytes <= run->options.max_size)
-			run->nitems++;
+		run->nitems++;
 	}
 }
 
@@ -218,103 +228,6 @@ run_file_bytes(Oid tablespace, Oid database, Oid number)
 		if (status.st_size < (int64) RELSEG_SIZE * BLCKSZ)
 			return total;
 	}
-}
-
-static const char *
-next_character(const char *string)
-{
-	int			length = pg_encoding_mblen(GetDatabaseEncoding(), string);
-
-	for (; length > 0 && *string != '\0'; length--)
-		string++;
-	return string;
-}
-
-/*
- * * stands for any characters, ? for one, as in psql.  Only the last * is ever
- * tried again, with one character more: what precedes it has matched.
- */
-static bool
-pattern_matches(const char *pattern, const char *string)
-{
-	const char *after_star = NULL;
-	const char *taken = NULL;	/* the end of what the star stands for */
-
-	while (*string != '\0')
-	{
-		if (*pattern == '*')
-		{
-			after_star = ++pattern;
-			taken = string;
-		}
-		else if (*pattern == '?')
-		{
-			pattern++;
-			string = next_character(string);
-		}
-		else if (*pattern == *string)
-		{
-			pattern++;
-			string++;
-		}
-		else if (after_star == NULL)
-			return false;
-		else
-		{
-			pattern = after_star;
-			string = taken = next_character(taken);
-		}
-	}
-	return pattern[strspn(pattern, "*")] == '\0';
-}
-
-/* A pattern with a dot is for schema.relation, others are for the relation. */
-static bool
-name_matches(ArrayType *patterns, const char *schema, const char *name)
-{
-	Datum	   *elements;
-	int			count;
-
-	if (name == NULL)
-		return false;
-	deconstruct_array(patterns, TEXTOID, -1, false, TYPALIGN_INT, &elements,
-					  NULL, &count);
-	for (int i = 0; i < count; i++)
-	{
-		char	   *pattern = TextDatumGetCString(elements[i]);
-
-		if (pattern_matches(pattern, strchr(pattern, '.') ?
-							psprintf("%s.%s", schema, name) : name))
-			return true;
-	}
-	return false;
-}
-
-/* Indexes and TOAST tables go with their table, or by their own name. */
-static bool
-row_selected(DatabaseRun *run, HeapTuple row, TupleDesc desc)
-{
-	ArrayType  *patterns[] = {run->options.include, run->options.exclude};
-	bool		matched[] = {true, false};
-	MemoryContext old;
-	MemoryContext context;
-
-	if (desc->natts < LIST_OWNER)
-		return true;
-	context = AllocSetContextCreate(CurrentMemoryContext, "patterns",
-									ALLOCSET_SMALL_SIZES);
-	old = MemoryContextSwitchTo(context);
-	for (int i = 0; i < 2; i++)
-		if (patterns[i] != NULL)
-			matched[i] =
-				name_matches(patterns[i], SPI_getvalue(row, desc, LIST_SCHEMA),
-							 SPI_getvalue(row, desc, LIST_NAME)) ||
-				name_matches(patterns[i],
-							 SPI_getvalue(row, desc, LIST_OWNER_SCHEMA),
-							 SPI_getvalue(row, desc, LIST_OWNER));
-	MemoryContextSwitchTo(old);
-	MemoryContextDelete(context);
-	return matched[0] && !matched[1];
 }
 
 /* The largest first; equals by OID. */

@@ -630,7 +630,7 @@ void
 record_load_positions(DatabaseRun *run)
 {
 	Oid			types[] = {TIMESTAMPTZOID, INT8ARRAYOID};
-	Datum		values[2] = {TimestampTzGetDatum(run->options.verified_since)};
+	Datum		values[2] = {TimestampTzGetDatum(run->options.skip_since)};
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	values[1] = record_trusted_runs(run);

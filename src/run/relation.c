@@ -301,10 +301,10 @@ set_file(DatabaseRun *run, RunRelation *relation, Relation rel)
 	relation->next.relid = relation->item.relid;
 	relation->next.number = file.number;
 	/* what is recorded as verified was verified whole */
-	if (run->options.start && first && !run->recording &&
-		run->options.start_at.relid == relation->item.relid &&
-		run->options.start_at.number == file.number)
-		relation->next = run->options.start_at;
+	if (first && !run->recording &&
+		run->options.resume_at.relid == relation->item.relid &&
+		run->options.resume_at.number == file.number)
+		relation->next = run->options.resume_at;
 	relation->blocks = position->blocks;
 	relation->bytes = position->bytes;
 	relation->new_pages = position->new_pages;

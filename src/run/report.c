@@ -222,20 +222,20 @@ report_progress(DatabaseRun *run)
 static const char *
 hint_to_go_on(const DatabaseRun *run)
 {
-	if (run->stopped && run->recording && !run->options.resume &&
+	if (run->stopped && run->recording && !run->options.skip &&
 		run->options.order == RUN_ORDER_STALEST)
 		return "The next run in this order goes on where this one stopped.";
 	if (run->stopped && run->recording)
-		return psprintf("To go on, pass skip_verified_since => '%s'.",
-						timestamptz_to_str(run->options.resume ?
-										   run->options.verified_since :
+		return psprintf("To go on, pass reverify_after => now() - timestamptz '%s'.",
+						timestamptz_to_str(run->options.skip ?
+										   run->options.skip_since :
 										   run->started));
-	if (OidIsValid(run->start_at.relid))
-		return psprintf("To go on, pass start_at => '%u/%s/%u%s'.",
-						run->start_at.relid, forkNames[run->start_at.fork],
-						run->start_at.block,
-						OidIsValid(run->start_at.number) ?
-						psprintf("/%u", run->start_at.number) : "");
+	if (OidIsValid(run->stopped_at.relid))
+		return psprintf("To go on, pass resume_at => '%u/%s/%u%s'.",
+						run->stopped_at.relid, forkNames[run->stopped_at.fork],
+						run->stopped_at.block,
+						OidIsValid(run->stopped_at.number) ?
+						psprintf("/%u", run->stopped_at.number) : "");
 	return NULL;
 }
 

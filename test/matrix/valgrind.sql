@@ -34,7 +34,7 @@ SELECT status = 'no_good_copy' AND message <> '' AS ok FROM heal_block('damaged'
 SELECT heal_block('clean', 'main', 1000000) :error
 CALL verify_database(include_catalogs => false, verbose => true)
 CALL verify_database(workers => 2, report_failures => true)
-CALL verify_database(skip_verified_since => '-infinity', max_rate => 1000)
+CALL verify_database(reverify_after => '1000 years', max_rate => 1000)
 SELECT count(*) = 3 AND bool_and(state = 'completed') AND sum(blocks) > 400 AND (SELECT count(*) FROM verify_findings) = 3 AS ok FROM verify_runs
 SELECT count(*) = 0 AS ok FROM verify_progress
 SELECT count(*) = 3 AS ok FROM verify_bad_blocks

@@ -159,10 +159,10 @@ CREATE FUNCTION evil.eq8(bigint, bigint) RETURNS boolean LANGUAGE plpgsql AS $$B
 CREATE OPERATOR evil.= (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = evil.eq8);
 SQL
 unlike(call("SET search_path = evil, pg_catalog;
-	CALL ext.verify_database(include_catalogs => false, skip_verified_since => '-infinity')"),
+	CALL ext.verify_database(include_catalogs => false, reverify_after => '1000 years')"),
 	qr/evil/, 'a hostile search_path');
 query('DROP SCHEMA evil CASCADE; ALTER EXTENSION crc32c_accel SET SCHEMA public');
-call("CALL verify_database(include_catalogs => false, skip_verified_since => '-infinity')");
+call("CALL verify_database(include_catalogs => false, reverify_after => '1000 years')");
 is(query("SELECT state FROM verify_runs ORDER BY run DESC LIMIT 1"),
 	'completed', 'the extension is relocatable');
 query('ALTER EXTENSION crc32c_accel SET SCHEMA ext');
@@ -219,10 +219,10 @@ is(query("SELECT state, finished IS NOT NULL FROM ext.verify_runs WHERE run = $r
 is(query("SELECT count(*) FROM ext.verify_run_relations WHERE run = $run AND relid = 'healthy'::regclass"),
 	'0', 'the relation at work does not count as verified');
 my $started = query("SELECT started FROM ext.verify_runs WHERE run = $run");
-call("CALL ext.verify_database(include_catalogs => false, skip_verified_since => '$started')");
+call("CALL ext.verify_database(include_catalogs => false, reverify_after => now() - '$started')");
 is(query("SELECT count(*), count(DISTINCT relid) FROM ext.verify_run_relations WHERE run >= $run"),
 	join('|', (query("$with_storage AND oid >= 16384")) x 2),
-	'skip_verified_since goes on where it stopped');
+	'reverify_after goes on where it stopped');
 is(query("SELECT count(*) > 0 FROM ext.verify_run_relations WHERE run = $run"), 't',
 	'having skipped some');
 
@@ -352,7 +352,7 @@ is($standby->safe_psql('postgres', 'SELECT max(run) FROM ext.verify_runs'),
 	query('SELECT max(run) FROM ext.verify_runs'), 'and no record');
 is($standby->safe_psql('postgres', 'SET ROLE scanner; SELECT count(*) > 1 FROM ext.verify_findings'),
 	't', 'who may run it may dump its tables');
-$standby->psql('postgres', "\\set VERBOSITY verbose\nCALL ext.verify_database(skip_verified_since => now())", stderr => \$err);
+$standby->psql('postgres', "\\set VERBOSITY verbose\nCALL ext.verify_database(reverify_after => '0')", stderr => \$err);
 like($err, qr/ERROR:  55000/, 'no skipping of what the primary has verified');
 
 # masked digests are equal at equal LSN: hint bits set here only

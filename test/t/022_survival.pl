@@ -74,7 +74,7 @@ query('DROP EXTENSION crc32c_accel; CREATE EXTENSION crc32c_accel', 'damaged');
 unlike($err, qr/could not record/, 'a repaired history is used again');
 is(query("SELECT count(*) FROM verify_findings WHERE relation = 'zdam'::regclass", 'damaged'), '1', 'by the next run');
 damage('damaged', 'verify_run_relations');
-($status, $err) = call("CALL verify_database(include_catalogs => false, skip_verified_since => '-infinity')", 'damaged');
+($status, $err) = call("CALL verify_database(include_catalogs => false, reverify_after => '1000 years')", 'damaged');
 like($err, qr/WARNING:  could not read the history: invalid page/, 'a history that cannot be read');
 like($err, qr/INFO:  completed: .*; 2 findings/, 'excuses nothing');
 query('TRUNCATE verify_run_relations', 'damaged');
@@ -150,7 +150,7 @@ for my $block (1 .. 1999)
 close $pages or die $!;
 $node->start;
 ($status, $err) = call("SET work_mem = '64kB'; SET temp_file_limit = 0;
-	CALL verify_database(include_catalogs => false, include => '{failing}', fail_on_findings => true)");
+	CALL verify_database(include_catalogs => false, relations => '{failing}', fail_on_findings => true)");
 like($err, qr/could not verify relation public\.failing\nDETAIL:  not_verifiable: temporary file size exceeds/, 'a part fails');
 like($err, qr/INFO:  completed: .*; [1-9]\d* findings?, 1 not verifiable/, 'the findings that were shown count');
 isnt($status, 0, 'the run fails on them');
@@ -158,7 +158,7 @@ query('DROP TABLE failing');
 
 # a time limit, which bounds the run and is continued
 ($status, $err) = call("CALL verify_database(include_catalogs => false, max_duration => '1 microsecond')");
-like($err, qr/INFO:  stopped: 0 relations.*\nHINT:  To go on, pass skip_verified_since => '/, 'max_duration');
+like($err, qr/INFO:  stopped: 0 relations.*\nHINT:  To go on, pass reverify_after => now\(\) - timestamptz '/, 'max_duration');
 is(query('SELECT state FROM verify_runs ORDER BY run DESC LIMIT 1'), 'stopped', 'is recorded');
 
 # DROP EXTENSION meanwhile: said, the run goes on
@@ -172,12 +172,12 @@ Accel::wait_at_gate($node, 'gated', 'dropping') or fail('the run never came to t
 query('DROP EXTENSION crc32c_accel', 'dropping');
 $gate->quit;
 $session->finish;
-like($dropped, qr/WARNING:  could not record this run any further: relation "public\.checksum_\w+" does not exist/, 'DROP EXTENSION meanwhile');
+like($dropped, qr/WARNING:  could not record this run any further: relation "public\.verify_\w+" does not exist/, 'DROP EXTENSION meanwhile');
 like($dropped, qr/INFO:  completed: .*; 0 findings/, 'does not end the run');
 unlike($dropped, qr/could not record.*\nDETAIL:  .*\nHINT:/, 'nor hints at damage');
 
 # history is believed about the very file alone
-my $resume = "CALL verify_database(skip_verified_since => '-infinity')";
+my $resume = "CALL verify_database(reverify_after => '1000 years')";
 my $all = query("SELECT count(*) FROM pg_class WHERE relkind IN ('r', 'i', 'S', 't', 'm') AND relpersistence <> 't'");
 
 sub verified
@@ -189,7 +189,7 @@ call('CALL verify_database()');
 call($resume);
 is(verified('postgres'), '0', 'nothing is left to a resumed run');
 query('VACUUM FULL dam; TRUNCATE docs');
-call('CALL verify_database(include_catalogs => false, skip_verified_since => \'-infinity\')');
+call('CALL verify_database(include_catalogs => false, reverify_after => \'1000 years\')');
 is(query("SELECT string_agg(relation_name, ' ' ORDER BY relation_name) FROM verify_run_relations
 	WHERE run = (SELECT max(run) FROM verify_runs) AND kind = 'table'"), 'dam docs', 'but what was rewritten');
 query('CREATE DATABASE copied TEMPLATE postgres');
@@ -210,7 +210,7 @@ query("CREATE EXTENSION crc32c_accel", 'template1');
 call($run, 'template1');
 query('CREATE DATABASE templated');
 my $plain = PostgreSQL::Test::Utils::tempdir() . '/plain.sql';
-$node->command_ok([ 'pg_dump', '--exclude-table=dam', '-t', 'checksum_*', '-e', 'crc32c_accel', '-f', $plain, $node->connstr('postgres') ], 'a dump of the history');
+$node->command_ok([ 'pg_dump', '--exclude-table=dam', '-t', 'verify_*', '-e', 'crc32c_accel', '-f', $plain, $node->connstr('postgres') ], 'a dump of the history');
 $node->command_ok([ 'psql', '-Xq', '-1', '-v', 'ON_ERROR_STOP=1', '-f', $plain, $node->connstr('templated') ],
 	'restores beside the history of a template');
 query('DROP TABLE dam');
@@ -242,17 +242,17 @@ unlike($conflict, qr/ERROR/, 'a conflict with recovery does not end the run');
 like($conflict, qr/INFO:  verified public\.(victim|later): /, 'what it was about is verified');
 like($conflict, qr/INFO:  completed: .*; 0 findings, 0 not verifiable/, 'and the rest');
 ($status, $err) = call("CALL verify_database(include_catalogs => false, max_duration => '500 ms', max_rate => 2000)", 'postgres', $standby);
-like($err, qr/INFO:  stopped: .*\nHINT:  To go on, pass start_at => '(\d+\/main\/\d+(\/\d+)?)'\./, 'a standby says where to go on');
-my ($start) = $err =~ /start_at => '([^']+)'/;
+like($err, qr/INFO:  stopped: .*\nHINT:  To go on, pass resume_at => '(\d+\/main\/\d+(\/\d+)?)'\./, 'a standby says where to go on');
+my ($start) = $err =~ /resume_at => '([^']+)'/;
 my ($relid, $block) = split m{/main/}, $start;
-($status, $err) = call("CALL verify_database(include_catalogs => false, verbose => true, start_at => '$start')", 'postgres', $standby);
+($status, $err) = call("CALL verify_database(include_catalogs => false, verbose => true, resume_at => '$start')", 'postgres', $standby);
 my $rest = $standby->safe_psql('postgres', "SELECT count(*) FROM pg_class WHERE relkind IN ('r', 'i', 'S', 't', 'm') AND oid >= $relid");
 like($err, qr/INFO:  completed: $rest relations?/, 'and goes on there');
 for my $place ('16384', '-1/main/-1', '1/main/-1', ' 1/main/0', '4294967296/main/0', '1/main/4294967295', '1/main/', '1/main/0/',
 	'1/main/0/4294967296', '1/main/0/1/', '99999999999999999999/main/0')
 {
-	($status, $err) = call("\\set VERBOSITY verbose\nCALL verify_database(include_catalogs => false, start_at => '$place')", 'postgres', $standby);
-	like($err, qr/ERROR:  22023: invalid start_at "\Q$place\E"\nDETAIL:  Expected an OID, a fork, a block/, "a place that is none: $place");
+	($status, $err) = call("\\set VERBOSITY verbose\nCALL verify_database(include_catalogs => false, resume_at => '$place')", 'postgres', $standby);
+	like($err, qr/ERROR:  22023: invalid resume_at "\Q$place\E"\nDETAIL:  Expected an OID, a fork, a block/, "a place that is none: $place");
 }
 $standby->stop;
 

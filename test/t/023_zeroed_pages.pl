@@ -133,7 +133,7 @@ my $fresh = $q->("SELECT pg_relation_filepath('fresh')");
 my $unwritten = $q->('SELECT count(DISTINCT (ctid::text::point)[0]) FROM fresh');
 my $message = "SELECT message FROM verify_relation_summary('fresh', 'main')";
 is($q->('SELECT count(*) FROM tail; ' . $message =~ s/fresh/tail/r), "5000\n", 'zeros in shared buffers, too: nothing is to come');
-my $run = sub { my $err; $node->psql('postgres', "CALL verify_database(include => '{fresh}')", stderr => \$err); return $err; };
+my $run = sub { my $err; $node->psql('postgres', "CALL verify_database(relations => '{fresh}')", stderr => \$err); return $err; };
 is($q->($message), "$unwritten blocks are not on disk yet: shared buffers hold them", 'written to shared buffers only: the summary says so');
 my ($told) = $run->() =~ /blocks \((\d+) not on disk yet\), /;
 cmp_ok($told // 0, '>=', $unwritten, '... and the last message of a run, which has its maps, too');

@@ -26,7 +26,7 @@ sub run
 {
 	my ($more, $what) = @_;
 	my $err;
-	$node->psql('postgres', sprintf('CALL verify_database(include => \'{%s}\'%s)', $what // 'public.t,rewritten,dropped', $more // ''),
+	$node->psql('postgres', sprintf('CALL verify_database(relations => \'{%s}\'%s)', $what // 'public.t,rewritten,dropped', $more // ''),
 		stderr => \$err);
 	return $err;
 }
@@ -91,7 +91,7 @@ my $unverified = 'SELECT unverified_relations FROM verify_metrics';
 is(query($unverified), '0', 'every relation could be verified');
 my $locker = $node->background_psql('postgres');
 $locker->query_safe("BEGIN; LOCK TABLE never, rewritten");
-like($node->psql('postgres', "SET lock_timeout = '10ms'; CALL verify_database(include => '{never,rewritten}', fail_on_findings => true)") . query($unverified),
+like($node->psql('postgres', "SET lock_timeout = '10ms'; CALL verify_database(relations => '{never,rewritten}', fail_on_findings => true)") . query($unverified),
 	qr/^02$/, 'a run that may not verify two: no finding, but metrics tell');
 $locker->quit;
 run();
@@ -125,10 +125,10 @@ run();
 cmp_ok(query('SELECT count(*) FROM verify_runs'), '<=', $runs, 'a run prunes by itself');
 
 # verdicts for scripts
-my ($status, $out, $err) = $node->psql('postgres', 'CALL verify_database(include => \'{t}\', fail_on_findings => true)');
+my ($status, $out, $err) = $node->psql('postgres', 'CALL verify_database(relations => \'{t}\', fail_on_findings => true)');
 is($status, 3, 'fail_on_findings: psql fails');
 like($err, qr/INFO:  completed: .*; 1 finding, .*\n.*ERROR:  1 finding in this database/s, 'after the closing line');
-($status, $out, $err) = $node->psql('postgres', 'CALL verify_database(include => \'{rewritten}\', fail_on_findings => true)');
+($status, $out, $err) = $node->psql('postgres', 'CALL verify_database(relations => \'{rewritten}\', fail_on_findings => true)');
 is($status, 0, 'and not without findings');
 like(run(", max_rate => 2000, report_interval => '50 ms'"),
 	qr/INFO:  [\d.]+ [kM]B of [\d.]+ MB, \d+ %, [\d.]+ [kM]B\/s, about \d+ s left, \d+ findings?/, 'report_interval');
@@ -150,7 +150,7 @@ query('CREATE DATABASE copied TEMPLATE postgres');
 my $of_copy = q(SELECT last_verified IS NOT NULL, last_good IS NOT NULL FROM verify_last_good WHERE relation = 'rewritten'::regclass);
 is(query($of_copy), 't|t', 'a template was good');
 is($node->safe_psql('copied', $of_copy), 'f|f', 'its copy was not verified yet');
-$node->psql('copied', "SET crc32c_accel.history_keep_time = -1; CALL verify_database(include => '{rewritten}')");
+$node->psql('copied', "SET crc32c_accel.history_keep_time = -1; CALL verify_database(relations => '{rewritten}')");
 is($node->safe_psql('copied', $of_copy), 't|f', 'and never was good');
 
 $node->stop;

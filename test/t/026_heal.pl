@@ -170,7 +170,7 @@ $node->restart;
 $q->("$read; CHECKPOINT");
 $q->("UPDATE t SET g = g WHERE ctid = '(11,1)'");
 damage($node->data_dir, $file{t}, $_, 'bit') foreach 10, 11;
-$node->psql('postgres', "CALL verify_database(include => '{t}', cluster_files => false)", stderr => \my $advice);
+$node->psql('postgres', "CALL verify_database(relations => '{t}', cluster_files => false)", stderr => \my $advice);
 like($advice, qr/WARNING:  invalid page in block 10 of .*\nDETAIL:  .*proven by its checksum: .*\nHINT:  .* a page, which heal_block\(\) writes unless WAL has a newer one\. /, 'a proven page: write it');
 like($advice, qr/WARNING:  invalid page in block 11 of .*\nDETAIL:  .*not proven by its checksum\. .*\nHINT:  .*writes it with allow_unproven => true\. /, 'a changed one: look at it first');
 is($q->("SELECT b, (heal_block('t', 'main', b)).status FROM generate_series(10, 11) b"), "10|healed\n11|no_good_copy", '... and so it is');

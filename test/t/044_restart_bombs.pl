@@ -96,7 +96,7 @@ sub run_of
 {
 	my ($role, $arguments) = @_;
 	my $err = '';
-	$node->psql('postgres', "CALL verify_database(include => '{t}'$arguments)", stderr => \$err, extra_params => [ '-U', $role ]);
+	$node->psql('postgres', "CALL verify_database(relations => '{t}'$arguments)", stderr => \$err, extra_params => [ '-U', $role ]);
 	return $err =~ s/^psql:<stdin>:\d+: //mgr;
 }
 my $warning = qr{^WARNING:  invalid file "\Q$slot\E"\nDETAIL:  checksum_mismatch: calculated CRC[^\n]*\nHINT:  Do not restart the server before this file is in order. See "/[^"]+/docs/corruption\.md"\.$}m;

@@ -216,7 +216,7 @@ for my $day (1 .. $days)
 	my @out = grep { chance(0.2) } sort keys %relation;
 	my %out = map { $_ => 1 } @out;
 	@names = grep { !$out{$_} } sort keys %relation;
-	my $what = "include => '{days.*}', exclude => '{" . join(',', map { "days.$_" } @out) . "}'";
+	my $what = "relations => '{" . join(',', map { "days.$_" } @names) . "}'";
 	if ($crash{$day} && @names)
 	{
 		# it waits for one of the relations, and comes no further
@@ -241,7 +241,7 @@ for my $day (1 .. $days)
 		cmp_ok(scalar @done, '<', scalar @names, "$today, a crash: before the end");
 		my %done = map { $_ => 1 } @done;
 		@names = grep { !$done{$_} } @names;
-		$rest = ", skip_verified_since => '$started'";
+		$rest = ", reverify_after => now() - '$started'";
 	}
 	$node->psql('postgres', "CALL verify_database($what$rest)");
 	my $run = query('SELECT max(run) FROM verify_runs');

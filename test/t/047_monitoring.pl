@@ -36,14 +36,14 @@ open $file, '+<:raw', $node->data_dir . '/pg_replslot/slot/state' or die $!;
 seek $file, 100, 0;
 print $file 'damage';
 close $file or die $!;
-$node->psql('postgres', "CALL verify_database(include => '{t}')");
+$node->psql('postgres', "CALL verify_database(relations => '{t}')");
 
 # what a run says that left the files out, or whose findings were lost
 my $bad_files = 'SELECT bad_files FROM verify_metrics';
-query("CALL verify_database(include => '{pg_am}', cluster_files => false)");
+query("CALL verify_database(relations => '{pg_am}', cluster_files => false)");
 is(query($bad_files), '1', 'a run that does not verify the files says nothing of them');
 query('ALTER TABLE verify_findings RENAME TO elsewhere');
-$node->psql('postgres', "CALL verify_database(include => '{pg_am}')");
+$node->psql('postgres', "CALL verify_database(relations => '{pg_am}')");
 query('ALTER TABLE elsewhere RENAME TO verify_findings');
 is(query("SELECT state, files FROM verify_runs ORDER BY run DESC LIMIT 1") . query($bad_files), 'not_recorded|01', 'nor does one whose findings could not be recorded');
 
@@ -157,7 +157,7 @@ SKIP:
 	query('DROP TABLE t');
 	command_checks_all(\@check, 2, [qr/CRITICAL/], [], 'check_postgres: critical for a file of the cluster');
 	query("SELECT pg_drop_replication_slot('slot')");
-	query("CALL verify_database(include => '{t}')");
+	query("CALL verify_database(relations => '{t}')");
 	command_checks_all(\@check, 0, [qr/OK/], [], 'check_postgres: ok');
 }
 
@@ -170,7 +170,7 @@ SKIP:
 }
 
 query("DROP TABLE IF EXISTS t; SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots");
-query("CALL verify_database(include => '{t}')");
+query("CALL verify_database(relations => '{t}')");
 is(query("SELECT bad_files FROM ($sql) q"), '0', 'a file that is in order again');
 
 # what the unit runs: every database whatever its name is, which is no connection

@@ -77,43 +77,45 @@ for (['t700', 0], (map { ['large', $_] } 0, 1023, 1024, 2500, $blocks - 1), ['la
 }
 unlink $path{emptied} or die $!;
 $node->start;
-my $exclude = "exclude => '{checksum_*,pg_catalog.*}'";
+my $mine = Accel::relations($node, q{relname NOT LIKE 'verify\_%' AND relname NOT LIKE 'internal\_%'
+	AND relkind = 'r' AND relnamespace <> 'pg_catalog'::regnamespace});
 
-my $messages = run("workers => 0, verbose => true, $exclude");
+my $messages = run("workers => 0, verbose => true, $mine");
 my $expected = recorded();
 like($messages, qr/WARNING.*t700.*WARNING.*blocks 1023 to 1024 of relation public.large.*WARNING.*public.last/s, 'without workers: the findings in order');
 for my $workers (1, 2, 4, 50)
 {
-	is(run("workers => $workers, verbose => true, $exclude"), $messages, "$workers workers: the same messages in the same order");
+	is(run("workers => $workers, verbose => true, $mine"), $messages, "$workers workers: the same messages in the same order");
 	is(recorded(), $expected, "$workers workers: the same history");
 }
-is(run("workers => 2, verbose => true, $exclude, max_rate => 1000000"), $messages, 'with a bound on the rate: the same');
+is(run("workers => 2, verbose => true, $mine, max_rate => 1000000"), $messages, 'with a bound on the rate: the same');
 
 # memory does not grow with the relations: a relcache entry takes 2 kB
+my $few = Accel::relations($node, q{relname LIKE 't1%'});
 for my $workers (0, 2)
 {
 	my $rss = q{SELECT 'rss=' || (regexp_match(pg_read_file('/proc/self/status'), 'VmData:\s+(\d+) kB'))[1];};
-	my ($before, $after) = query("SET client_min_messages = error; CALL verify_database(include => '{t1*}', workers => $workers); $rss
-		CALL verify_database($exclude, workers => $workers); $rss") =~ /rss=(\d+)/g;
+	my ($before, $after) = query("SET client_min_messages = error; CALL verify_database($few, workers => $workers); $rss
+		CALL verify_database($mine, workers => $workers); $rss") =~ /rss=(\d+)/g;
 	cmp_ok($after - $before, '<', 1024, "$workers workers: more relations take no more memory");
 	note('grew by ' . ($after - $before) . ' kB');
 }
 
 # resuming, and stopping
 is(query('SELECT count(*) FROM internal_positions'), '0', 'no position is left');
-my $stopped = run("workers => 3, max_duration => '0.5 s', max_rate => 10000, $exclude");
-like($stopped, qr/INFO: .*stopped: \d+ relations.*skip_verified_since/s, 'max_duration stops it');
+my $stopped = run("workers => 3, max_duration => '0.5 s', max_rate => 10000, $mine");
+like($stopped, qr/INFO: .*stopped: \d+ relations.*reverify_after/s, 'max_duration stops it');
 my $done = query('SELECT relations FROM verify_runs ORDER BY run DESC LIMIT 1');
 is(query('SELECT count(*), count(*) = count(DISTINCT relid) FROM verify_run_relations WHERE run = (SELECT max(run) FROM verify_runs)'),
 	"$done|t", 'with what it has recorded');
 my $since = query('SELECT started FROM verify_runs ORDER BY run DESC LIMIT 1');
 my $all = query('SELECT count(DISTINCT relid) FROM verify_run_relations WHERE run = 1');
-run("workers => 3, skip_verified_since => '$since', $exclude");
+run("workers => 3, reverify_after => now() - '$since', $mine");
 is(query("SELECT count(DISTINCT relid) FROM verify_run_relations WHERE verified_at >= '$since'"), $all, 'and the next one does the rest');
 
 # the rate holds over all processes
 my $start = time;
-run("workers => 3, max_rate => 16384, include => '{large}'");
+run("workers => 3, max_rate => 16384, relations => '{large}'");
 cmp_ok(time - $start, '>=', $blocks / 2048 - 0.2, 'max_rate bounds leader and workers together');
 
 # watched: who is there, what they hold, what ends them
@@ -142,7 +144,7 @@ sub watch
 	return $err;
 }
 # (40 MB: a run that is ended meanwhile, and one that is not)
-my $slow = "workers => 3, max_rate => 1000, include => '{large}'";
+my $slow = "workers => 3, max_rate => 1000, relations => '{large}'";
 my $whole = $slow =~ s/1000/8000/r;
 my $working = "SELECT count(*) = 3 FROM pg_locks WHERE relation = 'large'::regclass AND granted AND mode = 'AccessShareLock'
 	AND pid IN (SELECT pid $there)";
@@ -151,7 +153,7 @@ like($error, qr/INFO: .*cancelled:.*ERROR:  57014/s, 'a cancel ends the run');
 $node->poll_query_until('postgres', "SELECT count(*) = 0 $there");
 is(query("SELECT count(*) $there"), '0', 'and its workers');
 my $log = -s $node->logfile;
-$error = watch("workers => 0, max_rate => 1000, $exclude", "SELECT count(*) = 1 FROM verify_progress WHERE relations_done > 2", sub {
+$error = watch("workers => 0, max_rate => 1000, $mine", "SELECT count(*) = 1 FROM verify_progress WHERE relations_done > 2", sub {
 	query("SELECT pg_log_backend_memory_contexts(pid) $leader");
 	ok($node->wait_for_log(qr/Grand total/, $log), 'memory contexts are logged');
 	query("SELECT pg_cancel_backend(pid) $leader");
@@ -174,7 +176,7 @@ like($error, qr/completed: \d+ relations, 50\d\d blocks.*; 5 findings/, 'and the
 # a relation that is locked is the run's: as without workers
 my $locker = $node->background_psql('postgres', on_error_stop => 1);
 $locker->query_safe('BEGIN; LOCK TABLE t800; SELECT 1');
-$error = run("workers => 3, $exclude", set => "SET lock_timeout = '100ms';\n");
+$error = run("workers => 3, $mine", set => "SET lock_timeout = '100ms';\n");
 like($error, qr/WARNING.*could not verify relation public.t800/s, 'a lock that is not to be had in time: not verifiable');
 is(scalar(() = $error =~ /could not verify/g), 1, 'that one alone');
 $locker->query_safe('COMMIT; SELECT 1');
@@ -192,7 +194,7 @@ foreach my $rate (1000, 250, 60)
 	$error = '';
 	$locker->query('BEGIN; LOCK TABLE first');
 	my $run = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c',
-		"CALL verify_database(workers => 3, max_rate => $rate, include => '{first,slow}')" ],
+		"CALL verify_database(workers => 3, max_rate => $rate, relations => '{first,slow}')" ],
 		'>', \my $out, '2>', \$error);
 	$got = $locker->query("LOCK TABLE slow; SELECT 'locked'") if $locker->query(Accel::until_locked('slow')) eq 'yes';
 	$locker->query('COMMIT');
@@ -204,7 +206,7 @@ like($error, qr/completed: \d+ relations, [23]\d\d blocks.*; 0 findings/, 'and t
 
 # a run that waits for its history: workers that are done wait without a lock
 $locker->query('BEGIN; LOCK TABLE verify_run_relations IN EXCLUSIVE MODE');
-$error = watch("workers => 2, max_rate => 1000000, $exclude, cluster_files => false",
+$error = watch("workers => 2, max_rate => 1000000, $mine, cluster_files => false",
 	"SELECT count(*) > 0 $there AND wait_event = 'MessageQueueSend'",
 	sub {
 		# (of two, one may have taken nearly all, and the other waits for more)
@@ -221,10 +223,10 @@ like($error, qr/completed: \d+ relations, .*; 8 findings/, 'the run does what th
 # no room for workers
 $node->append_conf('postgresql.conf', 'max_parallel_workers = 1');
 $node->reload;
-is(run("workers => 3, verbose => true, $exclude"), $messages, 'one worker for three');
+is(run("workers => 3, verbose => true, $mine"), $messages, 'one worker for three');
 $node->append_conf('postgresql.conf', 'max_parallel_workers = 0');
 $node->reload;
-is(run("workers => 3, verbose => true, $exclude"), $messages, 'no worker at all');
+is(run("workers => 3, verbose => true, $mine"), $messages, 'no worker at all');
 
 $node->stop;
 done_testing();

@@ -28,6 +28,7 @@ sub query
 
 # It is read for less than a second: no time to start a session.
 my $reading = Accel::until_locked('slow');
+my $tables = Accel::relations($node, q{relname ~ '^(f.|slow|t.)$'});
 
 # A run in the background, something else once it reads the slow table; before
 # that, or even before the run, another session begins something.
@@ -43,7 +44,7 @@ sub beside
 		($out, $err) = ('', '');
 		$other->query("BEGIN; $before") if $early;
 		$run = IPC::Run::start([ 'psql', '-XAtq', '-v', 'VERBOSITY=verbose', '-d', $node->connstr('postgres'), '-c',
-			"CALL verify_database(workers => $workers, max_rate => $rate, include => '{f?,slow,t?}', cluster_files => false)" ],
+			"CALL verify_database(workers => $workers, max_rate => $rate, $tables, cluster_files => false)" ],
 			'>', \$out, '2>', \$err);
 		$seen = $other->query($reading);
 		last if $seen eq 'yes';
@@ -95,11 +96,11 @@ $other->query_safe('BEGIN; LOCK TABLE verify_run_relations; SELECT 1');
 my $err = '';
 foreach my $seconds (2, 8, 32)	# time may be up before there is something to record
 {
-	(undef, undef, $err) = $node->psql('postgres', "CALL verify_database(include => '{slow}', max_duration => '$seconds s')");
+	(undef, undef, $err) = $node->psql('postgres', "CALL verify_database(relations => '{slow}', max_duration => '$seconds s')");
 	last if $err =~ /could not record/;
 }
 like($err, qr/WARNING:  could not record.*could not obtain lock.*INFO:  stopped: 0 relations/s, 'max_duration bounds the wait for the history');
-(undef, undef, $err) = $node->psql('postgres', "SET lock_timeout = '100 ms'; CALL verify_database(include => '{slow}')");
+(undef, undef, $err) = $node->psql('postgres', "SET lock_timeout = '100 ms'; CALL verify_database(relations => '{slow}')");
 like($err, qr/WARNING:  could not record.*lock timeout.*INFO:  completed: \d relations?/s, 'so does lock_timeout, and the run goes on');
 $other->quit;
 

@@ -84,7 +84,7 @@ for my $relation (split /\n/, $q->(q{
 {
 	is(refused('nobody', "SELECT * FROM $relation"), 1, "nobody may not read $relation");
 	is(refused('nobody', "DELETE FROM $relation"), 1, "nobody may not change $relation")
-	  unless $relation =~ /^checksum_(progress|bad_blocks|last_good|metrics)$/;	# nobody can: no updatable views
+	  unless $relation =~ /^verify_(progress|bad_blocks|last_good|metrics)$/;	# nobody can: no updatable views
 	is(refused('scanner', "SELECT * FROM $relation"), 0, "scanner may read $relation");
 }
 

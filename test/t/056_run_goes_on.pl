@@ -19,7 +19,7 @@ CREATE TABLE large WITH (fillfactor = 10) AS SELECT i, repeat('x', 1000) t FROM 
 SELECT format('CREATE TABLE small%s AS SELECT 1 a', i) FROM generate_series(1, 5) i \gexec
 CHECKPOINT;
 SQL
-my $all = "include => '{large,small*}', cluster_files => false";
+my $all = Accel::relations($node, q{relname ~ '^(large|small.)$'}) . ', cluster_files => false';
 
 sub query
 {
@@ -85,7 +85,7 @@ $locker->query_safe('COMMIT; SELECT 1');
 # who wants the table gets it from a run that is far from its end
 my $reading = "SELECT count(*) = 1 FROM verify_progress WHERE relid = 'large'::regclass AND blocks_done > 0";
 my $left;
-my $messages = watch("include => '{large}', max_rate => 800", $reading, sub {
+my $messages = watch("relations => '{large}', max_rate => 800", $reading, sub {
 	$locker->query_safe('BEGIN; LOCK TABLE large; SELECT 1');
 	$left = query('SELECT count(*) FROM verify_progress');
 	$locker->query_safe('COMMIT; SELECT 1');
@@ -96,10 +96,10 @@ like($messages, qr/completed: 3 relations, 12\d\d blocks/, 'which goes on after 
 # workers
 my $there = "FROM pg_stat_activity WHERE backend_type = 'crc32c_accel worker'";
 my $working = "SELECT count(*) = 2 FROM pg_locks WHERE relation = 'large'::regclass AND granted AND pid IN (SELECT pid $there)";
-$messages = watch("include => '{large}', workers => 2, max_rate => 1600", $working, sub { query("SELECT pg_cancel_backend(pid) $there") });
+$messages = watch("relations => '{large}', workers => 2, max_rate => 1600", $working, sub { query("SELECT pg_cancel_backend(pid) $there") });
 like($messages, qr/completed: 3 relations, 12\d\d blocks.*; 0 findings, 0 not/, 'who cancels workers does not cancel the run');
 my @stopped;
-$messages = watch("include => '{large}', workers => 2, max_rate => 800, max_duration => '3 s'", $working, sub {
+$messages = watch("relations => '{large}', workers => 2, max_rate => 800, max_duration => '3 s'", $working, sub {
 	@stopped = split /\n/, query("SELECT pid $there");
 	kill 'STOP', @stopped;
 });

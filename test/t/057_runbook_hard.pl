@@ -166,7 +166,7 @@ sub pages_from_wal
 # What a finding's HINT names is installed, and every link of it leads somewhere.
 sub documents_installed
 {
-	my (undef, undef, $said) = $node->psql('postgres', q{CALL verify_database(include => '{big}')});
+	my (undef, undef, $said) = $node->psql('postgres', q{CALL verify_database(relations => '{big}')});
 	my $runbook = $said =~ m{HINT: .*See "(/[^"]+)"\.$}m ? $1 : "nothing in: $said";
 	my $stage = dirname($ENV{ACCEL_STAGED_CONF}) . '/stage';
 	my $folder = (-d $stage ? $stage : '') . dirname(dirname($runbook));

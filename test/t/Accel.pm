@@ -175,6 +175,15 @@ sub comes_back
 	return 0;
 }
 
+# The argument of verify_database() for the relations that SQL selects.
+sub relations
+{
+	my ($node, $where, $database) = @_;
+	my $array = $node->safe_psql($database // 'postgres',
+		"SELECT quote_literal(array_agg(oid::regclass ORDER BY oid)) FROM pg_class WHERE $where");
+	return "relations => $array";
+}
+
 # Locks a relation in a session of its own, so that what comes to it waits there.
 sub gate
 {
