@@ -179,11 +179,11 @@ show "SELECT algorithm, kernel, selected, reason FROM checksum_kernels()
 # 5. Healthy: nothing is found
 #
 step "5. Every block of a table, its indexes and forks, while the server works"
-show "SELECT relation, fork, blocks, verified, new, bad, round(mb_per_s) AS mb_per_s, status
+show "SELECT relation, fork, blocks, verified_blocks, zero_blocks, bad_blocks, bytes_per_second, status
    FROM verify_relation_summary('pgbench_accounts', include_indexes => true)
    WHERE blocks > 0;"
 expect "no bad block" \
-	"$(sql "SELECT sum(bad) FROM verify_relation_summary('pgbench_accounts', include_indexes => true)")" 0
+	"$(sql "SELECT sum(bad_blocks) FROM verify_relation_summary('pgbench_accounts', include_indexes => true)")" 0
 
 step "6. Every record of a WAL segment"
 show "SELECT segment, status, records, bytes_verified, errors

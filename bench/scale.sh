@@ -105,7 +105,7 @@ while read -r path; do	# a byte of each page, in the hole
 done <"$scratch/paths"
 bench_start main
 for step in $steps; do
-	count=$(bench_sql "SELECT bad FROM verify_relation_summary('damaged_$step', 'main')")
+	count=$(bench_sql "SELECT bad_blocks FROM verify_relation_summary('damaged_$step', 'main')")
 	bench_log "$count findings"
 	timed "findings of a run" "$step" "each finding" "$count" \
 		"CALL verify_database(relations => '{damaged_$step}')"
@@ -150,7 +150,7 @@ for step in $steps; do
 	bench_log "$rows rows of history"
 	bench_sql "TRUNCATE verify_runs CASCADE"
 	bench_sql "CALL verify_database(relations => '{}', cluster_files => false)"
-	bench_sql "INSERT INTO verify_runs (run, started, finished, relations, blocks, bytes, findings, state, unverifiable, new, files,
+	bench_sql "INSERT INTO verify_runs (run, started_at, finished_at, relations, blocks, read_bytes, findings, state, not_verifiable, zero_blocks, files,
 			system_identifier, timeline, directory, database)
 		SELECT r, now() - interval '1 day' * (300 - r), now() - interval '1 day' * (300 - r), $rows / 300, 1, 1, 0, 'completed', 0, 0, 0,
 			o.system_identifier, o.timeline, o.directory, o.database
@@ -161,8 +161,8 @@ for step in $steps; do
 			'public', 'p_n_1', 'table', NULL, 1663, pg_relation_filenode('p_n_1') FROM generate_series(1, 300) r"
 	bench_sql "ANALYZE verify_run_relations, verify_runs"
 	timed "last good of one relation" "$step" "a question" 1 \
-		"SELECT last_good IS NOT NULL AS seen FROM verify_last_good WHERE relation = 'p_n_1'::regclass \\gset" \
-		"SELECT last_good IS NOT NULL AS seen FROM verify_last_good WHERE relation = 'p_n_1'::regclass \\gset"
+		"SELECT last_good_at IS NOT NULL AS seen FROM verify_last_good WHERE relation = 'p_n_1'::regclass \\gset" \
+		"SELECT last_good_at IS NOT NULL AS seen FROM verify_last_good WHERE relation = 'p_n_1'::regclass \\gset"
 	timed "metrics" "$step" "a question" 1 "SELECT bad_blocks AS seen FROM verify_metrics \\gset" \
 		"SELECT bad_blocks AS seen FROM verify_metrics \\gset"
 done

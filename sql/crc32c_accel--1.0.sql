@@ -164,21 +164,21 @@ CREATE FUNCTION verify_relation_summary(
 	OUT relation regclass,
 	OUT fork text,
 	OUT blocks bigint,
-	OUT verified bigint,
-	OUT new bigint,
-	OUT bad bigint,
-	OUT unverifiable bigint,
-	OUT retried bigint,
-	OUT bytes bigint,
+	OUT verified_blocks bigint,
+	OUT zero_blocks bigint,
+	OUT bad_blocks bigint,
+	OUT unverifiable_blocks bigint,
+	OUT retried_blocks bigint,
+	OUT read_bytes bigint,
 	OUT elapsed interval,
-	OUT mb_per_s double precision,
+	OUT bytes_per_second bigint,
 	OUT status text,
 	OUT message text)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_verify_relation_summary'
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED ROWS 10;
 COMMENT ON FUNCTION verify_relation_summary(regclass, text, bigint, bigint, boolean, boolean, integer, integer) IS
-'verifies the blocks of a relation on disk while the server runs: one row per fork, with counts and rate (1 MB is 1048576 bytes)';
+'verifies the blocks of a relation on disk while the server runs: one row per fork, with counts and rate';
 REVOKE ALL ON FUNCTION verify_relation_summary(regclass, text, bigint, bigint, boolean, boolean, integer, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION verify_relation_summary(regclass, text, bigint, bigint, boolean, boolean, integer, integer) TO pg_stat_scan_tables;
 
@@ -253,37 +253,37 @@ GRANT EXECUTE ON FUNCTION page_digests(regclass, text, bigint, bigint, boolean, 
 
 CREATE TABLE verify_runs (
 	run bigint NOT NULL,
-	started timestamptz NOT NULL,
-	finished timestamptz,
+	started_at timestamptz NOT NULL,
+	finished_at timestamptz,
 	relations bigint NOT NULL,
 	blocks bigint NOT NULL,
-	bytes bigint NOT NULL,
+	read_bytes bigint NOT NULL,
 	findings bigint NOT NULL,
 	state text NOT NULL,
-	unverifiable bigint NOT NULL,
-	new bigint NOT NULL,
+	not_verifiable bigint NOT NULL,
+	zero_blocks bigint NOT NULL,
 	files bigint NOT NULL,
 	system_identifier bigint NOT NULL,
-	timeline integer NOT NULL,
-	directory bigint NOT NULL,
-	database oid NOT NULL);
+	timeline_id bigint NOT NULL,
+	data_directory_inode bigint NOT NULL,
+	datid oid NOT NULL);
 CREATE INDEX verify_runs_run ON verify_runs (run);
 COMMENT ON TABLE verify_runs IS 'runs of verify_database';
 COMMENT ON COLUMN verify_runs.run IS 'number of the run';
-COMMENT ON COLUMN verify_runs.started IS 'start time; reverify_after => now() minus this resumes the run';
-COMMENT ON COLUMN verify_runs.finished IS 'end time, NULL while running';
+COMMENT ON COLUMN verify_runs.started_at IS 'start time; reverify_after => now() minus this resumes the run';
+COMMENT ON COLUMN verify_runs.finished_at IS 'end time, NULL while running';
 COMMENT ON COLUMN verify_runs.relations IS 'relations verified so far';
 COMMENT ON COLUMN verify_runs.blocks IS 'blocks in these relations';
-COMMENT ON COLUMN verify_runs.bytes IS 'bytes read';
+COMMENT ON COLUMN verify_runs.read_bytes IS 'bytes read';
 COMMENT ON COLUMN verify_runs.findings IS 'findings so far, not verifiable ones included';
 COMMENT ON COLUMN verify_runs.state IS 'running, completed, stopped (by max_duration), cancelled, failed; not_recorded: it ended, but from some point on the history could not be written; interrupted: the session ended without recording a state';
-COMMENT ON COLUMN verify_runs.unverifiable IS 'findings that are not_verifiable';
-COMMENT ON COLUMN verify_runs.new IS 'blocks that are all zero';
+COMMENT ON COLUMN verify_runs.not_verifiable IS 'how many of the findings are not_verifiable';
+COMMENT ON COLUMN verify_runs.zero_blocks IS 'blocks that are all zero';
 COMMENT ON COLUMN verify_runs.files IS 'files of the cluster; 0: they were not verified';
 COMMENT ON COLUMN verify_runs.system_identifier IS 'system identifier of the cluster that was verified';
-COMMENT ON COLUMN verify_runs.timeline IS 'its timeline';
-COMMENT ON COLUMN verify_runs.directory IS 'inode of the file PG_VERSION in its data directory: tells copies apart';
-COMMENT ON COLUMN verify_runs.database IS 'OID of the database that was verified';
+COMMENT ON COLUMN verify_runs.timeline_id IS 'its timeline';
+COMMENT ON COLUMN verify_runs.data_directory_inode IS 'inode of the file PG_VERSION in its data directory: tells copies apart';
+COMMENT ON COLUMN verify_runs.datid IS 'OID of the database that was verified';
 
 CREATE TABLE verify_run_relations (
 	run bigint NOT NULL,
@@ -292,7 +292,7 @@ CREATE TABLE verify_run_relations (
 	blocks bigint NOT NULL,
 	findings bigint NOT NULL,
 	began_at timestamptz NOT NULL,
-	new bigint NOT NULL,
+	zero_blocks bigint NOT NULL,
 	schema_name text,
 	relation_name text,
 	kind text,
@@ -308,7 +308,7 @@ COMMENT ON COLUMN verify_run_relations.verified_at IS 'when its last block had b
 COMMENT ON COLUMN verify_run_relations.blocks IS 'blocks of all its forks';
 COMMENT ON COLUMN verify_run_relations.findings IS 'findings, not verifiable ones included';
 COMMENT ON COLUMN verify_run_relations.began_at IS 'when its first block was verified, maybe by an earlier run';
-COMMENT ON COLUMN verify_run_relations.new IS 'blocks that are all zero';
+COMMENT ON COLUMN verify_run_relations.zero_blocks IS 'blocks that are all zero';
 COMMENT ON COLUMN verify_run_relations.schema_name IS 'its schema';
 COMMENT ON COLUMN verify_run_relations.relation_name IS 'its name';
 COMMENT ON COLUMN verify_run_relations.kind IS 'table, index, TOAST table, sequence or materialized view';
@@ -318,7 +318,7 @@ COMMENT ON COLUMN verify_run_relations.filenode IS 'number of its file: a rewrit
 
 CREATE TABLE verify_findings (
 	run bigint NOT NULL,
-	relation oid,
+	relid oid,
 	fork text,
 	blkno bigint,
 	path text,
@@ -338,10 +338,10 @@ CREATE TABLE verify_findings (
 	tablespace oid,
 	filenode oid);
 CREATE INDEX verify_findings_run ON verify_findings (run);
-CREATE INDEX verify_findings_relation ON verify_findings (relation, found_at);
+CREATE INDEX verify_findings_relid ON verify_findings (relid, found_at);
 COMMENT ON TABLE verify_findings IS 'what verify_database has found; columns as of verify_relation';
 COMMENT ON COLUMN verify_findings.run IS 'the run';
-COMMENT ON COLUMN verify_findings.relation IS 'OID of the relation; NULL: a file of the cluster, or the cluster, whose data checksums are disabled';
+COMMENT ON COLUMN verify_findings.relid IS 'OID of the relation; NULL: a file of the cluster, or the cluster, whose data checksums are disabled';
 COMMENT ON COLUMN verify_findings.fork IS 'its fork; NULL: the relation as a whole';
 COMMENT ON COLUMN verify_findings.blkno IS 'block number within the fork';
 COMMENT ON COLUMN verify_findings.path IS 'the file, relative to the data directory';
@@ -369,8 +369,8 @@ CREATE TABLE internal_positions (
 	recorded_at timestamptz NOT NULL,
 	began_at timestamptz NOT NULL,
 	blocks bigint NOT NULL,
-	bytes bigint NOT NULL,
-	new bigint NOT NULL,
+	read_bytes bigint NOT NULL,
+	zero_blocks bigint NOT NULL,
 	findings bigint NOT NULL,
 	tablespace oid NOT NULL,
 	filenode oid NOT NULL);
@@ -382,8 +382,8 @@ COMMENT ON COLUMN internal_positions.blkno IS 'the block to go on with';
 COMMENT ON COLUMN internal_positions.recorded_at IS 'when this was recorded';
 COMMENT ON COLUMN internal_positions.began_at IS 'when the first block of the relation was verified';
 COMMENT ON COLUMN internal_positions.blocks IS 'blocks verified so far';
-COMMENT ON COLUMN internal_positions.bytes IS 'bytes read so far';
-COMMENT ON COLUMN internal_positions.new IS 'blocks so far that are all zero';
+COMMENT ON COLUMN internal_positions.read_bytes IS 'bytes read so far';
+COMMENT ON COLUMN internal_positions.zero_blocks IS 'blocks so far that are all zero';
 COMMENT ON COLUMN internal_positions.findings IS 'findings so far';
 COMMENT ON COLUMN internal_positions.tablespace IS 'OID of the tablespace of the file';
 COMMENT ON COLUMN internal_positions.filenode IS 'number of the file';
@@ -439,34 +439,34 @@ REVOKE ALL ON FUNCTION prune_history(interval) FROM PUBLIC;
 -- Views call functions with the rights of their reader: this one is anybody's, so
 -- that SELECT is enough.  All that it can give away is the number of an inode.
 
-CREATE FUNCTION internal_is_own_run(system_identifier bigint, timeline integer, directory bigint, database oid)
+CREATE FUNCTION internal_is_own_run(system_identifier bigint, timeline_id bigint, data_directory_inode bigint, datid oid)
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'accel_internal_is_own_run'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION internal_is_own_run(bigint, integer, bigint, oid) IS
+COMMENT ON FUNCTION internal_is_own_run(bigint, bigint, bigint, oid) IS
 'whether a row of verify_runs tells of this database in this data directory, or on a standby in that of the primary';
 
 CREATE VIEW verify_bad_blocks AS
 	WITH own AS MATERIALIZED (
 		SELECT pg_catalog.array_agg(r.run) AS runs FROM verify_runs r
-		WHERE internal_is_own_run(r.system_identifier, r.timeline, r.directory, r.database)),
+		WHERE internal_is_own_run(r.system_identifier, r.timeline_id, r.data_directory_inode, r.datid)),
 	block AS (
-		SELECT f.relation, f.fork, f.blkno, f.path, f.tablespace, f.filenode,
+		SELECT f.relid, f.fork, f.blkno, f.path, f.tablespace, f.filenode,
 			(pg_catalog.array_agg(f.status ORDER BY f.found_at DESC))[1] AS status,
-			pg_catalog.min(f.found_at) AS first_seen, pg_catalog.max(f.found_at) AS last_seen,
+			pg_catalog.min(f.found_at) AS first_seen_at, pg_catalog.max(f.found_at) AS last_seen_at,
 			pg_catalog.count(*) AS times_seen
 		FROM verify_findings f
-		WHERE f.run OPERATOR(pg_catalog.=) ANY ((SELECT own.runs FROM own)::bigint[]) AND f.relation IS NOT NULL AND f.status OPERATOR(pg_catalog.<>) 'not_verifiable'
-		GROUP BY f.relation, f.fork, f.blkno, f.path, f.tablespace, f.filenode)
-	SELECT b.relation::pg_catalog.regclass AS relation, b.fork, b.blkno, b.path, b.status,
-		b.first_seen, b.last_seen, b.times_seen,
+		WHERE f.run OPERATOR(pg_catalog.=) ANY ((SELECT own.runs FROM own)::bigint[]) AND f.relid IS NOT NULL AND f.status OPERATOR(pg_catalog.<>) 'not_verifiable'
+		GROUP BY f.relid, f.fork, f.blkno, f.path, f.tablespace, f.filenode)
+	SELECT b.relid::pg_catalog.regclass AS relation, b.fork, b.blkno, b.path, b.status,
+		b.first_seen_at, b.last_seen_at, b.times_seen,
 		coalesce(
 			(SELECT pg_catalog.min(v.verified_at) FROM verify_run_relations v
-				WHERE v.relid OPERATOR(pg_catalog.=) b.relation AND v.verified_at OPERATOR(pg_catalog.>) b.last_seen
+				WHERE v.relid OPERATOR(pg_catalog.=) b.relid AND v.verified_at OPERATOR(pg_catalog.>) b.last_seen_at
 					AND v.run OPERATOR(pg_catalog.+) 0 OPERATOR(pg_catalog.=) ANY ((SELECT own.runs FROM own)::bigint[])
-					AND v.began_at OPERATOR(pg_catalog.>) b.last_seen),
+					AND v.began_at OPERATOR(pg_catalog.>) b.last_seen_at),
 			CASE WHEN NOT EXISTS (SELECT FROM pg_catalog.pg_class c
-				WHERE c.oid OPERATOR(pg_catalog.=) b.relation
+				WHERE c.oid OPERATOR(pg_catalog.=) b.relid
 					AND b.filenode OPERATOR(pg_catalog.=) CASE WHEN c.relfilenode OPERATOR(pg_catalog.=) 0::pg_catalog.oid
 						THEN pg_catalog.pg_relation_filenode(c.oid) ELSE c.relfilenode END)
 			THEN pg_catalog.now() END) AS healed_at
@@ -478,24 +478,24 @@ COMMENT ON COLUMN verify_bad_blocks.fork IS 'its fork';
 COMMENT ON COLUMN verify_bad_blocks.blkno IS 'block number within the fork';
 COMMENT ON COLUMN verify_bad_blocks.path IS 'the file, relative to the data directory';
 COMMENT ON COLUMN verify_bad_blocks.status IS 'what the last finding said';
-COMMENT ON COLUMN verify_bad_blocks.first_seen IS 'when it was first recorded';
-COMMENT ON COLUMN verify_bad_blocks.last_seen IS 'when it was last recorded';
+COMMENT ON COLUMN verify_bad_blocks.first_seen_at IS 'when it was first recorded';
+COMMENT ON COLUMN verify_bad_blocks.last_seen_at IS 'when it was last recorded';
 COMMENT ON COLUMN verify_bad_blocks.times_seen IS 'how many findings tell of it';
 COMMENT ON COLUMN verify_bad_blocks.healed_at IS 'when a later run verified the relation without it; now, where the file is gone; NULL: open';
 
 CREATE VIEW verify_last_good AS
 	WITH own AS MATERIALIZED (
 		SELECT pg_catalog.array_agg(r.run) AS runs FROM verify_runs r
-		WHERE internal_is_own_run(r.system_identifier, r.timeline, r.directory, r.database))
+		WHERE internal_is_own_run(r.system_identifier, r.timeline_id, r.data_directory_inode, r.datid))
 	SELECT c.oid AS relid, c.oid::pg_catalog.regclass AS relation,
-		v.verified_at AS last_verified,
+		v.verified_at AS last_verified_at,
 		CASE WHEN v.findings OPERATOR(pg_catalog.<) 1 THEN v.verified_at
 			ELSE (SELECT CASE WHEN n.filenode OPERATOR(pg_catalog.=) v.filenode THEN n.verified_at END
 				FROM verify_run_relations n
 				WHERE n.relid OPERATOR(pg_catalog.=) v.relid AND n.findings OPERATOR(pg_catalog.<) 1
 					AND n.run OPERATOR(pg_catalog.=) ANY ((SELECT own.runs FROM own)::bigint[])
 				ORDER BY n.verified_at DESC LIMIT 1)
-		END AS last_good,
+		END AS last_good_at,
 		v.blocks
 	FROM pg_catalog.pg_class c
 	LEFT JOIN LATERAL (SELECT n.* FROM verify_run_relations n
@@ -509,26 +509,26 @@ COMMENT ON VIEW verify_last_good IS
 'when the present file of each relation with storage was last verified';
 COMMENT ON COLUMN verify_last_good.relid IS 'OID of the relation';
 COMMENT ON COLUMN verify_last_good.relation IS 'the relation';
-COMMENT ON COLUMN verify_last_good.last_verified IS 'when its file was last verified; NULL: never';
-COMMENT ON COLUMN verify_last_good.last_good IS 'when that last had no finding; NULL: never';
+COMMENT ON COLUMN verify_last_good.last_verified_at IS 'when its file was last verified; NULL: never';
+COMMENT ON COLUMN verify_last_good.last_good_at IS 'when that last had no finding; NULL: never';
 COMMENT ON COLUMN verify_last_good.blocks IS 'blocks of all its forks at that time';
 
 CREATE VIEW verify_metrics AS
 	WITH own AS MATERIALIZED (
-		SELECT r.run, r.started, r.finished, r.state, r.files, r.database FROM verify_runs r
-		WHERE internal_is_own_run(r.system_identifier, r.timeline, r.directory, r.database))
+		SELECT r.run, r.started_at, r.finished_at, r.state, r.files, r.datid FROM verify_runs r
+		WHERE internal_is_own_run(r.system_identifier, r.timeline_id, r.data_directory_inode, r.datid))
 	SELECT b.bad_blocks, b.healed_blocks,
 		-- of the last run that verified them: others say nothing of them
 		(SELECT pg_catalog.count(DISTINCT f.path) FROM verify_findings f
-			WHERE f.relation IS NULL AND f.status OPERATOR(pg_catalog.<>) 'not_verifiable'
+			WHERE f.relid IS NULL AND f.status OPERATOR(pg_catalog.<>) 'not_verifiable'
 				AND f.run OPERATOR(pg_catalog.=) (SELECT pg_catalog.max(n.run) FROM own n
 					WHERE n.files OPERATOR(pg_catalog.>) 0)) AS bad_files,
-		(SELECT pg_catalog.count(DISTINCT f.relation) FROM verify_findings f
+		(SELECT pg_catalog.count(DISTINCT f.relid) FROM verify_findings f
 			WHERE f.status OPERATOR(pg_catalog.=) 'not_verifiable'
 				AND f.run OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT n.run FROM own n))
-				AND EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) f.relation)
+				AND EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) f.relid)
 				AND NOT EXISTS (SELECT FROM verify_run_relations v
-					WHERE v.relid OPERATOR(pg_catalog.=) f.relation AND v.verified_at OPERATOR(pg_catalog.>) f.found_at
+					WHERE v.relid OPERATOR(pg_catalog.=) f.relid AND v.verified_at OPERATOR(pg_catalog.>) f.found_at
 						AND v.run OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT n.run FROM own n)))) AS unverified_relations,
 		g.relations, g.never_verified,
 		g.oldest_good_seconds, r.last_run_seconds, r.last_run_state,
@@ -536,7 +536,7 @@ CREATE VIEW verify_metrics AS
 		(SELECT pg_catalog.count(*) FROM own n WHERE n.state OPERATOR(pg_catalog.=) 'running'
 			AND EXISTS (SELECT FROM pg_catalog.pg_locks k
 				WHERE k.locktype OPERATOR(pg_catalog.=) 'advisory'::pg_catalog.text AND k.objsubid OPERATOR(pg_catalog.=) 3::smallint
-					AND k.database OPERATOR(pg_catalog.=) n.database
+					AND k.database OPERATOR(pg_catalog.=) n.datid
 					AND k.classid OPERATOR(pg_catalog.=) (n.run OPERATOR(pg_catalog.>>) 32 OPERATOR(pg_catalog.&) 4294967295)::pg_catalog.oid
 					AND k.objid OPERATOR(pg_catalog.=) (n.run OPERATOR(pg_catalog.&) 4294967295)::pg_catalog.oid)) AS running,
 		pg_catalog.current_setting('data_checksums') OPERATOR(pg_catalog.=) 'on' AS data_checksums,
@@ -545,13 +545,13 @@ CREATE VIEW verify_metrics AS
 			pg_catalog.count(x.healed_at) AS healed_blocks
 		FROM verify_bad_blocks x) b,
 		(SELECT pg_catalog.count(*) AS relations,
-			pg_catalog.count(*) FILTER (WHERE x.last_verified IS NULL) AS never_verified,
-			extract(epoch FROM pg_catalog.now() OPERATOR(pg_catalog.-) pg_catalog.min(x.last_good))::bigint AS oldest_good_seconds
+			pg_catalog.count(*) FILTER (WHERE x.last_verified_at IS NULL) AS never_verified,
+			extract(epoch FROM pg_catalog.now() OPERATOR(pg_catalog.-) pg_catalog.min(x.last_good_at))::bigint AS oldest_good_seconds
 		FROM verify_last_good x) g
 	LEFT JOIN LATERAL (SELECT x.state AS last_run_state,
-			extract(epoch FROM coalesce(x.finished, pg_catalog.now()) OPERATOR(pg_catalog.-) x.started)::bigint AS last_run_seconds
+			extract(epoch FROM coalesce(x.finished_at, pg_catalog.now()) OPERATOR(pg_catalog.-) x.started_at)::bigint AS last_run_seconds
 		FROM own x WHERE x.state OPERATOR(pg_catalog.<>) 'running'
-		ORDER BY x.started DESC LIMIT 1) r ON true;
+		ORDER BY x.started_at DESC LIMIT 1) r ON true;
 COMMENT ON VIEW verify_metrics IS 'the state of this database in one row, for monitoring';
 COMMENT ON COLUMN verify_metrics.bad_blocks IS 'open rows of verify_bad_blocks';
 COMMENT ON COLUMN verify_metrics.healed_blocks IS 'healed rows of verify_bad_blocks';
@@ -559,7 +559,7 @@ COMMENT ON COLUMN verify_metrics.bad_files IS 'damaged files of the cluster, by 
 COMMENT ON COLUMN verify_metrics.unverified_relations IS 'relations that a run could not verify, and none since: locked, for instance';
 COMMENT ON COLUMN verify_metrics.relations IS 'relations with storage';
 COMMENT ON COLUMN verify_metrics.never_verified IS 'relations whose present file was never verified';
-COMMENT ON COLUMN verify_metrics.oldest_good_seconds IS 'age of the oldest last_good; NULL: none is good';
+COMMENT ON COLUMN verify_metrics.oldest_good_seconds IS 'age of the oldest last_good_at; NULL: none is good';
 COMMENT ON COLUMN verify_metrics.last_run_seconds IS 'how long the last run took';
 COMMENT ON COLUMN verify_metrics.last_run_state IS 'its state';
 COMMENT ON COLUMN verify_metrics.running IS 'runs at work on this server; one whose session died is none';
@@ -572,17 +572,17 @@ CREATE FUNCTION internal_progress(
 	OUT pid integer,
 	OUT datid oid,
 	OUT relid oid,
-	OUT forkname text,
+	OUT fork text,
 	OUT blocks_total bigint,
 	OUT blocks_done bigint,
 	OUT findings bigint,
-	OUT started timestamptz,
+	OUT started_at timestamptz,
 	OUT relations_total bigint,
 	OUT relations_done bigint,
 	OUT bytes_total bigint,
 	OUT bytes_done bigint,
 	OUT bytes_per_second bigint,
-	OUT estimated_end timestamptz)
+	OUT estimated_end_at timestamptz)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_internal_progress'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 5;
@@ -592,26 +592,26 @@ REVOKE ALL ON FUNCTION internal_progress() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION internal_progress() TO pg_stat_scan_tables;
 
 CREATE VIEW verify_progress AS
-	SELECT p.pid, p.datid, p.relid, p.forkname, p.blocks_total, p.blocks_done,
-		p.findings, p.started, p.relations_total, p.relations_done,
-		p.bytes_total, p.bytes_done, p.bytes_per_second, p.estimated_end
+	SELECT p.pid, p.datid, p.relid, p.fork, p.blocks_total, p.blocks_done,
+		p.findings, p.started_at, p.relations_total, p.relations_done,
+		p.bytes_total, p.bytes_done, p.bytes_per_second, p.estimated_end_at
 	FROM internal_progress() p;
 COMMENT ON VIEW verify_progress IS
 'running verifications, one row per session (workers are counted under their leader); nothing of sessions whose track_activities is off';
 COMMENT ON COLUMN verify_progress.pid IS 'the session';
 COMMENT ON COLUMN verify_progress.datid IS 'its database';
 COMMENT ON COLUMN verify_progress.relid IS 'the relation at work; NULL: none yet';
-COMMENT ON COLUMN verify_progress.forkname IS 'its fork';
+COMMENT ON COLUMN verify_progress.fork IS 'its fork';
 COMMENT ON COLUMN verify_progress.blocks_total IS 'blocks of this fork to verify';
 COMMENT ON COLUMN verify_progress.blocks_done IS 'blocks of this fork verified';
 COMMENT ON COLUMN verify_progress.findings IS 'findings of the whole run so far';
-COMMENT ON COLUMN verify_progress.started IS 'when the run began';
+COMMENT ON COLUMN verify_progress.started_at IS 'when the run began';
 COMMENT ON COLUMN verify_progress.relations_total IS 'relations that the run verifies; NULL, as the rest: not the run of a database';
 COMMENT ON COLUMN verify_progress.relations_done IS 'relations done';
 COMMENT ON COLUMN verify_progress.bytes_total IS 'bytes of the main forks of all these relations';
 COMMENT ON COLUMN verify_progress.bytes_done IS 'bytes of main forks done';
 COMMENT ON COLUMN verify_progress.bytes_per_second IS 'rate since the start';
-COMMENT ON COLUMN verify_progress.estimated_end IS 'when the run ends at this rate';
+COMMENT ON COLUMN verify_progress.estimated_end_at IS 'when the run ends at this rate';
 REVOKE ALL ON verify_progress FROM PUBLIC;
 GRANT SELECT ON verify_progress TO pg_stat_scan_tables;
 

@@ -73,10 +73,10 @@ CALL verify_database(max_rate => -1);
 SELECT count(*) FROM verify_runs;
 CALL verify_database(include_catalogs => false);
 SELECT state, relations = (SELECT count(*) FROM pg_class WHERE oid >= 16384 AND relkind IN ('r', 'i', 'S', 't', 'm')) AS relations,
-	blocks > 0 AS blocks, bytes = blocks * 8192 AS bytes,
+	blocks > 0 AS blocks, read_bytes = blocks * 8192 AS bytes,
 	findings - (current_setting('data_checksums') = 'off')::int AS findings FROM verify_runs;
 SELECT count(*) FROM verify_run_relations WHERE relid = 'digested'::regclass;
-SELECT relation, status FROM verify_findings
+SELECT relid::regclass AS relation, status FROM verify_findings
 EXCEPT SELECT NULL, 'not_verifiable' WHERE current_setting('data_checksums') = 'off';
 
 -- a procedure that is called by another one commits all the same

@@ -22,9 +22,9 @@ CHECKPOINT;
 
 -- Nothing is found where nothing is wrong.
 SELECT * FROM verify_relation('heap', include_toast => true, include_indexes => true);
-SELECT fork, blocks > 0 AS has_blocks, blocks = verified + new + unverifiable AS all_seen,
-	bad, bytes = blocks * current_setting('block_size')::bigint AS all_read,
-	elapsed >= '0' AS timed, mb_per_s > 0 AS rated
+SELECT fork, blocks > 0 AS has_blocks, blocks = verified_blocks + zero_blocks + unverifiable_blocks AS all_seen,
+	bad_blocks, read_bytes = blocks * current_setting('block_size')::bigint AS all_read,
+	elapsed >= '0' AS timed, bytes_per_second > 0 AS rated
 FROM verify_relation_summary('heap');
 SELECT fork, segment_number, size = blocks * current_setting('block_size')::bigint AS whole, status
 FROM relation_files('heap');
@@ -52,9 +52,9 @@ CREATE TABLE parted_2 PARTITION OF parted FOR VALUES FROM (10) TO (20);
 CREATE INDEX parted_idx ON parted (a);
 INSERT INTO parted SELECT generate_series(0, 4);
 CHECKPOINT;
-SELECT relation, fork, blocks, verified + unverifiable AS seen, bad
+SELECT relation, fork, blocks, verified_blocks + unverifiable_blocks AS seen, bad_blocks
 FROM verify_relation_summary('parted', 'main', include_indexes => true);
-SELECT relation, fork, blocks, verified + unverifiable AS seen, bad
+SELECT relation, fork, blocks, verified_blocks + unverifiable_blocks AS seen, bad_blocks
 FROM verify_relation_summary('parted_idx', 'main');
 SELECT fork, segment_number, status FROM relation_files('parted');
 
@@ -63,11 +63,11 @@ CREATE SEQUENCE seq;
 CREATE MATERIALIZED VIEW mv AS SELECT g FROM heap;
 CREATE UNLOGGED TABLE unlogged (a int);
 CREATE TEMPORARY TABLE temporary AS SELECT g FROM heap;
-SELECT relation, fork, blocks > 0 AS has_blocks, bad FROM verify_relation_summary('seq');
-SELECT relation, fork, blocks > 0 AS has_blocks, bad FROM verify_relation_summary('mv', 'main');
-SELECT relation, fork, blocks, bad FROM verify_relation_summary('unlogged');
-SELECT relation, fork, blocks > 0 AS has_blocks, bad FROM verify_relation_summary('pg_class', 'main');
-SELECT relation, fork, blocks > 0 AS has_blocks, bad FROM verify_relation_summary('pg_database', 'main');
+SELECT relation, fork, blocks > 0 AS has_blocks, bad_blocks FROM verify_relation_summary('seq');
+SELECT relation, fork, blocks > 0 AS has_blocks, bad_blocks FROM verify_relation_summary('mv', 'main');
+SELECT relation, fork, blocks, bad_blocks FROM verify_relation_summary('unlogged');
+SELECT relation, fork, blocks > 0 AS has_blocks, bad_blocks FROM verify_relation_summary('pg_class', 'main');
+SELECT relation, fork, blocks > 0 AS has_blocks, bad_blocks FROM verify_relation_summary('pg_database', 'main');
 SELECT relation = 'temporary'::regclass AS is_temporary, fork, blocks, status, message
 FROM verify_relation_summary('temporary');
 SELECT fork, blkno, status, message FROM verify_relation('temporary');

@@ -31,3 +31,9 @@ accel_rate(double bytes, double seconds)
 
 	return strtod(psprintf("%.3g", rate), NULL);
 }
+
+int64
+accel_bytes_per_second(int64 bytes, double seconds)
+{
+	return (int64) (bytes / Max(seconds, 1e-6));
+}

@@ -38,6 +38,7 @@ extern const char *accel_size_text(double bytes);
 
 /* func/amount.c: MB (of 1048576 bytes) per second, to three digits */
 extern double accel_rate(double bytes, double seconds);
+extern int64 accel_bytes_per_second(int64 bytes, double seconds);
 
 /* func/amount.c: "1 finding", "2 findings" */
 extern const char *accel_counted(int64 number, const char *one,

@@ -267,7 +267,7 @@ put_summary(ScanSink *sink, const ForkSummary *summary)
 	values[7] = Int64GetDatum(summary->retried);
 	values[8] = Int64GetDatum(summary->bytes);
 	values[9] = seconds_interval(summary->elapsed);
-	values[10] = Float8GetDatum(accel_rate(summary->bytes, summary->elapsed));
+	values[10] = Int64GetDatum(accel_bytes_per_second(summary->bytes, summary->elapsed));
 	nulls[10] = summary->bytes == 0;
 	values[11] = CStringGetTextDatum(page_status_name(summary->status));
 	values[12] = CStringGetTextDatum(summary->message);

@@ -140,7 +140,7 @@ init_sink(DatabaseRun *run)
 		Oid			type;
 	}			columns[ACCEL_FINDING_COLUMNS] =
 	{
-		{"relation", OIDOID}, {"fork", TEXTOID}, {"blkno", INT8OID},
+		{"relid", OIDOID}, {"fork", TEXTOID}, {"blkno", INT8OID},
 		{"path", TEXTOID}, {"file_offset", INT8OID}, {"status", TEXTOID},
 		{"stored_checksum", INT4OID}, {"computed_checksum", INT4OID},
 		{"lsn", LSNOID}, {"retries", INT4OID}, {"buffer_state", TEXTOID},
@@ -276,7 +276,8 @@ static void
 read_reverify_after(RunOptions *options, FunctionCallInfo fcinfo)
 {
 	options->skip = !PG_ARGISNULL(ARG_REVERIFY_AFTER);
-	options->skip_since = GetCurrentTransactionStartTimestamp() -
+	options->skip_since = !options->skip ? DT_NOBEGIN :
+		GetCurrentTransactionStartTimestamp() -
 		accel_interval(fcinfo, ARG_REVERIFY_AFTER, "reverify_after", 0);
 }
 

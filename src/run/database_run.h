@@ -50,7 +50,7 @@ typedef struct RunOptions
 	bool		include_catalogs;
 	bool		cluster_files;
 	bool		skip;			/* what was verified since skip_since */
-	TimestampTz skip_since;
+	TimestampTz skip_since;		/* or DT_NOBEGIN */
 	RunPosition resume_at;		/* relid 0: at the first relation */
 	int64		max_duration;	/* microseconds; 0: no bound */
 	bool		fail_on_findings;

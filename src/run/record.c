@@ -252,13 +252,13 @@ directory_number(void)
 }
 
 /* The columns that tell whose run it is; see internal_is_own_run(). */
-#define ORIGIN_TYPES	INT8OID, INT4OID, INT8OID, OIDOID
+#define ORIGIN_TYPES	INT8OID, INT8OID, INT8OID, OIDOID
 
 static void
 fill_origin(Datum *values)
 {
 	values[0] = Int64GetDatum((int64) GetSystemIdentifier());
-	values[1] = Int32GetDatum((int32) GetWALInsertionTimeLine());
+	values[1] = Int64GetDatum(GetWALInsertionTimeLine());
 	values[2] = Int64GetDatum(directory_number());
 	values[3] = ObjectIdGetDatum(MyDatabaseId);
 }
@@ -328,9 +328,9 @@ tidy_runs(DatabaseRun *run)
 			!lock_run(DatumGetInt64(number), false))
 			continue;
 		execute(run, "verify_runs", SPI_OK_UPDATE,
-				"SELECT r.ctid, run, started, finished, relations, blocks, bytes,"
-				" findings, 'interrupted'::pg_catalog.text, unverifiable, new, files,"
-				" system_identifier, timeline, directory, database"
+				"SELECT r.ctid, run, started_at, finished_at, relations, blocks, read_bytes,"
+				" findings, 'interrupted'::pg_catalog.text, not_verifiable, zero_blocks, files,"
+				" system_identifier, timeline_id, data_directory_inode, datid"
 				" FROM " HISTORY_SCHEMA ".verify_runs r"
 				" WHERE run OPERATOR(pg_catalog.=) $1"
 				" AND state OPERATOR(pg_catalog.=) 'running' FOR UPDATE",
@@ -442,12 +442,12 @@ write_findings(DatabaseRun *run)
 	MemoryContextSwitchTo(old);
 	execute(run, "verify_findings", SPI_OK_INSERT,
 			"SELECT $1, f.*, $2,"
-			" CASE WHEN f.relation IS NOT NULL THEN $3 END,"
-			" CASE WHEN f.relation IS NOT NULL THEN $4 END,"
-			" CASE WHEN f.relation IS NOT NULL THEN $5 END,"
-			" CASE WHEN f.relation IS NOT NULL THEN $6 END,"
-			" CASE WHEN f.relation IS NOT NULL THEN $7 END,"
-			" CASE WHEN f.relation IS NOT NULL THEN $8 END"
+			" CASE WHEN f.relid IS NOT NULL THEN $3 END,"
+			" CASE WHEN f.relid IS NOT NULL THEN $4 END,"
+			" CASE WHEN f.relid IS NOT NULL THEN $5 END,"
+			" CASE WHEN f.relid IS NOT NULL THEN $6 END,"
+			" CASE WHEN f.relid IS NOT NULL THEN $7 END,"
+			" CASE WHEN f.relid IS NOT NULL THEN $8 END"
 			" FROM " STORE_NAME " f",
 			lengthof(types), types, values, nulls);
 	SPI_unregister_relation(STORE_NAME);
@@ -549,10 +549,10 @@ write_run(DatabaseRun *run, const char *state)
 	Int64GetDatum(run->files_recorded)};
 
 	execute(run, "verify_runs", SPI_OK_UPDATE,
-			"SELECT r.ctid, run, started,"
+			"SELECT r.ctid, run, started_at,"
 			" CASE WHEN $7 THEN pg_catalog.clock_timestamp() END,"
 			" $2, $3, $4, $5, $6, $8, $9, $10,"
-			" system_identifier, timeline, directory, database"
+			" system_identifier, timeline_id, data_directory_inode, datid"
 			" FROM " HISTORY_SCHEMA ".verify_runs r"
 			" WHERE run OPERATOR(pg_catalog.=) $1 FOR UPDATE",
 			lengthof(types), types, values, NULL);
@@ -580,9 +580,9 @@ record_trusted_runs(DatabaseRun *run)
 	execute(run, "verify_runs", SPI_OK_SELECT,
 			"SELECT pg_catalog.array_agg(run) FROM " HISTORY_SCHEMA ".verify_runs"
 			" WHERE system_identifier OPERATOR(pg_catalog.=) $1"
-			" AND timeline OPERATOR(pg_catalog.=) $2"
-			" AND directory OPERATOR(pg_catalog.=) $3"
-			" AND database OPERATOR(pg_catalog.=) $4",
+			" AND timeline_id OPERATOR(pg_catalog.=) $2"
+			" AND data_directory_inode OPERATOR(pg_catalog.=) $3"
+			" AND datid OPERATOR(pg_catalog.=) $4",
 			lengthof(types), types, values, NULL);
 	runs = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
 						 &isnull);
@@ -637,7 +637,7 @@ record_load_positions(DatabaseRun *run)
 	if (values[1] != (Datum) 0)
 	{
 		execute(run, "internal_positions", SPI_OK_SELECT,
-				"SELECT relid, fork, blkno, began_at, blocks, bytes, new,"
+				"SELECT relid, fork, blkno, began_at, blocks, read_bytes, zero_blocks,"
 				" findings, tablespace, filenode FROM " HISTORY_SCHEMA ".internal_positions p"
 				" WHERE NOT EXISTS (SELECT FROM " HISTORY_SCHEMA ".verify_run_relations v"
 				" WHERE v.relid OPERATOR(pg_catalog.=) p.relid"
@@ -692,8 +692,8 @@ execute(DatabaseRun *run, const char *table, int expected,
 /* Runs of this database: those of a template or of before an upgrade are none. */
 #define OWN_RUNS \
 	"ARRAY(SELECT r.run FROM " HISTORY_SCHEMA ".verify_runs r WHERE " \
-	HISTORY_SCHEMA ".internal_is_own_run(r.system_identifier, r.timeline," \
-	" r.directory, r.database))"
+	HISTORY_SCHEMA ".internal_is_own_run(r.system_identifier, r.timeline_id," \
+	" r.data_directory_inode, r.datid))"
 
 /*
  * Deletes what is older than the limit, save what nothing newer of this database
@@ -713,12 +713,12 @@ prune_before(DatabaseRun *run, TimestampTz limit)
 		{
 			"verify_findings",
 			"SELECT t.ctid FROM " HISTORY_SCHEMA ".verify_findings t"
-			" WHERE t.found_at OPERATOR(pg_catalog.<) $1 AND (t.relation IS NULL"
+			" WHERE t.found_at OPERATOR(pg_catalog.<) $1 AND (t.relid IS NULL"
 			" OR NOT EXISTS (SELECT FROM pg_catalog.pg_class c"
-			" WHERE c.oid OPERATOR(pg_catalog.=) t.relation)"
+			" WHERE c.oid OPERATOR(pg_catalog.=) t.relid)"
 			" OR t.run OPERATOR(pg_catalog.<>) ALL (" OWN_RUNS ")"
 			" OR EXISTS (SELECT FROM " HISTORY_SCHEMA ".verify_run_relations n"
-			" WHERE n.relid OPERATOR(pg_catalog.=) t.relation"
+			" WHERE n.relid OPERATOR(pg_catalog.=) t.relid"
 			" AND n.run OPERATOR(pg_catalog.=) ANY (" OWN_RUNS ")"
 			" AND n.began_at OPERATOR(pg_catalog.>) t.found_at)) FOR UPDATE OF t"
 		},
@@ -726,7 +726,7 @@ prune_before(DatabaseRun *run, TimestampTz limit)
 			"verify_run_relations",
 			"SELECT t.ctid FROM " HISTORY_SCHEMA ".verify_run_relations t"
 			" WHERE t.run OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT r.run"
-			" FROM " HISTORY_SCHEMA ".verify_runs r WHERE r.started OPERATOR(pg_catalog.<) $1))"
+			" FROM " HISTORY_SCHEMA ".verify_runs r WHERE r.started_at OPERATOR(pg_catalog.<) $1))"
 			" AND t.verified_at OPERATOR(pg_catalog.<) $1"
 			" AND (NOT EXISTS (SELECT FROM pg_catalog.pg_class c"
 			" WHERE c.oid OPERATOR(pg_catalog.=) t.relid)"
@@ -746,7 +746,7 @@ prune_before(DatabaseRun *run, TimestampTz limit)
 		{
 			"verify_runs",
 			"SELECT t.ctid FROM " HISTORY_SCHEMA ".verify_runs t"
-			" WHERE t.started OPERATOR(pg_catalog.<) $1"
+			" WHERE t.started_at OPERATOR(pg_catalog.<) $1"
 			" AND t.state OPERATOR(pg_catalog.<>) 'running'"
 			" AND NOT EXISTS (SELECT FROM " HISTORY_SCHEMA ".verify_run_relations n"
 			" WHERE n.run OPERATOR(pg_catalog.=) t.run)"
@@ -779,7 +779,7 @@ prune(DatabaseRun *run)
 		return;
 	execute(run, "verify_runs", SPI_OK_SELECT,
 			"SELECT FROM " HISTORY_SCHEMA ".verify_runs"
-			" WHERE started OPERATOR(pg_catalog.<) $1 LIMIT 1",
+			" WHERE started_at OPERATOR(pg_catalog.<) $1 LIMIT 1",
 			1, types, &limit, NULL);
 	if (SPI_processed > 0)
 		(void) prune_before(run, DatumGetTimestampTz(limit));
@@ -795,7 +795,7 @@ SQL_FUNCTION(accel_internal_is_own_run)
 		PG_GETARG_OID(3) != MyDatabaseId)
 		PG_RETURN_BOOL(false);
 	PG_RETURN_BOOL(RecoveryInProgress() ||
-				   (PG_GETARG_INT32(1) == (int32) GetWALInsertionTimeLine() &&
+				   (PG_GETARG_INT64(1) == GetWALInsertionTimeLine() &&
 					PG_GETARG_INT64(2) == directory_number()));
 }
 

@@ -76,7 +76,7 @@ SELECT is(v.crc32c, crc32c(bytes), 'verify_page gives the CRC of the page') FROM
 -- Relations: a catalog, whose pages are on disk.
 SELECT is_empty($$ SELECT * FROM verify_relation('pg_proc', include_toast => true, include_indexes => true) $$,
 	'no finding in pg_proc');
-SELECT is(sum(blocks), sum(verified + new), 'each block of pg_proc is verified or new')
+SELECT is(sum(blocks), sum(verified_blocks + zero_blocks), 'each block of pg_proc is verified or new')
 FROM verify_relation_summary('pg_proc') WHERE current_setting('data_checksums')::bool;
 SELECT is(sum(blocks)::bigint, pg_relation_size('pg_proc') / current_setting('block_size')::int,
 	'as many blocks as pg_proc has') FROM verify_relation_summary('pg_proc', 'main');

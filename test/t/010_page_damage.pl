@@ -440,7 +440,7 @@ sub intact
 		'ok', "$name: every fork of it is ok");
 	is( $node->safe_psql('postgres',
 			"SELECT count(*) FROM pg_class c, verify_relation_summary(c.oid) s $of_all
-			AND (blocks <> verified + new OR bytes <> blocks * 8192)"),
+			AND (blocks <> verified_blocks + zero_blocks OR read_bytes <> blocks * 8192)"),
 		'0', "$name: every block of it is verified or new");
 	return;
 }
@@ -514,7 +514,7 @@ sub ranges
 	like(findings($node, 't', 'first_block => 5, last_block => 5'),
 		qr/^t\|main\|5\|/, "$name: the range of the block");
 	is( $node->safe_psql('postgres',
-			"SELECT blocks, verified, bad, status FROM verify_relation_summary('t', 'main', 2, 20)"),
+			"SELECT blocks, verified_blocks, bad_blocks, status FROM verify_relation_summary('t', 'main', 2, 20)"),
 		'19|18|1|checksum_mismatch', "$name: summary of a range");
 	put($path, 5 * BLCKSZ, $good);
 	return;
@@ -553,7 +553,7 @@ sub segments
 	repair_sizes($node, $missing);
 
 	# extension in bulk leaves new pages, too
-	my $new = "SELECT new, status FROM verify_relation_summary('size2', 'main')";
+	my $new = "SELECT zero_blocks, status FROM verify_relation_summary('size2', 'main')";
 	my ($before) = $node->safe_psql('postgres', $new) =~ /^(\d+)\|ok$/;
 	damage_sizes($node, 1);
 	is($node->safe_psql('postgres', $new), $before + 1 . '|ok', "$name: a zero block at the end is new");
@@ -579,7 +579,7 @@ sub extreme_segments
 	put("$relation.32767", (SEGMENT - 2) * BLCKSZ + 24, 'damage');
 	is( $node->safe_psql('postgres', q{SELECT status, blkno FROM verify_relation('size3', 'main', 4294836224)}),
 		"zero_header|4294967294\npartial_block|4294967295", "$name: the last segment that there can be, a block too long");
-	is( $node->safe_psql('postgres', q{SELECT blocks, new, bad FROM verify_relation_summary('size3', 'main', 4294705152)}),
+	is( $node->safe_psql('postgres', q{SELECT blocks, zero_blocks, bad_blocks FROM verify_relation_summary('size3', 'main', 4294705152)}),
 		'262143|262142|1', "$name: with the one before");
 	unlink "$relation.32766", "$relation.32767";
 	truncate $relation, $saved;

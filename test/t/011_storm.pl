@@ -54,7 +54,7 @@ BEGIN
 	FOR target IN SELECT oid FROM pg_class WHERE relkind IN ('r', 'i', 'S', 't', 'm') ORDER BY oid
 	LOOP
 		BEGIN
-			INSERT INTO seen SELECT target, s.relation::text, s.fork, s.blocks, s.retried, s.message, s.status
+			INSERT INTO seen SELECT target, s.relation::text, s.fork, s.blocks, s.retried_blocks, s.message, s.status
 			FROM verify_relation_summary(target) s;
 		EXCEPTION WHEN undefined_table THEN
 			NULL;	-- dropped meanwhile
@@ -62,7 +62,7 @@ BEGIN
 		COMMIT;
 		-- a few blocks that are written all the time: caught in the act
 		CONTINUE WHEN target < 16384;
-		INSERT INTO seen SELECT 'tiny'::regclass, 'tiny', s.fork, sum(s.blocks), sum(s.retried), min(s.message), max(s.status)
+		INSERT INTO seen SELECT 'tiny'::regclass, 'tiny', s.fork, sum(s.blocks), sum(s.retried_blocks), min(s.message), max(s.status)
 		FROM generate_series(1, 40) g, LATERAL verify_relation_summary(CASE WHEN g > 0 THEN 'tiny'::regclass END) s
 		GROUP BY s.fork, s.status;
 		COMMIT;

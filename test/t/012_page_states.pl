@@ -164,7 +164,7 @@ cmp_ok($peak_after - $peak_before, '<=', 8 * 1024, '1500 partitions');
 # An access method that only its own code understands.
 $primary->safe_psql('postgres', 'CREATE ACCESS METHOD unknown TYPE TABLE HANDLER heap_tableam_handler;
 	CREATE TABLE of_unknown USING unknown AS SELECT 1; CHECKPOINT');
-is($primary->safe_psql('postgres', q{SELECT verified, bad FROM verify_relation_summary('of_unknown', 'main')}),
+is($primary->safe_psql('postgres', q{SELECT verified_blocks, bad_blocks FROM verify_relation_summary('of_unknown', 'main')}),
 	'1|0', 'a table of another access method');
 is( $primary->safe_psql('postgres', q{SELECT crc32c = public.crc32c(overlay(read_disk_page('of_unknown', 'main', 0) PLACING '\x00000000000000000000' FROM 1))
 		FROM page_digests('of_unknown', masked => true)}),
@@ -213,7 +213,7 @@ CREATE EXTENSION crc32c_accel;
 CREATE TABLE t AS SELECT g, repeat('x', 200) AS b FROM generate_series(1, 5000) g;
 CHECKPOINT;
 SQL
-is( $off->safe_psql('postgres', "SELECT verified, unverifiable + new = blocks, bad, status, message FROM verify_relation_summary('t', 'main')"),
+is( $off->safe_psql('postgres', "SELECT verified_blocks, unverifiable_blocks + zero_blocks = blocks, bad_blocks, status, message FROM verify_relation_summary('t', 'main')"),
 	'0|t|0|not_verifiable|data checksums are disabled: only page headers and segments were verified',
 	'checksums off: not verifiable, and why');
 my ($rows, $warning);
@@ -223,7 +223,7 @@ like($warning, qr/WARNING:  data checksums are disabled.*\nDETAIL: .*\nHINT:  To
 $off->psql('postgres', 'CALL verify_database(include_catalogs => false)', stderr => \$warning);
 is(scalar(() = $warning =~ /WARNING:  data checksums are disabled/g), 1, 'checksums off: a whole database, said once');
 like($warning, qr/INFO:  completed: .*; 0 findings, 1 not verifiable\n.*DETAIL:  Data checksums are disabled in this cluster/, 'checksums off: and at the end');
-is( $off->safe_psql('postgres', 'SELECT state, r.findings, num_nulls(relation, schema_name, tablespace, filenode), status, message FROM verify_runs r JOIN verify_findings USING (run)'),
+is( $off->safe_psql('postgres', 'SELECT state, r.findings, num_nulls(relid, schema_name, tablespace, filenode), status, message FROM verify_runs r JOIN verify_findings USING (run)'),
 	'completed|1|4|not_verifiable|data checksums are disabled: only page headers and segments were verified',
 	'checksums off: recorded, no run without findings');
 is($off->safe_psql('postgres', 'SELECT data_checksums, bad_blocks FROM verify_metrics'), 'f|0', 'checksums off: metrics say so');
@@ -235,7 +235,7 @@ flip_bit($off, $path, 6 * BLCKSZ + 5000, 6);	# data: nothing can tell
 is( $off->safe_psql('postgres', "SELECT blkno, status, computed_checksum FROM verify_relation('t')"),
 	"4|bad_header|\n5|lsn_in_future|",
 	'checksums off: headers are judged all the same');
-is( $off->safe_psql('postgres', "SELECT bad, status FROM verify_relation_summary('t', 'main')"),
+is( $off->safe_psql('postgres', "SELECT bad_blocks, status FROM verify_relation_summary('t', 'main')"),
 	'2|bad_header', 'checksums off: the summary has the damage');
 $off->stop('immediate');
 

@@ -23,7 +23,7 @@ my $blocks = $node->safe_psql('postgres', "SELECT blocks FROM relation_files('t'
 cmp_ok($blocks, '>', 32, 'more than two pieces');
 
 # [title, fault, n-th read, for good, query, expected]
-my $summary = "SELECT verified + new, bad, bytes, status FROM verify_relation_summary('t', 'main')";
+my $summary = "SELECT verified_blocks + zero_blocks, bad_blocks, read_bytes, status FROM verify_relation_summary('t', 'main')";
 my $all = "$blocks|0|" . $blocks * 8192 . '|ok';
 foreach my $case (
 	[ 'every read fails', 'eio', 1, 't', $summary, "0|$blocks|0|io_error" ],

@@ -94,7 +94,7 @@ sub is_verified
 	my ($index, $when) = @_;
 
 	is(findings($index), '', "$index, $when: no finding");
-	is(query("SELECT status, blocks > 2, verified + new = blocks FROM verify_relation_summary('$index', 'main')"),
+	is(query("SELECT status, blocks > 2, verified_blocks + zero_blocks = blocks FROM verify_relation_summary('$index', 'main')"),
 		'ok|t|t', "$index, $when: all of it is verified");
 	query('CHECKPOINT');
 	my $path = $node->data_dir . '/' . query("SELECT pg_relation_filepath('$index')");
@@ -110,7 +110,7 @@ sub is_not_verifiable
 	my ($index, $when, $why) = @_;
 
 	like(findings($index), qr/^$index\|main\|${why}[^\n]*$/, "$index, $when: not verifiable, and why");
-	is(query("SELECT blocks, verified, bad, status FROM verify_relation_summary('$index')"),
+	is(query("SELECT blocks, verified_blocks, bad_blocks, status FROM verify_relation_summary('$index')"),
 		'0|0|0|not_verifiable', "$index, $when: and its summary");
 	return;
 }
@@ -166,7 +166,7 @@ foreach my $method ('btree (gate(g))', 'hash (gate(g))', 'gist (p, point(gate(g)
 	is_not_verifiable("idx_$am", 'halfway', qr/$building/);
 	$gate->quit;
 	finish($build, "the $am build");
-	is(query("SELECT status, blocks > 0, verified + new = blocks FROM verify_relation_summary('idx_$am', 'main')"),
+	is(query("SELECT status, blocks > 0, verified_blocks + zero_blocks = blocks FROM verify_relation_summary('idx_$am', 'main')"),
 		'ok|t|t', "idx_$am, done: verified");
 	query("DROP INDEX idx_$am");
 }

@@ -43,17 +43,17 @@ truncate $huge, 1 << 30 or die $!;	# a hole: new pages
 # [title, statement, max_rate, processes that read at least]
 my $of = 'FROM verify_relation_summary';
 foreach my $case (
-	[ 'without workers', "SELECT sum(bytes) $of('large', max_rate => 8192)", 8192, 1 ],
-	[ '2 workers', "SELECT sum(bytes) $of('large', max_rate => 8192, workers => 2)", 8192, 2 ],
-	[ '4 workers', "SELECT sum(bytes) $of('large', max_rate => 10000, workers => 4)", 10000, 3 ],
-	[ 'every block broken', "SELECT sum(bytes) $of('broken', max_rate => 8192)", 8192, 1 ],
+	[ 'without workers', "SELECT sum(read_bytes) $of('large', max_rate => 8192)", 8192, 1 ],
+	[ '2 workers', "SELECT sum(read_bytes) $of('large', max_rate => 8192, workers => 2)", 8192, 2 ],
+	[ '4 workers', "SELECT sum(read_bytes) $of('large', max_rate => 10000, workers => 4)", 10000, 3 ],
+	[ 'every block broken', "SELECT sum(read_bytes) $of('broken', max_rate => 8192)", 8192, 1 ],
 	[ 'every block broken, 2 workers',
-		"SELECT sum(bytes) $of('broken', max_rate => 8192, workers => 2)", 8192, 2 ],
-	[ 'many partitions', "SELECT sum(bytes) $of('parted', max_rate => 1024)", 1024, 1 ],
-	[ 'a block at a time', "SELECT sum(bytes) $of('large', last_block => 31, max_rate => 100)", 100, 1 ],
-	[ 'less than a block a second', "SELECT sum(bytes) $of('large', last_block => 2, max_rate => 5)", 5, 1 ],
-	[ 'fast', "SELECT sum(bytes) $of('huge', last_block => 60000, max_rate => 262144)", 262144, 1 ],
-	[ 'fast, 2 workers', "SELECT sum(bytes) $of('huge', last_block => 120000, max_rate => 524288, workers => 2)", 524288, 2 ],
+		"SELECT sum(read_bytes) $of('broken', max_rate => 8192, workers => 2)", 8192, 2 ],
+	[ 'many partitions', "SELECT sum(read_bytes) $of('parted', max_rate => 1024)", 1024, 1 ],
+	[ 'a block at a time', "SELECT sum(read_bytes) $of('large', last_block => 31, max_rate => 100)", 100, 1 ],
+	[ 'less than a block a second', "SELECT sum(read_bytes) $of('large', last_block => 2, max_rate => 5)", 5, 1 ],
+	[ 'fast', "SELECT sum(read_bytes) $of('huge', last_block => 60000, max_rate => 262144)", 262144, 1 ],
+	[ 'fast, 2 workers', "SELECT sum(read_bytes) $of('huge', last_block => 120000, max_rate => 524288, workers => 2)", 524288, 2 ],
 	[ 'a database', 'DROP TABLE IF EXISTS huge; CALL verify_database(max_rate => 16384, workers => 2, include_catalogs => false)',
 		16384, 2 ])
 {

@@ -135,7 +135,7 @@ foreach my $case ([ 'stat', 1 ], [ 'stat', 2 ], [ 'stat', 4 ], [ 'open', 1 ], [ 
 	is("$out$err", '', 'which is no finding');
 }
 my $old = $s->();
-my ($out, $err) = meanwhile('stat', 1, $old, "SELECT blocks, verified, status FROM verify_relation_summary('s')", $new_file);
+my ($out, $err) = meanwhile('stat', 1, $old, "SELECT blocks, verified_blocks, status FROM verify_relation_summary('s')", $new_file);
 is("$out$err", '1|1|ok', 'the new file is verified');
 $old = $s->();
 ($out, $err) = meanwhile('stat', 1, $old, "SELECT blocks, status FROM relation_files('s')", $new_file);
@@ -147,7 +147,7 @@ is("$out$err", '8192', 'read_disk_page reads it');
 # A table that is truncated or extended while it is scanned.
 $q->(q{CREATE TABLE t AS SELECT g, repeat('x', 500) AS b FROM generate_series(1, 2000) g; CHECKPOINT});
 my $t = $q->("SELECT pg_relation_filepath('t')");
-my $summary = "SELECT bad, status FROM verify_relation_summary('t', 'main')";
+my $summary = "SELECT bad_blocks, status FROM verify_relation_summary('t', 'main')";
 foreach my $case ([ 'stat', 1 ], [ 'open', 1 ], [ 'read', 1 ], [ 'read', 3 ])
 {
 	my ($call, $nth) = @$case;

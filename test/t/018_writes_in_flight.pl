@@ -35,7 +35,7 @@ CHECKPOINT;
 SQL
 my $path = $q->("SELECT pg_relation_filepath('t')");
 my $file = "$path\$";	# not that of its visibility map
-my $verify = "SELECT blocks = verified, bad, retried, status FROM verify_relation_summary('t', 'main')";
+my $verify = "SELECT blocks = verified_blocks, bad_blocks, retried_blocks, status FROM verify_relation_summary('t', 'main')";
 my $findings = "SELECT blkno, status, buffer_state FROM verify_relation('t', 'main')";
 
 # A statement in another session; what it says when it is over.

@@ -74,7 +74,7 @@ SQL
 like(call('CALL ext.verify_database()'),
 	qr/^psql:\S+ INFO:  completed: \d+ relations, \d+ blocks(?: \(\d+ not on disk yet\))?, \d+ MB in [\d.]+ s \(\d+ [kMG]B\/s\), [5-9] cluster files; 0 findings, 0 not verifiable$/,
 	'a healthy database: the closing line alone');
-is(query('SELECT state, findings, finished >= started, blocks > 1500, bytes >= blocks * 8192 FROM ext.verify_runs'),
+is(query('SELECT state, findings, finished_at >= started_at, blocks > 1500, read_bytes >= blocks * 8192 FROM ext.verify_runs'),
 	'completed|0|t|t|t', 'the run is recorded');
 is(query('SELECT relations FROM ext.verify_runs'), query($with_storage),
 	'every relation with storage');
@@ -119,7 +119,7 @@ is(query('SELECT findings, state FROM ext.verify_runs WHERE run = 3'),
 is(query("SELECT findings FROM ext.verify_run_relations WHERE run = 3 AND relid = 'broken'::regclass"),
 	'2', 'by relation');
 is(query("SELECT count(*) FROM ext.verify_relation('broken') v JOIN ext.verify_findings f
-	ON f.run = 3 AND f.relation = v.relation AND (f.blkno, f.stored_checksum, f.computed_checksum, f.lsn, f.message)
+	ON f.run = 3 AND f.relid = v.relation AND (f.blkno, f.stored_checksum, f.computed_checksum, f.lsn, f.message)
 	= (v.blkno, v.stored_checksum, v.computed_checksum, v.lsn, v.message)"),
 	'2', 'as verify_relation gives them');
 
@@ -134,8 +134,8 @@ is(query($counter), '3', 'unless report_failures is false');
 
 # workers: the same findings, the same totals
 call('CALL ext.verify_database(workers => 2)');
-is(query('SELECT count(*) FROM (SELECT relation, fork, blkno, status, path, message FROM ext.verify_findings WHERE run = 3
-	EXCEPT SELECT relation, fork, blkno, status, path, message FROM ext.verify_findings WHERE run = 5) e'),
+is(query('SELECT count(*) FROM (SELECT relid, fork, blkno, status, path, message FROM ext.verify_findings WHERE run = 3
+	EXCEPT SELECT relid, fork, blkno, status, path, message FROM ext.verify_findings WHERE run = 5) e'),
 	'0', 'workers find the same');
 is(query('SELECT findings FROM ext.verify_runs WHERE run = 5'), '3', 'and no more');
 
@@ -201,24 +201,24 @@ my $run = query('SELECT max(run) + 1 FROM ext.verify_runs');
 $err = slow_run('include_catalogs => false, max_rate => 100', 'healthy', sub {
 	is(query("SELECT backend_xmin IS NULL AND backend_xid IS NULL, state FROM pg_stat_activity WHERE pid = ($pid_query)"),
 		't|active', 'no snapshot is held');
-	is(query("SELECT datid = (SELECT oid FROM pg_database WHERE datname = 'postgres'), forkname, blocks_total,
-		blocks_done BETWEEN 1 AND blocks_total, findings, started < now(), relations_total > 0 FROM ext.verify_progress"),
+	is(query("SELECT datid = (SELECT oid FROM pg_database WHERE datname = 'postgres'), fork, blocks_total,
+		blocks_done BETWEEN 1 AND blocks_total, findings, started_at < now(), relations_total > 0 FROM ext.verify_progress"),
 		't|main|' . query("SELECT pg_relation_size('healthy') / 8192") . '|t|0|t|t', 'progress');
 	is(query("SELECT count(*) FROM pg_locks WHERE pid = ($pid_query) AND locktype = 'relation' AND relation <> 'healthy'::regclass"),
 		'0', 'no other relation is locked');
 	# what vacuum may remove has moved on beyond the start of the run
-	is(query("SELECT state, finished IS NULL FROM ext.verify_runs WHERE run = $run"),
+	is(query("SELECT state, finished_at IS NULL FROM ext.verify_runs WHERE run = $run"),
 		'running|t', 'the run is at work');
 	is(query('SELECT running FROM ext.verify_metrics'), '1', 'and counts as such');
 	$cancel->();
 });
 like($err, qr/canceling statement due to user request/, 'a cancel');
 is(query('SELECT count(*) FROM ext.verify_progress'), '0', 'leaves no progress');
-is(query("SELECT state, finished IS NOT NULL FROM ext.verify_runs WHERE run = $run"),
+is(query("SELECT state, finished_at IS NOT NULL FROM ext.verify_runs WHERE run = $run"),
 	'cancelled|t', 'is recorded');
 is(query("SELECT count(*) FROM ext.verify_run_relations WHERE run = $run AND relid = 'healthy'::regclass"),
 	'0', 'the relation at work does not count as verified');
-my $started = query("SELECT started FROM ext.verify_runs WHERE run = $run");
+my $started = query("SELECT started_at FROM ext.verify_runs WHERE run = $run");
 call("CALL ext.verify_database(include_catalogs => false, reverify_after => now() - '$started')");
 is(query("SELECT count(*), count(DISTINCT relid) FROM ext.verify_run_relations WHERE run >= $run"),
 	join('|', (query("$with_storage AND oid >= 16384")) x 2),
@@ -333,7 +333,7 @@ for my $of ('count(*) FROM ext.verify_runs', 'count(*) FROM ext.verify_run_relat
 {
 	is($node->safe_psql('restored', "SELECT $of"), query("SELECT $of"), "restored: $of");
 }
-cmp_ok(query("SELECT count(*) FROM ext.verify_findings WHERE relation = 'broken'::regclass"), '>', 5, 'of many');
+cmp_ok(query("SELECT count(*) FROM ext.verify_findings WHERE relid = 'broken'::regclass"), '>', 5, 'of many');
 cmp_ok($node->safe_psql('restored', "SELECT count(*) FROM ext.verify_findings
 	WHERE relation_name = 'broken_i' AND kind = 'index' AND owner_table = 'public.broken'"), '>', 5, 'indexes included');
 $node->safe_psql('restored', 'CALL ext.verify_database(include_catalogs => false)');

@@ -53,7 +53,7 @@ $node->start;
 my $rows = "SELECT array_agg(v ORDER BY n) FROM verify_relation('large', workers => %d)
 	WITH ORDINALITY AS v(relation, fork, blkno, path, file_offset, status, stored_checksum, computed_checksum,
 	lsn, retries, buffer_state, message, n)";
-my $summary = "SELECT fork, blocks, verified, new, bad, unverifiable, retried, bytes, status, message
+my $summary = "SELECT fork, blocks, verified_blocks, zero_blocks, bad_blocks, unverifiable_blocks, retried_blocks, read_bytes, status, message
 	FROM verify_relation_summary('large', workers => %d)";
 my $expected = query(sprintf $rows, 0);
 my $expected_summary = query(sprintf $summary, 0);
@@ -66,7 +66,7 @@ for my $workers (1, 2, 4, 7, 100)
 }
 is(query("SELECT array_to_string(array_agg(blkno), ' ') FROM verify_relation('large', 'main', 1023, 5001, workers => 2)"),
 	'1023 1024 5000 5001', 'a range of blocks');
-is(query("SELECT bad, blocks FROM verify_relation_summary('large', 'main', 1024, 2047, workers => 2)"),
+is(query("SELECT bad_blocks, blocks FROM verify_relation_summary('large', 'main', 1024, 2047, workers => 2)"),
 	'1|1024', 'a range too short for a worker');
 
 # digests: the same rows, the same words
@@ -131,7 +131,7 @@ $node->safe_psql('postgres', 'SELECT pg_stat_reset()');
 my $queued = "FROM pg_locks WHERE relation = 'large'::regclass AND NOT granted";
 ($out, $err) = watch_workers("BEGIN; LOCK TABLE large IN ACCESS SHARE MODE;
 	DO \$\$ BEGIN WHILE NOT EXISTS (SELECT $queued) LOOP PERFORM pg_sleep(0.05); END LOOP; END \$\$;
-	SELECT fork, bad FROM verify_relation_summary('large', 'main', workers => 3, max_rate => 100000); COMMIT", 0, sub {
+	SELECT fork, bad_blocks FROM verify_relation_summary('large', 'main', workers => 3, max_rate => 100000); COMMIT", 0, sub {
 	$node->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM pg_locks WHERE relation = 'large'::regclass AND granted)")
 	  or fail('nobody has the lock');
 	my $locker = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'),

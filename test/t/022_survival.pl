@@ -72,7 +72,7 @@ is(query("SELECT state, findings FROM verify_runs", 'damaged'), 'not_recorded|2'
 query('DROP EXTENSION crc32c_accel; CREATE EXTENSION crc32c_accel', 'damaged');
 ($status, $err) = call($run, 'damaged');
 unlike($err, qr/could not record/, 'a repaired history is used again');
-is(query("SELECT count(*) FROM verify_findings WHERE relation = 'zdam'::regclass", 'damaged'), '1', 'by the next run');
+is(query("SELECT count(*) FROM verify_findings WHERE relid = 'zdam'::regclass", 'damaged'), '1', 'by the next run');
 damage('damaged', 'verify_run_relations');
 ($status, $err) = call("CALL verify_database(include_catalogs => false, reverify_after => '1000 years')", 'damaged');
 like($err, qr/WARNING:  could not read the history: invalid page/, 'a history that cannot be read');
@@ -204,7 +204,7 @@ my $dump = PostgreSQL::Test::Utils::tempdir() . '/dump.sql';
 $node->command_ok([ 'pg_dump', '--exclude-table=dam', '-f', $dump, $node->connstr('postgres') ], 'a salvage dump');
 query('CREATE DATABASE restored');
 $node->command_ok([ 'psql', '-Xq', '-1', '-v', 'ON_ERROR_STOP=1', '-f', $dump, $node->connstr('restored') ], 'restores with -1');
-is(query("SELECT DISTINCT schema_name, relation_name, kind, relation = (SELECT oid FROM pg_class WHERE relname = 'dam')
+is(query("SELECT DISTINCT schema_name, relation_name, kind, relid = (SELECT oid FROM pg_class WHERE relname = 'dam')
 	FROM verify_findings WHERE status = 'checksum_mismatch'", 'restored'), 'public|dam|table|', 'and keeps the names');
 query("CREATE EXTENSION crc32c_accel", 'template1');
 call($run, 'template1');
@@ -226,7 +226,7 @@ $standby->init_from_backup($node, 'b', has_streaming => 1);
 $standby->append_conf('postgresql.conf', "max_standby_streaming_delay = 0\n");
 Accel::start_under($shim, $standby);
 $node->wait_for_catchup($standby);
-is($standby->safe_psql('postgres', 'SELECT count(*) > 0 FROM verify_runs WHERE internal_is_own_run(system_identifier, timeline, 0, database)'),
+is($standby->safe_psql('postgres', 'SELECT count(*) > 0 FROM verify_runs WHERE internal_is_own_run(system_identifier, timeline_id, 0, datid)'),
 	't', 'a standby has the history of its primary');
 my $whose = 'SELECT of_primary, last_run_state FROM verify_metrics';
 is($standby->safe_psql('postgres', $whose), 't|' . query('SELECT last_run_state FROM verify_metrics'), 'its metrics say that they are the primary\'s');

@@ -75,7 +75,7 @@ sub findings
 is($q->(findings($_)), 'none', "intact: $_") foreach qw(z mv toasted visible tail unlogged marked);
 
 # (bulk extension leaves new pages, some versions more than others)
-my $new = "SELECT new || ' ' || bad FROM verify_relation_summary('%s', 'main')";
+my $new = "SELECT zero_blocks || ' ' || bad_blocks FROM verify_relation_summary('%s', 'main')";
 my %new = map { $_ => (split / /, $q->(sprintf $new, $_))[0] } qw(z_g unvacuumed tail);
 
 my $backup = 'standby';
@@ -97,7 +97,7 @@ $node->start;
 
 my $u = 'zeroed_page uncached';
 is($q->(findings('z')), "0 $u, 10 $u, 11 $u, 12 $u, 500 $u", 'a frozen table: each zeroed block');
-is($q->("SELECT bad, verified + new + bad = blocks, status, message ~ 'visibility map' FROM verify_relation_summary('z', 'main')"),
+is($q->("SELECT bad_blocks, verified_blocks + zero_blocks + bad_blocks = blocks, status, message ~ 'visibility map' FROM verify_relation_summary('z', 'main')"),
 	'5|t|zeroed_page|t', '... the summary says so');
 is($q->(findings('z', ", 'main', 11, 20")), "11 $u, 12 $u", '... a range of blocks');
 is($q->("SELECT file_offset = 500 * 8192 AND stored_checksum = 0 AND computed_checksum IS NULL
@@ -139,9 +139,9 @@ my ($told) = $run->() =~ /blocks \((\d+) not on disk yet\), /;
 cmp_ok($told // 0, '>=', $unwritten, '... and the last message of a run, which has its maps, too');
 zero($data, $fresh, 0 .. 20);
 is($q->(findings('fresh')), 'none', 'dirty pages in shared buffers: their writes are to come');
-is($q->("SELECT new >= 21, bad FROM verify_relation_summary('fresh', 'main')"), 't|0', '... they count as new');
+is($q->("SELECT zero_blocks >= 21, bad_blocks FROM verify_relation_summary('fresh', 'main')"), 't|0', '... they count as new');
 $q->('CHECKPOINT');
-is($q->("SELECT new < 21, bad FROM verify_relation_summary('fresh', 'main')"), 't|0', '... until they are written');
+is($q->("SELECT zero_blocks < 21, bad_blocks FROM verify_relation_summary('fresh', 'main')"), 't|0', '... until they are written');
 is($q->($message), '', '... and no word of it then');
 like($run->(), qr/\d blocks, /, '... nor in the last message');
 
@@ -169,7 +169,7 @@ is($q->(findings('marked')), 'none', '... for good');
 $restart->(sub { $lose->($_) foreach qw(marked unasked); });
 my $mark = 'map_mismatch';
 is($q->(findings('marked')), "6 $mark uncached", 'a page without its mark');
-is($q->("SELECT bad, verified + bad = blocks, status, message ~ 'visibility map' FROM verify_relation_summary('marked', 'main')"),
+is($q->("SELECT bad_blocks, verified_blocks + bad_blocks = blocks, status, message ~ 'visibility map' FROM verify_relation_summary('marked', 'main')"),
 	"1|t|$mark|t", '... the summary says so');
 is($q->(findings('unasked')), 'none', 'an unlogged table is not asked');
 $q->("DELETE FROM marked WHERE ctid BETWEEN '(6,1)' AND '(6,999)'");

@@ -26,8 +26,8 @@ sub run
 {
 	my ($more, $what) = @_;
 	my $err;
-	$node->psql('postgres', sprintf('CALL verify_database(relations => \'{%s}\'%s)', $what // 'public.t,rewritten,dropped', $more // ''),
-		stderr => \$err);
+	my $relations = Accel::relations($node, $what // q{relname IN ('t', 'rewritten', 'dropped')});
+	$node->psql('postgres', "CALL verify_database($relations" . ($more // '') . ')', stderr => \$err);
 	return $err;
 }
 
@@ -49,7 +49,7 @@ sub damage
 }
 
 my $bad = 'SELECT relation, fork, blkno, status, times_seen, healed_at IS NOT NULL FROM verify_bad_blocks ORDER BY relation::text';
-my $good = q{SELECT relation, last_verified IS NOT NULL, last_good IS NOT NULL, last_good = last_verified
+my $good = q{SELECT relation, last_verified_at IS NOT NULL, last_good_at IS NOT NULL, last_good_at = last_verified_at
 	FROM verify_last_good WHERE relation::text IN ('t', 'rewritten', 'never') ORDER BY relation::text};
 
 query('CHECKPOINT');
@@ -59,21 +59,21 @@ run();
 is(query($good), "never|f|f|\nrewritten|t|t|t\nt|t|t|t", 'a good verdict on what was verified');
 
 # whose run it is: of this system, timeline, directory and database
-my $own = 'bool_and(internal_is_own_run(system_identifier, timeline, directory, database))';
-is(query("SELECT count(*) > 0, $own, " . join(', ', map { $own =~ s/(?<=[ (])$_(?=[,)])/$_ + 1/r } qw(system_identifier timeline directory)) .
-	", bool_or(internal_is_own_run(system_identifier, timeline, directory, 1)) FROM verify_runs"), 't|t|f|f|f|f', 'whose run it is');
+my $own = 'bool_and(internal_is_own_run(system_identifier, timeline_id, data_directory_inode, datid))';
+is(query("SELECT count(*) > 0, $own, " . join(', ', map { $own =~ s/(?<=[ (])$_(?=[,)])/$_ + 1/r } qw(system_identifier timeline_id data_directory_inode)) .
+	", bool_or(internal_is_own_run(system_identifier, timeline_id, data_directory_inode, 1)) FROM verify_runs"), 't|t|f|f|f|f', 'whose run it is');
 
 # damage appears, is seen again, heals
 damage($_, 3) for 't', 'rewritten', 'dropped';
 run() for 1 .. 2;
 is(query($bad), join("\n", map { "$_|main|3|checksum_mismatch|2|f" } 'dropped', 'rewritten', 't'), 'damage is open');
 is(query($good), "never|f|f|\nrewritten|t|t|f\nt|t|t|f", 'the last good verdict stays behind');
-run('', 'pg_am');
+run('', q{relname = 'pg_am'});
 is(query('SELECT bad_blocks, healed_blocks, last_run_state FROM verify_metrics'), '3|0|completed', 'metrics tell of it, after a run of something else');
 my ($alert) = slurp_file('docs/operations.md') =~ /^## Alerts\n.*?^```sql\n(.*?)^```/ms;
 like(query($alert), qr/^3\|/, 'so does the query of the documents');
 query(qq{INSERT INTO verify_runs SELECT (n).* FROM (SELECT jsonb_populate_record(r, jsonb_build_object('run', -1, 'state', other,
-	'started', now() + interval '1 hour', 'system_identifier', r.system_identifier + 1)) AS n
+	'started_at', now() + interval '1 hour', 'system_identifier', r.system_identifier + 1)) AS n
 	FROM verify_runs r, unnest('{running,failed}'::text[]) other WHERE run = (SELECT max(run) FROM verify_runs)) x});
 is(query('SELECT last_run_state, running, last_run_seconds < 3600 FROM verify_metrics'), 'completed|0|t', 'not of runs that a restored dump brought along');
 query('DELETE FROM verify_runs WHERE run < 0');
@@ -82,7 +82,7 @@ query('SET ignore_checksum_failure = on; VACUUM FULL rewritten; DROP TABLE dropp
 like(query("SELECT healed_at IS NOT NULL FROM verify_bad_blocks WHERE path !~ (SELECT relfilenode::text FROM pg_class WHERE relname = 't') GROUP BY 1"),
 	qr/^t$/, 'a file that is gone is damaged no longer');
 run();
-is(query("SELECT healed_at > last_seen FROM verify_bad_blocks WHERE relation = 't'::regclass"), 't', 'a rewritten block is healed');
+is(query("SELECT healed_at > last_seen_at FROM verify_bad_blocks WHERE relation = 't'::regclass"), 't', 'a rewritten block is healed');
 is(query('SELECT bad_blocks, healed_blocks FROM verify_metrics'), '0|3', 'metrics tell of that, too');
 is(query($good), "never|f|f|\nrewritten|t|t|t\nt|t|t|t", 'all is good again');
 
@@ -147,7 +147,7 @@ query('CREATE DATABASE copied TEMPLATE postgres');
 	close $fh or die $!;
 	$node->start;
 }
-my $of_copy = q(SELECT last_verified IS NOT NULL, last_good IS NOT NULL FROM verify_last_good WHERE relation = 'rewritten'::regclass);
+my $of_copy = q(SELECT last_verified_at IS NOT NULL, last_good_at IS NOT NULL FROM verify_last_good WHERE relation = 'rewritten'::regclass);
 is(query($of_copy), 't|t', 'a template was good');
 is($node->safe_psql('copied', $of_copy), 'f|f', 'its copy was not verified yet');
 $node->psql('copied', "SET crc32c_accel.history_keep_time = -1; CALL verify_database(relations => '{rewritten}')");

@@ -129,7 +129,7 @@ is($q->("SELECT status, stored_checksum = computed_checksum, buffer_state, messa
 put('btree', 3, block('hash', 3));
 is($q->("SELECT message FROM verify_relation('btree', workers => 2)"),
 	'page is not one of a B-tree index: it ends with 0xFF80, outside the range 0x0000 to 0xFF7F', '... of an end');
-is($q->("SELECT bad, verified = blocks - 1, status FROM verify_relation_summary('btree', 'main')"), '1|t|wrong_page_kind', '... in the summary');
+is($q->("SELECT bad_blocks, verified_blocks = blocks - 1, status FROM verify_relation_summary('btree', 'main')"), '1|t|wrong_page_kind', '... in the summary');
 my ($rc, $out, $err) = $node->psql('postgres', "SELECT count(*) FROM page_digests('btree') WHERE crc32c IS NULL");
 like("$out $err", qr/^1 .*no digest of block 3: wrong_page_kind/, '... and no digest');
 put('btree', 3, $saved);

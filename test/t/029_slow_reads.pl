@@ -90,7 +90,7 @@ stops_at_each_read('no word of the page cache', 'farread', 'other', "$bad|8");
 # Without a lock a single read may meet a write.  Here it is the fourth.
 my $stop = 0;
 my ($out, $err) = Accel::stopped_at($node, 'farread', '2+', "$path\$",
-	"SELECT verified = blocks, bad, retried FROM verify_relation_summary('slow', 'main')", sub {
+	"SELECT verified_blocks = blocks, bad_blocks, retried_blocks FROM verify_relation_summary('slow', 'main')", sub {
 		$stop++;
 		put($stop == 4 ? 'damage' : $healthy);
 	});

@@ -101,8 +101,8 @@ sub run_of
 }
 my $warning = qr{^WARNING:  invalid file "\Q$slot\E"\nDETAIL:  checksum_mismatch: calculated CRC[^\n]*\nHINT:  Do not restart the server before this file is in order. See "/[^"]+/docs/corruption\.md"\.$}m;
 like(run_of('scanner', ''), $warning, 'a run: reports a file of the cluster');
-is($q->('SELECT path, status, relation IS NULL AND fork IS NULL AND filenode IS NULL FROM verify_findings'), "$slot|checksum_mismatch|t", 'a run: records it');
-is($q->('SELECT findings, unverifiable, relations FROM verify_runs'), '1|0|1', 'a run: counts it');
+is($q->('SELECT path, status, relid IS NULL AND fork IS NULL AND filenode IS NULL FROM verify_findings'), "$slot|checksum_mismatch|t", 'a run: records it');
+is($q->('SELECT findings, not_verifiable, relations FROM verify_runs'), '1|0|1', 'a run: counts it');
 is($q->('SELECT count(*) FROM verify_bad_blocks'), '0', 'a run: it is no block');
 like(run_of('scanner', ', fail_on_findings => true'), qr/^ERROR:  1 finding in this database$/m, 'a run: may fail for it');
 like(run_of('scanner', ''), qr{^INFO:  completed: 1 relation, .*/s\), $files cluster files; 1 finding \(1 in cluster files\), 0 not verifiable$}m,

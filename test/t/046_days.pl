@@ -168,7 +168,7 @@ sub last_good	# as the query below, and how many files were ever verified
 	return (join("\n", @lines), $known // 0);
 }
 
-my $run_of = 'SELECT max(run) FROM verify_runs WHERE started <=';
+my $run_of = 'SELECT max(run) FROM verify_runs WHERE started_at <=';
 sub check
 {
 	my ($title, $now) = @_;
@@ -177,10 +177,10 @@ sub check
 
 	# from one snapshot, so that now() is one
 	my ($is_bad, $is_good, $metrics) = split /^-- next\n/m, query(qq{
-		SELECT path, blkno, ($run_of first_seen), ($run_of last_seen), times_seen, ($run_of healed_at)
-			FROM verify_bad_blocks ORDER BY concat_ws('|', path, blkno, ($run_of first_seen)) COLLATE "C";
+		SELECT path, blkno, ($run_of first_seen_at), ($run_of last_seen_at), times_seen, ($run_of healed_at)
+			FROM verify_bad_blocks ORDER BY concat_ws('|', path, blkno, ($run_of first_seen_at)) COLLATE "C";
 		SELECT '-- next';
-		SELECT c.relname, ($run_of last_verified), ($run_of last_good) FROM verify_last_good g JOIN pg_class c ON c.oid = g.relid
+		SELECT c.relname, ($run_of last_verified_at), ($run_of last_good_at) FROM verify_last_good g JOIN pg_class c ON c.oid = g.relid
 			WHERE c.relnamespace = 'days'::regnamespace ORDER BY c.relname COLLATE "C";
 		SELECT '-- next';
 		SELECT bad_blocks, healed_blocks, relations - never_verified, last_run_state, running,

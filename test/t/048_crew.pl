@@ -53,13 +53,13 @@ sub run
 # What the last run has recorded, order included, our own tables aside.
 sub recorded
 {
-	return query(q{SELECT count(*), md5(string_agg(format('%s %s %s %s %s %s %s %s %s %s', relid, blocks, findings, new,
-			schema_name, relation_name, kind, owner_table, tablespace, filenode), ',' ORDER BY ctid)),
+	return query(q{SELECT count(*), md5(string_agg(format('%s %s %s %s %s %s %s %s %s %s', relid, blocks, findings, zero_blocks,
+			schema_name, relation_name, kind, owner_table, tablespace, filenode), ',' ORDER BY verified_at)),
 			bool_and(began_at <= verified_at)
 		FROM verify_run_relations WHERE run = (SELECT max(run) FROM verify_runs)})
-	  . query(q{SELECT string_agg(concat_ws(' ', relation, fork, blkno, status, path, message), ',' ORDER BY ctid)
+	  . query(q{SELECT string_agg(concat_ws(' ', relid, fork, blkno, status, path, message), ',' ORDER BY ctid)
 		FROM verify_findings WHERE run = (SELECT max(run) FROM verify_runs)})
-	  . query('SELECT state, findings, unverifiable FROM verify_runs ORDER BY run DESC LIMIT 1');
+	  . query('SELECT state, findings, not_verifiable FROM verify_runs ORDER BY run DESC LIMIT 1');
 }
 
 # damage: in a small one, in several chunks of a large one, in the last
@@ -108,7 +108,7 @@ like($stopped, qr/INFO: .*stopped: \d+ relations.*reverify_after/s, 'max_duratio
 my $done = query('SELECT relations FROM verify_runs ORDER BY run DESC LIMIT 1');
 is(query('SELECT count(*), count(*) = count(DISTINCT relid) FROM verify_run_relations WHERE run = (SELECT max(run) FROM verify_runs)'),
 	"$done|t", 'with what it has recorded');
-my $since = query('SELECT started FROM verify_runs ORDER BY run DESC LIMIT 1');
+my $since = query('SELECT started_at FROM verify_runs ORDER BY run DESC LIMIT 1');
 my $all = query('SELECT count(DISTINCT relid) FROM verify_run_relations WHERE run = 1');
 run("workers => 3, reverify_after => now() - '$since', $mine");
 is(query("SELECT count(DISTINCT relid) FROM verify_run_relations WHERE verified_at >= '$since'"), $all, 'and the next one does the rest');

@@ -41,7 +41,7 @@ my $table = $q->("SELECT pg_relation_filepath('t')");
 my @cases = (
 	[ 'crc32c_file', $segment, "SELECT crc32c_file('$dir/$segment')::text" ],
 	[ 'verify_relation_summary', $table,
-		q{SELECT string_agg(concat_ws(' ', fork, blocks, verified, bad, unverifiable, status), '; ' ORDER BY fork)
+		q{SELECT string_agg(concat_ws(' ', fork, blocks, verified_blocks, bad_blocks, unverifiable_blocks, status), '; ' ORDER BY fork)
 			FROM verify_relation_summary('t')} ],
 	[ 'verify_relation', $table,
 		q{SELECT 'findings: ' || count(*) FROM verify_relation('t')} ],

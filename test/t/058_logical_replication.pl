@@ -76,9 +76,9 @@ $publisher->start;
 arrives('a restart');
 query('CALL verify_database()') for 1 .. 3;
 query("CALL verify_database(max_duration => '1 ms')");
-is( query("SELECT count(*), count(DISTINCT run), bool_and(finished IS NOT NULL) FROM verify_runs"),
+is( query("SELECT count(*), count(DISTINCT run), bool_and(finished_at IS NOT NULL) FROM verify_runs"),
 	'4|4|t', 'every run is recorded');
-is(query("SELECT count(*) FROM verify_findings WHERE relation = 'bad'::regclass"), '3', 'and its findings');
+is(query("SELECT count(*) FROM verify_findings WHERE relid = 'bad'::regclass"), '3', 'and its findings');
 arrives('runs');
 
 # What rows and indexes say is the same.

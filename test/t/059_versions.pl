@@ -183,7 +183,7 @@ like($said, qr/$misfit\n.*expects another list of arguments\..*$misfit\n.*expect
 	'... which part it is');
 
 ($got, $said) = session('older', 'ALTER EXTENSION crc32c_accel UPDATE', @calls,
-	'SELECT state, relations, findings, database = (SELECT oid FROM pg_database WHERE datname = current_database()) FROM verify_runs');
+	'SELECT state, relations, findings, datid = (SELECT oid FROM pg_database WHERE datname = current_database()) FROM verify_runs');
 unlike($said, qr/ERROR|could not record/, 'updated: all is served');
 like($got, qr/^new\nt\nt\n0\ncompleted\|[1-9]\d*\|0\|t$/, '... rightly, and recorded');
 

@@ -35,12 +35,12 @@ is(sql(q{SELECT count(*) > 0 FROM relation_files('t')}), $through ? 'f' : 't',
 
 # --- healthy ----------------------------------------------------------------
 
-is(sql(q{SELECT count(*), sum(bad), bool_and(status = 'ok') FROM verify_relation_summary('t', include_indexes => true)}),
+is(sql(q{SELECT count(*), sum(bad_blocks), bool_and(status = 'ok') FROM verify_relation_summary('t', include_indexes => true)}),
 	'4|0|t', 'healthy: main, fsm and vm of the table, main of the index');
-is(sql(q{SELECT verified + new, bytes FROM verify_relation_summary('t', 'main', workers => 2)}),
+is(sql(q{SELECT verified_blocks + zero_blocks, read_bytes FROM verify_relation_summary('t', 'main', workers => 2)}),
 	"$blocks|" . $blocks * 8192, 'healthy: by workers');
 is(sql(q{SELECT string_agg(fork, ' ') FROM verify_relation_summary('u')}), 'main init', 'healthy: unlogged');
-is(sql(q{SELECT blocks, bad FROM verify_relation_summary('empty')}), '0|0', 'healthy: empty');
+is(sql(q{SELECT blocks, bad_blocks FROM verify_relation_summary('empty')}), '0|0', 'healthy: empty');
 is(sql(q{SELECT count(*), bool_and(crc32c = public.crc32c(read_disk_page('t', 'main', blkno))) FROM page_digests('t', first_block => 5, last_block => 30)}),
 	'26|t', 'digests are those of the blocks');
 foreach my $case ([ 'main', $blocks ], [ 'init', 0 ])
@@ -54,7 +54,7 @@ is(sql(q{SELECT count(*) FROM verify_lost_writes()}), '0', 'healthy: no lost wri
 
 # --- reads that fail ---------------------------------------------------------
 
-my $summary = "SELECT verified + new, bad, status FROM verify_relation_summary('t', 'main')";
+my $summary = "SELECT verified_blocks + zero_blocks, bad_blocks, status FROM verify_relation_summary('t', 'main')";
 foreach my $case (
 	[ 'every read fails', 'eio', 1, 't', $summary, "0|$blocks|io_error" ],
 	[ 'every read fails', 'eio', 1, 't',

@@ -74,7 +74,7 @@ is(sql("$rows('s.enc', 'vm')"), '1|s.enc|vm||not_verifiable|t', '... of a fork')
 is(sql("$rows('s.enc', workers => 2, max_rate => 1000000)"), '1|s.enc|main||not_verifiable|t', '... by workers');
 is(sql("$rows('s.enc_one')"), '1|s.enc_one|main||not_verifiable|t', '... of a single block');
 is(sql("$rows('s.enc_none')"), '0|||||', '... nothing is said of no block');
-is(sql("SELECT string_agg(concat_ws(' ', relation, fork, blocks, verified, bad, status), ', ') FROM verify_relation_summary('s.enc', include_indexes => true)"),
+is(sql("SELECT string_agg(concat_ws(' ', relation, fork, blocks, verified_blocks, bad_blocks, status), ', ') FROM verify_relation_summary('s.enc', include_indexes => true)"),
 	's.enc main 0 0 0 not_verifiable, s.enc_g main 0 0 0 not_verifiable', 'the summary: a row per relation');
 foreach my $n (1, 64)
 {

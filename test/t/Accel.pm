@@ -180,7 +180,7 @@ sub relations
 {
 	my ($node, $where, $database) = @_;
 	my $array = $node->safe_psql($database // 'postgres',
-		"SELECT quote_literal(array_agg(oid::regclass ORDER BY oid)) FROM pg_class WHERE $where");
+		"SELECT quote_literal(array_agg(oid ORDER BY oid)) FROM pg_class WHERE $where");
 	return "relations => $array";
 }
 
