@@ -44,7 +44,7 @@ make_tables()
 make_backup()	# ALGORITHM
 {
 	as_user "$bindir/pg_basebackup" -D "$scratch/$1" --checkpoint=fast --no-sync --manifest-checksums="$1"
-	bytes=$(bench_sql "SELECT bytes FROM verify_backup_summary('$scratch/$1')")
+	bytes=$(bench_sql "SELECT read_bytes FROM verify_backup_summary('$scratch/$1')")
 	bench_row "$1" backup bytes B 0 "$bytes"
 }
 

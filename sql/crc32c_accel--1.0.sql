@@ -189,7 +189,8 @@ CREATE FUNCTION relation_files(
 	OUT path text,
 	OUT size bigint,
 	OUT blocks bigint,
-	OUT status text)
+	OUT status text,
+	OUT is_finding boolean)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_relation_files'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 5;
@@ -845,6 +846,7 @@ CREATE FUNCTION verify_lost_writes(
 	directory text DEFAULT NULL,
 	start_lsn pg_lsn DEFAULT NULL,
 	end_lsn pg_lsn DEFAULT NULL,
+	max_rate integer DEFAULT 0,
 	OUT relation regclass,
 	OUT fork text,
 	OUT blkno bigint,
@@ -857,15 +859,16 @@ CREATE FUNCTION verify_lost_writes(
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_verify_lost_writes'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED;
-COMMENT ON FUNCTION verify_lost_writes(text, pg_lsn, pg_lsn) IS
+COMMENT ON FUNCTION verify_lost_writes(text, pg_lsn, pg_lsn, integer) IS
 'names the blocks of this database whose page on disk is older than WAL allows: writes that storage has lost; directory NULL is pg_wal, start NULL its oldest segment, end NULL the redo point of the last checkpoint';
-REVOKE ALL ON FUNCTION verify_lost_writes(text, pg_lsn, pg_lsn) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION verify_lost_writes(text, pg_lsn, pg_lsn) TO pg_stat_scan_tables;
+REVOKE ALL ON FUNCTION verify_lost_writes(text, pg_lsn, pg_lsn, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_lost_writes(text, pg_lsn, pg_lsn, integer) TO pg_stat_scan_tables;
 
 CREATE FUNCTION verify_wal_images(
 	directory text DEFAULT NULL,
 	start_lsn pg_lsn DEFAULT NULL,
 	end_lsn pg_lsn DEFAULT NULL,
+	max_rate integer DEFAULT 0,
 	OUT tablespace oid,
 	OUT database oid,
 	OUT relfilenode oid,
@@ -880,10 +883,10 @@ CREATE FUNCTION verify_wal_images(
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_verify_wal_images'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED;
-COMMENT ON FUNCTION verify_wal_images(text, pg_lsn, pg_lsn) IS
+COMMENT ON FUNCTION verify_wal_images(text, pg_lsn, pg_lsn, integer) IS
 'names the full-page images in WAL that are older than the WAL before them: lost writes that the server has built upon; directory NULL is pg_wal, start NULL its oldest segment, end NULL its end';
-REVOKE ALL ON FUNCTION verify_wal_images(text, pg_lsn, pg_lsn) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION verify_wal_images(text, pg_lsn, pg_lsn) TO pg_read_server_files;
+REVOKE ALL ON FUNCTION verify_wal_images(text, pg_lsn, pg_lsn, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_wal_images(text, pg_lsn, pg_lsn, integer) TO pg_read_server_files;
 
 CREATE FUNCTION wal_findings(
 	segment text,
@@ -942,42 +945,42 @@ REVOKE ALL ON FUNCTION wal_page_image(regclass, text, bigint, pg_lsn, text) FROM
 
 --
 -- Base backups.  A status is that of a file (missing, extra, size_mismatch,
--- checksum_mismatch, io_error, bad_format, foreign), of the manifest
--- (no_manifest, manifest_corrupt, manifest_unsupported), of a page (corrupt,
--- healed_by_wal, made_anew, lsn_in_future, zero_header, bad_header, partial_block,
--- undecided) or of a WAL segment, as above.
+-- checksum_mismatch, io_error, bad_format, foreign_system), of the manifest
+-- (ok_no_manifest, bad_format, checksum_mismatch, unsupported_version), of a page
+-- (corrupt, ok_healed_by_wal, ok_made_anew, ok_replaced, lsn_in_future,
+-- zero_header, bad_header, partial_block, undecided) or of a WAL segment, as above.
 --
 
 CREATE FUNCTION verify_backup(
 	directory text,
 	wal_directory text DEFAULT NULL,
+	prior_backups text[] DEFAULT NULL,
 	check_pages boolean DEFAULT true,
+	include_healed boolean DEFAULT false,
 	workers integer DEFAULT 0,
 	max_rate integer DEFAULT 0,
-	verbose boolean DEFAULT false,
-	prior text[] DEFAULT NULL,
 	OUT path text,
 	OUT blkno bigint,
 	OUT status text,
-	OUT expected text,
-	OUT actual text,
+	OUT stored text,
+	OUT computed text,
 	OUT lsn pg_lsn,
 	OUT message text)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_verify_backup'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED;
-COMMENT ON FUNCTION verify_backup(text, text, boolean, integer, integer, boolean, text[]) IS
+COMMENT ON FUNCTION verify_backup(text, text, text[], boolean, boolean, integer, integer) IS
 'verifies a base backup, plain, tar or incremental: one row per finding in its manifest, files, pages and WAL; no row: none';
-REVOKE ALL ON FUNCTION verify_backup(text, text, boolean, integer, integer, boolean, text[]) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION verify_backup(text, text, boolean, integer, integer, boolean, text[]) TO pg_read_server_files;
+REVOKE ALL ON FUNCTION verify_backup(text, text, text[], boolean, boolean, integer, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_backup(text, text, text[], boolean, boolean, integer, integer) TO pg_read_server_files;
 
 CREATE FUNCTION verify_backup_summary(
 	directory text,
 	wal_directory text DEFAULT NULL,
+	prior_backups text[] DEFAULT NULL,
 	check_pages boolean DEFAULT true,
 	workers integer DEFAULT 0,
 	max_rate integer DEFAULT 0,
-	prior text[] DEFAULT NULL,
 	OUT label text,
 	OUT format text,
 	OUT system_identifier bigint,
@@ -985,23 +988,23 @@ CREATE FUNCTION verify_backup_summary(
 	OUT end_lsn pg_lsn,
 	OUT timelines text,
 	OUT files bigint,
-	OUT bytes bigint,
-	OUT pages bigint,
-	OUT bad_pages bigint,
-	OUT healed_pages bigint,
+	OUT read_bytes bigint,
+	OUT blocks bigint,
+	OUT bad_blocks bigint,
+	OUT healed_blocks bigint,
 	OUT wal_records bigint,
 	OUT findings bigint,
 	OUT elapsed interval,
-	OUT mb_per_s double precision,
+	OUT bytes_per_second bigint,
 	OUT status text,
 	OUT message text)
 RETURNS record
 AS 'MODULE_PATHNAME', 'accel_verify_backup_summary'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED;
-COMMENT ON FUNCTION verify_backup_summary(text, text, boolean, integer, integer, text[]) IS
+COMMENT ON FUNCTION verify_backup_summary(text, text, text[], boolean, integer, integer) IS
 'verifies a base backup, plain, tar or incremental: one row with what it is and how much of it is in order';
-REVOKE ALL ON FUNCTION verify_backup_summary(text, text, boolean, integer, integer, text[]) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION verify_backup_summary(text, text, boolean, integer, integer, text[]) TO pg_read_server_files;
+REVOKE ALL ON FUNCTION verify_backup_summary(text, text, text[], boolean, integer, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_backup_summary(text, text, text[], boolean, integer, integer) TO pg_read_server_files;
 
 --
 -- Files of the cluster with a CRC of their own
@@ -1012,9 +1015,10 @@ CREATE FUNCTION verify_cluster_files(
 	OUT path text,
 	OUT kind text,
 	OUT status text,
+	OUT is_finding boolean,
 	OUT stored_crc bigint,
 	OUT computed_crc bigint,
-	OUT bytes bigint,
+	OUT size bigint,
 	OUT message text)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_verify_cluster_files'

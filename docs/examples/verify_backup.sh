@@ -6,7 +6,7 @@ set -eu
 [ $# = 1 ] || [ $# = 2 ] || { echo "usage: verify_backup.sh BACKUP [WAL]" >&2; exit 2; }
 # that there is no manifest is a row, and no finding
 rows=$(psql -XAtq -v ON_ERROR_STOP=1 -v backup="$1" -v wal="${2:-}" <<'SQL'
-SELECT path, blkno, status, message FROM verify_backup(:'backup', nullif(:'wal', '')) WHERE status <> 'no_manifest';
+SELECT path, blkno, status, message FROM verify_backup(:'backup', nullif(:'wal', '')) WHERE status <> 'ok_no_manifest';
 SQL
 )
 [ -z "$rows" ] || {

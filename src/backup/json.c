@@ -49,7 +49,7 @@ read_bytes(BackupManifest *manifest, FileScan *scan)
 
 	if (scan->size > MANIFEST_BYTES_MAX)
 	{
-		fail(manifest, BACKUP_MANIFEST_UNSUPPORTED,
+		fail(manifest, BACKUP_UNSUPPORTED_VERSION,
 			 psprintf("manifest has " INT64_FORMAT " bytes, at most " INT64_FORMAT " are read",
 					  (int64) scan->size, MANIFEST_BYTES_MAX));
 		return NULL;
@@ -117,7 +117,7 @@ check_own(BackupManifest *manifest, const ManifestReader *reader,
 
 	if (size == 0 || bytes[size - 1] != '\n')
 	{
-		fail(manifest, BACKUP_MANIFEST_CORRUPT,
+		fail(manifest, BACKUP_BAD_FORMAT,
 			 pstrdup("last line of the manifest does not end with a newline"));
 		return;
 	}
@@ -125,13 +125,13 @@ check_own(BackupManifest *manifest, const ManifestReader *reader,
 		covered--;
 	while (covered > 0 && bytes[covered - 1] != '\n');
 	if (covered == 0)
-		fail(manifest, BACKUP_MANIFEST_CORRUPT,
+		fail(manifest, BACKUP_BAD_FORMAT,
 			 pstrdup("expected at least 2 lines in the manifest"));
 	else if (!sha256(bytes, covered, digest))
 		fail(manifest, BACKUP_NOT_VERIFIABLE,
 			 pstrdup("could not compute the manifest's checksum"));
 	else if (memcmp(digest, reader->own, sizeof(digest)) != 0)
-		fail(manifest, BACKUP_MANIFEST_CORRUPT,
+		fail(manifest, BACKUP_CHECKSUM_MISMATCH,
 			 pstrdup("manifest checksum mismatch"));
 }
 
@@ -299,10 +299,10 @@ parse(BackupManifest *manifest, ManifestReader *reader, char *bytes,
 		manifest_finish(reader))
 		return;
 	if (reader->error == NULL)
-		fail(manifest, BACKUP_MANIFEST_CORRUPT, parser_message(result, lex));
+		fail(manifest, BACKUP_BAD_FORMAT, parser_message(result, lex));
 	else
-		fail(manifest, reader->unsupported ? BACKUP_MANIFEST_UNSUPPORTED :
-			 BACKUP_MANIFEST_CORRUPT, pstrdup(reader->error));
+		fail(manifest, reader->unsupported ? BACKUP_UNSUPPORTED_VERSION :
+			 BACKUP_BAD_FORMAT, pstrdup(reader->error));
 }
 
 static void
@@ -317,7 +317,7 @@ read_contents(BackupManifest *manifest, char *bytes, size_t size)
 	scan.reader.range = add_range;
 	scan.reader.arg = &scan;
 	if (!is_moderate(bytes, size))
-		fail(manifest, BACKUP_MANIFEST_CORRUPT,
+		fail(manifest, BACKUP_BAD_FORMAT,
 			 pstrdup("nesting too deep, a string too long, or an escape not possible, for a manifest"));
 	else
 		parse(manifest, &scan.reader, bytes, size);
@@ -328,7 +328,7 @@ read_contents(BackupManifest *manifest, char *bytes, size_t size)
 	manifest->system = scan.reader.system;
 	twice = backup_list_end(&manifest->list);
 	if (twice != NULL)
-		fail(manifest, BACKUP_MANIFEST_CORRUPT,
+		fail(manifest, BACKUP_BAD_FORMAT,
 			 pstrdup("duplicate path name in backup manifest"));
 }
 

@@ -628,7 +628,7 @@ read_backup(BackupRun *run)
 	run->suspects.memory = CurrentMemoryContext;
 	run->finding = AllocSetContextCreate(CurrentMemoryContext, "backup file",
 										 ALLOCSET_SMALL_SIZES);
-	run->suspects.verbose = run->options->verbose;
+	run->suspects.include_healed = run->options->include_healed;
 	run->base = run->options->root;
 	run->tar = run->summary->tar = backup_tar_is(run->options->root);
 	read_manifest(run);

@@ -21,7 +21,7 @@ typedef struct BackupOptions
 	const char *const *prior;	/* backups that it is incremental to, full
 								 * first */
 	bool		check_pages;
-	bool		verbose;		/* pages that WAL heals are told, too */
+	bool		include_healed; /* pages that WAL heals are told, too */
 	int			workers;
 	int32		max_rate;		/* kB/s, 0: no limit */
 } BackupOptions;

@@ -329,7 +329,7 @@ backup_suspects_decide(BackupSuspects *ctx, BackupWal *wal,
 		CHECK_FOR_INTERRUPTS();
 		if (is_healed(suspect) && file_of(ctx, suspect) == NULL)
 			ctx->healed++;
-		if (ctx->verbose || !is_harmless(ctx, suspect))
+		if (ctx->include_healed || !is_harmless(ctx, suspect))
 			put_suspect(ctx, suspect, list, sink);
 	}
 	if (ctx->beyond > 0)

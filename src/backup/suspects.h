@@ -43,7 +43,7 @@ typedef struct BackupSuspects
 	int			nfiles;
 	BackupBadFile *files;
 	int64		beyond;			/* too many to be kept */
-	bool		verbose;		/* healed ones are told, too */
+	bool		include_healed; /* healed ones are told, too */
 	int64		healed;			/* pages */
 
 	/* NULL, or: is this page another one in the restored cluster, and why? */

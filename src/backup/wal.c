@@ -73,7 +73,7 @@ static void
 put_early_end(Judging *judging, const WalSegmentResult *result)
 {
 	BackupFinding finding = {path_of(judging, result), -1,
-	backup_status_name(BACKUP_CORRUPT)};
+	backup_status_name(BACKUP_MISSING)};
 	char		words[128];
 
 	snprintf(words, sizeof(words),

@@ -24,14 +24,6 @@ accel_size_text(double bytes)
 					units[unit]);
 }
 
-double
-accel_rate(double bytes, double seconds)
-{
-	double		rate = bytes / 1048576.0 / Max(seconds, 1e-9);
-
-	return strtod(psprintf("%.3g", rate), NULL);
-}
-
 int64
 accel_bytes_per_second(int64 bytes, double seconds)
 {

@@ -108,7 +108,6 @@ boolean_argument(FunctionCallInfo fcinfo, int argno, bool absent)
 	return PG_ARGISNULL(argno) ? absent : PG_GETARG_BOOL(argno);
 }
 
-/* prior: directories */
 static void
 prior_argument(FunctionCallInfo fcinfo, int argno, BackupOptions *options)
 {
@@ -123,35 +122,38 @@ prior_argument(FunctionCallInfo fcinfo, int argno, BackupOptions *options)
 	if (options->nprior > BACKUP_CHAIN_MAX)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("prior has more than %d backups", BACKUP_CHAIN_MAX)));
+				 errmsg("prior_backups has more than %d backups", BACKUP_CHAIN_MAX)));
 	prior = palloc((Size) (options->nprior + 1) * sizeof(char *));
 	for (int i = 0; i < options->nprior; i++)
 	{
 		if (nulls[i])
 			ereport(ERROR,
 					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("prior must not contain nulls")));
+					 errmsg("prior_backups must not contain nulls")));
 		prior[i] = file_scan_path(TextDatumGetCString(elements[i]));
 	}
 	options->prior = prior;
 }
 
-/* directory, wal_directory, check_pages, workers, max_rate; then prior */
+/*
+ * directory, wal_directory text, prior_backups text[], check_pages boolean, and
+ * from cost on: workers, max_rate integer.
+ */
 static void
-options_of(FunctionCallInfo fcinfo, int prior, BackupOptions *options)
+options_of(FunctionCallInfo fcinfo, int cost, BackupOptions *options)
 {
 	Throttle	throttle;
 
 	memset(options, 0, sizeof(*options));
 	accel_check_null(fcinfo, 0, "directory");
-	options->check_pages = boolean_argument(fcinfo, 2, true);
-	options->workers = parallel_workers(PG_ARGISNULL(3) ? 0 :
-										PG_GETARG_INT32(3));
-	options->max_rate = PG_ARGISNULL(4) ? 0 : PG_GETARG_INT32(4);
+	options->check_pages = boolean_argument(fcinfo, 3, true);
+	options->workers = parallel_workers(PG_ARGISNULL(cost) ? 0 :
+										PG_GETARG_INT32(cost));
+	options->max_rate = PG_ARGISNULL(cost + 1) ? 0 : PG_GETARG_INT32(cost + 1);
 	throttle_init(&throttle, options->max_rate, BLCKSZ, BLCKSZ);
 	options->root = path_argument(fcinfo, 0);
 	options->wal = path_argument(fcinfo, 1);
-	prior_argument(fcinfo, prior, options);
+	prior_argument(fcinfo, 2, options);
 }
 
 /* ---- functions ---- */
@@ -169,10 +171,7 @@ warn_checksums_off(const BackupSummary *summary)
 	return true;
 }
 
-/*
- * verify_backup(directory, wal_directory text, check_pages boolean, workers,
- * max_rate integer, verbose boolean, prior text[])
- */
+/* Its include_healed stands before the costs. */
 SQL_FUNCTION(accel_verify_backup)
 {
 	BackupRows	rows;
@@ -180,8 +179,8 @@ SQL_FUNCTION(accel_verify_backup)
 	BackupOptions options;
 	BackupSummary summary;
 
-	options_of(fcinfo, 6, &options);
-	options.verbose = boolean_argument(fcinfo, 5, false);
+	options_of(fcinfo, 5, &options);
+	options.include_healed = boolean_argument(fcinfo, 4, false);
 	InitMaterializedSRF(fcinfo, 0);
 	rows.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	rows.row = AllocSetContextCreate(CurrentMemoryContext, "backup finding",
@@ -197,7 +196,7 @@ status_of(const BackupSink *sink)
 	if (sink->findings == 0)
 		return backup_status_name(BACKUP_OK);
 	return backup_status_name(sink->undecided == sink->findings ?
-							  BACKUP_UNDECIDED : BACKUP_CORRUPT);
+							  BACKUP_UNDECIDED : BACKUP_DAMAGED);
 }
 
 static void
@@ -227,7 +226,7 @@ summary_values(const BackupSummary *summary, const BackupSink *sink,
 	for (int n = 0; n < (int) lengthof(counts); n++)
 		values[++i] = Int64GetDatum(counts[n]);
 	values[++i] = IntervalPGetDatum(elapsed);
-	values[++i] = Float8GetDatum(accel_rate(summary->bytes, seconds));
+	values[++i] = Int64GetDatum(accel_bytes_per_second(summary->bytes, seconds));
 	values[++i] = CStringGetTextDatum(status_of(sink));
 	i++;
 	values[i] = text_value(sink->findings > 0 ? sink->first :
@@ -239,7 +238,7 @@ summary_values(const BackupSummary *summary, const BackupSink *sink,
 	Assert(i + 1 == SUMMARY_COLUMNS);
 }
 
-/* The same arguments but verbose; one row. */
+/* The same arguments but include_healed; one row. */
 SQL_FUNCTION(accel_verify_backup_summary)
 {
 	BackupSink	sink = {drop_finding, NULL};
@@ -253,7 +252,7 @@ SQL_FUNCTION(accel_verify_backup_summary)
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
-	options_of(fcinfo, 5, &options);
+	options_of(fcinfo, 4, &options);
 	INSTR_TIME_SET_CURRENT(start);
 	backup_run(&options, &sink, &summary);
 	INSTR_TIME_SET_CURRENT(end);

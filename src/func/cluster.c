@@ -14,7 +14,7 @@
 #include "func/func.h"
 #include "host/file_scan.h"
 
-#define ROW_COLUMNS		7
+#define ROW_COLUMNS		8
 
 /* ---- what the server's catalogs say ---- */
 
@@ -122,18 +122,20 @@ put_row(void *arg, const ClusterRow *row)
 	Datum		values[ROW_COLUMNS];
 	bool		nulls[ROW_COLUMNS] = {false};
 	char		words[CLUSTER_MESSAGE_SIZE];
+	const char *status = cluster_status_name(row->verdict.status);
 
 	cluster_verdict_words(&row->verdict, row->kind, row->live, words);
 	values[0] = CStringGetTextDatum(row->path);
 	values[1] = CStringGetTextDatum(cluster_kind_name(row->kind));
-	values[2] = CStringGetTextDatum(cluster_status_name(row->verdict.status));
-	values[3] = Int64GetDatum((int64) row->verdict.stored_crc);
-	values[4] = Int64GetDatum((int64) row->verdict.computed_crc);
-	nulls[3] = nulls[4] = !row->verdict.has_crc;
-	values[5] = Int64GetDatum(row->bytes);
-	nulls[5] = row->bytes < 0;
-	values[6] = CStringGetTextDatum(words);
-	nulls[6] = words[0] == '\0';
+	values[2] = CStringGetTextDatum(status);
+	values[3] = BoolGetDatum(status_is_finding(status));
+	values[4] = Int64GetDatum((int64) row->verdict.stored_crc);
+	values[5] = Int64GetDatum((int64) row->verdict.computed_crc);
+	nulls[4] = nulls[5] = !row->verdict.has_crc;
+	values[6] = Int64GetDatum(row->bytes);
+	nulls[6] = row->bytes < 0;
+	values[7] = CStringGetTextDatum(words);
+	nulls[7] = words[0] == '\0';
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 

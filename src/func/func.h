@@ -36,8 +36,7 @@ extern int64 accel_interval(FunctionCallInfo fcinfo, int argument,
 /* func/amount.c: "412 GB", "1.2 GB" */
 extern const char *accel_size_text(double bytes);
 
-/* func/amount.c: MB (of 1048576 bytes) per second, to three digits */
-extern double accel_rate(double bytes, double seconds);
+/* func/amount.c */
 extern int64 accel_bytes_per_second(int64 bytes, double seconds);
 
 /* func/amount.c: "1 finding", "2 findings" */

@@ -67,18 +67,29 @@ notice_horizon(const LostOptions *options)
 				 errhint("Run CHECKPOINT, which makes a restartpoint on a standby, and call the function again.")));
 }
 
-/* verify_lost_writes(directory text, start_lsn, end_lsn pg_lsn) */
+/* The argument max_rate, for what is read from now on. */
+static Throttle *
+max_rate_argument(FunctionCallInfo fcinfo, int argno, Throttle *throttle)
+{
+	throttle_init(throttle, PG_ARGISNULL(argno) ? 0 : PG_GETARG_INT32(argno),
+				  BLCKSZ, WAL_PIECE_BYTES);
+	return throttle;
+}
+
+/* verify_lost_writes(directory text, start_lsn, end_lsn pg_lsn, max_rate integer) */
 SQL_FUNCTION(accel_verify_lost_writes)
 {
 	WalDirectory own;
 	WalDirectory dir;
 	LostOptions options;
+	Throttle	throttle;
 
 	InitMaterializedSRF(fcinfo, 0);
 	options.start = PG_ARGISNULL(1) ? 0 : PG_GETARG_LSN(1);
 	options.end = PG_ARGISNULL(2) ? WAL_LSN_MAX : PG_GETARG_LSN(2);
 	options.memory = (size_t) maintenance_work_mem * 1024;
 	accel_check_lsns(options.start, options.end);
+	options.throttle = max_rate_argument(fcinfo, 3, &throttle);
 	options.horizon = lost_server_horizon();	/* before the directories */
 	notice_horizon(&options);
 	accel_wal_directory(&own, NULL, NULL);
@@ -120,17 +131,19 @@ put_image(void *arg, const LostImage *image)
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
-/* verify_wal_images(directory text, start_lsn, end_lsn pg_lsn) */
+/* verify_wal_images(directory text, start_lsn, end_lsn pg_lsn, max_rate integer) */
 SQL_FUNCTION(accel_verify_wal_images)
 {
 	WalDirectory dir;
 	LostImageOptions options;
+	Throttle	throttle;
 
 	InitMaterializedSRF(fcinfo, 0);
 	options.start = PG_ARGISNULL(1) ? 0 : PG_GETARG_LSN(1);
 	options.end = PG_ARGISNULL(2) ? WAL_LSN_MAX : PG_GETARG_LSN(2);
 	options.memory = (size_t) maintenance_work_mem * 1024;
 	accel_check_lsns(options.start, options.end);
+	options.throttle = max_rate_argument(fcinfo, 3, &throttle);
 	accel_wal_directory(&dir, PG_ARGISNULL(0) ? NULL :
 						text_to_cstring(PG_GETARG_TEXT_PP(0)), NULL);
 	options.dir = &dir;

@@ -288,8 +288,9 @@ static void
 put_segment(void *arg, const SegmentInfo *segment)
 {
 	ReturnSetInfo *rsinfo = arg;
-	Datum		values[6];
-	bool		nulls[6] = {0};
+	Datum		values[7];
+	bool		nulls[7] = {0};
+	const char *status = page_status_name(segment->status);
 
 	values[0] = fork_name(segment->fork, &nulls[0]);
 	values[1] = Int32GetDatum(segment->segment);
@@ -298,6 +299,7 @@ put_segment(void *arg, const SegmentInfo *segment)
 	nulls[3] = segment->bytes < 0;
 	values[4] = Int64GetDatum(segment->bytes / BLCKSZ);
 	nulls[4] = segment->bytes < 0;
-	values[5] = CStringGetTextDatum(page_status_name(segment->status));
+	values[5] = CStringGetTextDatum(status);
+	values[6] = BoolGetDatum(status_is_finding(status));
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }

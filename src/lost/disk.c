@@ -47,6 +47,7 @@
 #include "storage/lmgr.h"
 #include "utils/rel.h"
 
+#include "host/throttle.h"
 #include "lost/disk.h"
 
 /* An open file of a fork. */
@@ -167,6 +168,8 @@ ask_file(const LostEntry *entries, size_t at, size_t count,
 	for (; at < count && is_same_file(first, &entries[at].tag); at++)
 	{
 		CHECK_FOR_INTERRUPTS();
+		if (exists && suspects->throttle != NULL)
+			throttle_wait(suspects->throttle, BLCKSZ);	/* storage reads it all */
 		if (!exists ||
 			satisfies(read_lsn(&file, entries[at].tag.block), &entries[at]))
 			continue;

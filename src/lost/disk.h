@@ -49,6 +49,7 @@ typedef struct LostSuspects
 	LostSuspect *items;
 	size_t		room;
 	size_t		count;
+	struct Throttle *throttle;	/* of the pages asked for; NULL: no bound */
 } LostSuspects;
 
 /* Is it a block that this database can judge? */

@@ -268,6 +268,7 @@ read_wal(ImageScan *scan)
 	scan->options->end, 0, 0, note_record, note_gap, scan};
 	WalBlockWalkEnd end;
 
+	walk.throttle = scan->options->throttle;
 	wal_block_walk(&walk, &end);
 	/* what was at work to the end is done; what left it lies below */
 	scan->nshares--;

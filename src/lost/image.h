@@ -16,6 +16,7 @@ typedef struct LostImageOptions
 	WalLsn		start;			/* 0: of the oldest segment */
 	WalLsn		end;			/* WAL_LSN_MAX: as far as there is any */
 	size_t		memory;			/* bytes */
+	struct Throttle *throttle;	/* of what is read; NULL: no bound */
 } LostImageOptions;
 
 /* A row of SQL.  LOST_NOT_VERIFIABLE: of no block, and why. */

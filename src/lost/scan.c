@@ -394,6 +394,7 @@ read_tail_here(LostScan *scan, WalLsn from)
 	if (!open_now(scan, &now))
 		return false;
 	stream.own = &now;
+	stream.throttle = NULL;		/* relations are locked */
 	if (stream.dir == own)
 		stream.dir = &now;
 	stream.record = note_tail_record;
@@ -544,6 +545,7 @@ begin(LostScan *scan)
 	scan->stream.record = note_record;
 	scan->stream.broken = note_break;
 	scan->stream.arg = scan;
+	scan->stream.throttle = scan->suspects.throttle = scan->options->throttle;
 }
 
 /* Is the directory's WAL this server's?  Else a row says why not. */

@@ -26,6 +26,7 @@ typedef struct LostOptions
 	WalLsn		end;			/* not after this; WAL_LSN_MAX: as far as can
 								 * be judged */
 	size_t		memory;			/* bytes */
+	struct Throttle *throttle;	/* of what is read; NULL: no bound */
 } LostOptions;
 
 /* A row of SQL.  Of no relation: status not_verifiable, and why. */

@@ -75,6 +75,7 @@ walk(LostStream *ctx, const WalDirectory *dir, WalLsn from)
 	options.record = take_record;
 	options.gap = take_gap;
 	options.arg = ctx;
+	options.throttle = ctx->throttle;
 	ctx->complete = true;
 	wal_block_walk(&options, &end);
 	/* no segment of the range at all */

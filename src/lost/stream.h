@@ -21,6 +21,7 @@ typedef struct LostStream
 	/* the chain of records broke: some are missing, or damaged */
 	void		(*broken) (void *arg, const WalBlockGap *gap);
 	void	   *arg;
+	struct Throttle *throttle;	/* of what is read; NULL: no bound */
 
 	/* while it is read: */
 	WalLsn		to;

@@ -55,8 +55,8 @@ typedef struct SegmentInfo
 	ForkNumber	fork;
 	BlockNumber segment;
 	int64		bytes;			/* -1: missing */
-	PageStatus	status;			/* ok, short_segment, missing_segment,
-								 * partial_block, io_error */
+	PageStatus	status;			/* ok, size_mismatch, missing, partial_block,
+								 * io_error */
 	char		path[SCAN_PATH_SIZE];
 } SegmentInfo;
 

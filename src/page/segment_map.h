@@ -36,7 +36,7 @@ extern void segment_map_free(SegmentMap *map);
 /* Blocks in segment i, those that its number leaves room for. */
 extern BlockNumber segment_map_blocks(const SegmentMap *map, BlockNumber i);
 
-/* ok, missing_segment, short_segment, partial_block, partial_tail, io_error */
+/* ok, missing, size_mismatch, partial_block, ok_partial_tail, io_error */
 extern PageStatus segment_map_status(const SegmentMap *map, BlockNumber i);
 
 /* Does the fork have a file at all? */

@@ -64,3 +64,10 @@ cluster_status_name(ClusterStatus status)
 
 	return names[status];
 }
+
+bool
+status_is_finding(const char *name)
+{
+	return strncmp(name, "ok", 2) != 0 &&
+		strcmp(name, page_status_name(PAGE_NOT_VERIFIABLE)) != 0;
+}

@@ -8,11 +8,13 @@
 #ifndef ACCEL_PAGE_STATUS_H
 #define ACCEL_PAGE_STATUS_H
 
+#include <stdbool.h>
+
 #pragma GCC visibility push(hidden)
 
 #define PAGE_STATUS_LIST \
 	PAGE_STATUS(PAGE_OK, "ok") \
-	PAGE_STATUS(PAGE_NEW, "new") \
+	PAGE_STATUS(PAGE_NEW, "ok_new") \
 	PAGE_STATUS(PAGE_CHECKSUM_MISMATCH, "checksum_mismatch") \
 	PAGE_STATUS(PAGE_BAD_HEADER, "bad_header") \
 	PAGE_STATUS(PAGE_ZERO_HEADER, "zero_header") \
@@ -21,9 +23,9 @@
 	PAGE_STATUS(PAGE_MAP_MISMATCH, "map_mismatch") \
 	PAGE_STATUS(PAGE_LSN_IN_FUTURE, "lsn_in_future") \
 	PAGE_STATUS(PAGE_PARTIAL_BLOCK, "partial_block") \
-	PAGE_STATUS(PAGE_PARTIAL_TAIL, "partial_tail") \
-	PAGE_STATUS(PAGE_MISSING_SEGMENT, "missing_segment") \
-	PAGE_STATUS(PAGE_SHORT_SEGMENT, "short_segment") \
+	PAGE_STATUS(PAGE_PARTIAL_TAIL, "ok_partial_tail") \
+	PAGE_STATUS(PAGE_MISSING_SEGMENT, "missing") \
+	PAGE_STATUS(PAGE_SHORT_SEGMENT, "size_mismatch") \
 	PAGE_STATUS(PAGE_IO_ERROR, "io_error") \
 	PAGE_STATUS(PAGE_BAD_ON_DISK_CACHED_OK, "bad_on_disk_cached_ok") \
 	PAGE_STATUS(PAGE_NOT_VERIFIABLE, "not_verifiable")
@@ -62,7 +64,7 @@
 	CLUSTER_STATUS(CLUSTER_BAD_FORMAT, "bad_format") \
 	CLUSTER_STATUS(CLUSTER_SIZE_MISMATCH, "size_mismatch") \
 	CLUSTER_STATUS(CLUSTER_MISSING, "missing") \
-	CLUSTER_STATUS(CLUSTER_FOREIGN, "foreign") \
+	CLUSTER_STATUS(CLUSTER_FOREIGN, "foreign_file") \
 	CLUSTER_STATUS(CLUSTER_UNSUPPORTED_VERSION, "unsupported_version") \
 	CLUSTER_STATUS(CLUSTER_IO_ERROR, "io_error") \
 	CLUSTER_STATUS(CLUSTER_NOT_VERIFIABLE, "not_verifiable")
@@ -102,6 +104,12 @@ extern const char *wal_status_name(WalStatus status);
 extern WalStatus wal_status_of(const char *name);	/* WAL_STATUSES: none */
 extern const char *cluster_kind_name(ClusterKind kind);
 extern const char *cluster_status_name(ClusterStatus status);
+
+/*
+ * Is there something to act on?  Of every family: a word that begins with "ok"
+ * is no finding, and not_verifiable is none.
+ */
+extern bool status_is_finding(const char *name);
 
 #pragma GCC visibility pop
 

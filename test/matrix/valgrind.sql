@@ -63,5 +63,5 @@ UPDATE imaged SET a = 2
 SELECT count(*) > 0 AND bool_and(octet_length(wal_page_image('imaged', 'main', 0, lsn)) = 8192) AS ok FROM wal_block_history('imaged', 'main', 0) WHERE kind = 'image'
 SELECT count(*) FILTER (WHERE status = 'stale_page') = 0 AS ok FROM verify_wal_images();
 SELECT count(*) > 0 AND bool_and(status = 'missing_block' AND relation = 'short'::regclass) AS ok FROM verify_lost_writes()
-SELECT count(*) > 0 AS ok FROM verify_backup('.', verbose => true) WHERE path = 'backup_manifest'
-SELECT pages > 1000 AND status <> 'ok' AS ok FROM verify_backup_summary('.')
+SELECT count(*) > 0 AS ok FROM verify_backup('.', include_healed => true) WHERE path = 'backup_manifest'
+SELECT blocks > 1000 AND status <> 'ok' AS ok FROM verify_backup_summary('.')

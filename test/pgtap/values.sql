@@ -64,7 +64,7 @@ UPDATE page SET bytes = sealed FROM (
 		LATERAL (VALUES (sum), (substr(sum, 2, 1) || substr(sum, 1, 1))) AS orders (seal)) AS s
 WHERE (verify_page(sealed, 7)).status = 'ok';
 SELECT is((verify_page(image, blkno)).status, expected, what) FROM page, LATERAL (VALUES
-	('a page of zeros is new', decode(repeat('00', 8192), 'hex'), 0, 'new'),
+	('a page of zeros is new', decode(repeat('00', 8192), 'hex'), 0, 'ok_new'),
 	('a sealed page is ok', bytes, 7, 'ok'),
 	('the same as another block', bytes, 8, 'checksum_mismatch'),
 	('a flipped bit', set_bit(bytes, 32000, 1 - get_bit(bytes, 32000)), 7, 'checksum_mismatch')

@@ -112,20 +112,20 @@ my @sizes = (
 	[ 'a zero block after the end', sub { truncate $_[0], $end + BLCKSZ }, [] ],
 	[ 'an empty trailing segment', sub { make("$_[0].1", 0) }, [] ],
 	[ 'a short segment with one after it', sub { make("$_[0].1", BLCKSZ) },
-		[ [ $size_blocks, 0, $end, 'short_segment' ] ] ],
+		[ [ $size_blocks, 0, $end, 'size_mismatch' ] ] ],
 	[ 'segments missing before one far after', sub { make("$_[0].3", BLCKSZ) },
-		[ [ $size_blocks, 0, $end, 'short_segment' ], [ SEGMENT, 1, '', 'missing_segment' ],
-			[ 2 * SEGMENT, 2, '', 'missing_segment' ] ] ],
+		[ [ $size_blocks, 0, $end, 'size_mismatch' ], [ SEGMENT, 1, '', 'missing' ],
+			[ 2 * SEGMENT, 2, '', 'missing' ] ] ],
 	[ 'segments missing before one further away', sub { make("$_[0].7", BLCKSZ) },
-		[ [ $size_blocks, 0, $end, 'short_segment' ],
-			map { [ $_ * SEGMENT, $_, '', 'missing_segment' ] } 1 .. 6 ] ],
+		[ [ $size_blocks, 0, $end, 'size_mismatch' ],
+			map { [ $_ * SEGMENT, $_, '', 'missing' ] } 1 .. 6 ] ],
 	[ 'a full last segment, and one far away', sub { make($_[0], SEGMENT * BLCKSZ); make("$_[0].40", BLCKSZ) },
-		[ map { [ $_ * SEGMENT, $_, '', 'missing_segment' ] } 1 .. 39 ], SEGMENT - 100 ],
+		[ map { [ $_ * SEGMENT, $_, '', 'missing' ] } 1 .. 39 ], SEGMENT - 100 ],
 	[ 'a full last segment', sub { make($_[0], SEGMENT * BLCKSZ) }, [], SEGMENT - 100 ],
 	[ 'a missing middle segment, and a broken block after it',
 		sub { make($_[0], SEGMENT * BLCKSZ); make("$_[0].2", 2 * BLCKSZ);
 			put("$_[0].2", BLCKSZ, donor('other')) },
-		[ [ SEGMENT, 1, '', 'missing_segment' ],
+		[ [ SEGMENT, 1, '', 'missing' ],
 			[ 2 * SEGMENT + 1, 2, BLCKSZ, 'checksum_mismatch' ] ], SEGMENT - 100 ],
 	[ 'block 2 in the place of block 2 of the second segment',
 		sub { make($_[0], SEGMENT * BLCKSZ); make("$_[0].1", 4 * BLCKSZ); put("$_[0].1", 2 * BLCKSZ, donor('other')) },
@@ -136,11 +136,11 @@ my @sizes = (
 		[], SEGMENT - 100 ],
 	[ 'a short middle segment',
 		sub { make($_[0], SEGMENT * BLCKSZ); make("$_[0].1", 3 * BLCKSZ + 5); make("$_[0].2", BLCKSZ) },
-		[ [ SEGMENT + 3, 1, 3 * BLCKSZ, 'short_segment' ] ], SEGMENT - 100, SEGMENT + 100 ],
+		[ [ SEGMENT + 3, 1, 3 * BLCKSZ, 'size_mismatch' ] ], SEGMENT - 100, SEGMENT + 100 ],
 	[ 'a segment that is too long', sub { make($_[0], (SEGMENT + 1) * BLCKSZ) },
 		[ [ SEGMENT, 0, SEGMENT * BLCKSZ, 'partial_block' ] ], SEGMENT - 100 ],
 	[ 'an empty file', sub { truncate $_[0], 0 }, [] ],
-	[ 'no file at all', sub { unlink $_[0] }, [ [ 0, 0, '', 'missing_segment' ] ] ],
+	[ 'no file at all', sub { unlink $_[0] }, [ [ 0, 0, '', 'missing' ] ] ],
 	[ 'a directory in its place', sub { unlink $_[0]; mkdir $_[0] }, [ [ 0, 0, '', 'io_error' ] ],
 		undef, 10000 ]);
 
@@ -549,7 +549,7 @@ sub segments
 	damage_sizes($node, $missing);
 	is( $node->safe_psql('postgres',
 			"SELECT segment_number, blocks, status FROM relation_files('$relation') WHERE fork = 'main'"),
-		"0|131072|ok\n1||missing_segment\n2|2|ok", "$name: relation_files shows a missing one");
+		"0|131072|ok\n1||missing\n2|2|ok", "$name: relation_files shows a missing one");
 	repair_sizes($node, $missing);
 
 	# extension in bulk leaves new pages, too
@@ -573,7 +573,7 @@ sub extreme_segments
 	make("$relation.$_", SEGMENT * BLCKSZ) foreach 1 .. 9;
 	is( $node->safe_psql('postgres', "SELECT count(*), max(segment_number), string_agg(status, ',') FILTER (WHERE status <> 'ok')
 			FROM relation_files('size3') WHERE fork = 'main'"),
-		'10|9|short_segment', "$name: ten segments");
+		'10|9|size_mismatch', "$name: ten segments");
 	unlink "$relation.$_" foreach 1 .. 9;
 	make($_, SEGMENT * BLCKSZ) foreach $relation, "$relation.32766", "$relation.32767";
 	put("$relation.32767", (SEGMENT - 2) * BLCKSZ + 24, 'damage');

@@ -6,6 +6,7 @@ use warnings;
 use Accel;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes qw(time);
 
 my $shim = Accel::fault_shim();
 my $log = PostgreSQL::Test::Utils::tempdir() . '/reads';
@@ -94,6 +95,19 @@ foreach my $case (
 		$title, $max_rate, $most / 1024, $most * 100 / $limit, $seconds ? $total / 1024 / $seconds : 0,
 		$seconds, $piece / 1024);
 }
+
+# those that read WAL: 12 MB at 4 MB/s
+$node->safe_psql('postgres', "INSERT INTO large SELECT * FROM large LIMIT 20000; CHECKPOINT")
+  while $node->safe_psql('postgres', "SELECT redo_lsn < pg_lsn('0/0') + 2 * 16777216 + 12000000::numeric FROM pg_control_checkpoint()") eq 't';
+my $start = $node->safe_psql('postgres', 'SELECT redo_lsn - 12000000::numeric FROM pg_control_checkpoint()');
+foreach my $function (qw(verify_lost_writes verify_wal_images))
+{
+	my $began = time;
+	is($node->safe_psql('postgres', "SELECT count(*) FROM $function(start_lsn => '$start', max_rate => 4000)"), '0', "$function: a healthy server");
+	cmp_ok(time - $began, '>', 2.5, '... as slow as max_rate says');
+}
+$node->psql('postgres', "\\set VERBOSITY sqlstate\nSELECT verify_lost_writes(max_rate => -1)", stderr => \my $refused);
+like($refused, qr/ERROR:  22023/, 'a negative max_rate');
 
 $node->stop;
 done_testing();

@@ -196,7 +196,7 @@ $node->psql('postgres', q{SET statement_timeout = '60s';
 open $stop, '>', "$path.stop2" or die $!;
 close $stop;
 waitpid $writer, 0;
-is("$out$err", 'short_segment|t', 'a short segment that grows');
+is("$out$err", 'size_mismatch|t', 'a short segment that grows');
 
 $node->stop('immediate');
 done_testing();

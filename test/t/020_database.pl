@@ -294,7 +294,7 @@ DETAIL:  not_verifiable: could not access file "(\$libdir\/)?gone"/,
 my $gone = path_of('part1');
 rename $gone, "$gone.away";
 $warnings = call("\\set SHOW_CONTEXT always\nCALL ext.verify_database(include_catalogs => false)");
-like($warnings, qr/missing file at block 0 of relation public.part1\nDETAIL:  missing_segment: .*\. File "[^"]+"\.$/m,
+like($warnings, qr/missing file at block 0 of relation public.part1\nDETAIL:  missing: .*\. File "[^"]+"\.$/m,
 	'a file that is gone has no offset');
 unlike($warnings, qr/CONTEXT|offset -1|file ""/i, 'and no finding has a context of its own');
 rename "$gone.away", $gone;

@@ -84,12 +84,12 @@ sub findings
 my $kinds = 'control, relation_map, two_phase, replication_slot, replication_origins' .
   ($logical ? ', logical_snapshot' : '') . ($version >= 17 ? ', wal_summary' : '');
 my $list = "SELECT string_agg(kind, ', ' ORDER BY n) FROM (SELECT kind, min(n) AS n FROM verify_cluster_files(%s)
-	WITH ORDINALITY f(path, kind, status, stored_crc, computed_crc, bytes, message, n) GROUP BY kind) k";
+	WITH ORDINALITY f(path, kind, status, is_finding, stored_crc, computed_crc, size, message, n) GROUP BY kind) k";
 is($q->(sprintf $list, ''), $kinds, 'running: every kind has a row');
 is(verdicts(), 'none', 'running: all are ok');
 is($q->("SELECT count(*) FROM verify_cluster_files() WHERE kind = 'relation_map'"), 6, 'a map of each database, and the shared one');
-is($q->("SELECT count(*) FROM verify_cluster_files() WHERE stored_crc <> computed_crc OR message IS NOT NULL OR bytes IS NULL"), 0, 'ok: equal CRCs, no message');
-is($q->("SELECT bool_and(crc32c_bytes(crc32c_file(path, 0, bytes - 4)) = pg_read_binary_file(path, bytes - 4, 4))
+is($q->("SELECT count(*) FROM verify_cluster_files() WHERE stored_crc <> computed_crc OR message IS NOT NULL OR size IS NULL"), 0, 'ok: equal CRCs, no message');
+is($q->("SELECT bool_and(crc32c_bytes(crc32c_file(path, 0, size - 4)) = pg_read_binary_file(path, size - 4, 4))
 	FROM verify_cluster_files() WHERE kind IN ('two_phase', 'replication_origins', 'wal_summary')"), 't', 'the CRC is that of the file') if $q->("SELECT crc32c_bytes(1) = '\\x01000000'") eq 't';
 is($q->("SELECT count(*) FROM verify_cluster_files('$data') WHERE status = 'ok'"), $q->('SELECT count(*) FROM verify_cluster_files()'),
 	'this directory by its name');
@@ -185,15 +185,15 @@ sub swapped
 	return;
 }
 is($q->("SELECT crc32c_file('$copy/$own') = crc32c_file('$copy/$file{global}')"), 't', 'all maps have one CRC-32C') if $version >= 16;
-swapped('the shared map for a database\'s', $own, $file{global}, 'foreign: it is the map of the shared catalogs, not of a database');
-swapped('a database\'s map for the shared one', $file{global}, $own, 'foreign: it is the map of a database, not of the shared catalogs');
+swapped('the shared map for a database\'s', $own, $file{global}, 'foreign_file: it is the map of the shared catalogs, not of a database');
+swapped('a database\'s map for the shared one', $file{global}, $own, 'foreign_file: it is the map of a database, not of the shared catalogs');
 like(with($copy, $own, bytes("$copy/$other"), sub { $q->("SELECT string_agg(path || ' ' || status || ': ' || message, ', ')
 	FROM verify_cluster_files('$copy') WHERE status <> 'ok'") }), qr/^$own bad_format: relation \d+ is mapped to file \d+, which is not there$/,
 	'the map of another database, which was rewritten');
 like(with($copy, $prepared[0], bytes("$copy/$prepared[1]"), sub { $q->("SELECT string_agg(path || ' ' || status || ': ' || message, ', ')
-	FROM verify_cluster_files('$copy') WHERE status <> 'ok'") }), qr/^$prepared[0] foreign: it is the state of transaction \d+, not of \d+$/,
+	FROM verify_cluster_files('$copy') WHERE status <> 'ok'") }), qr/^$prepared[0] foreign_file: it is the state of transaction \d+, not of \d+$/,
 	'the state of another prepared transaction');
-swapped('the state of another slot', $slot, $slot2, 'foreign: it is the state of another replication slot');
+swapped('the state of another slot', $slot, $slot2, 'foreign_file: it is the state of another replication slot');
 
 # What is not there
 sub without
@@ -214,11 +214,11 @@ unlink "$copy/backup_label";
 # Origins that WAL has further on
 my $origins = bytes("$copy/$file{replication_origins}");
 like(with($copy, $file{replication_origins}, $older_origins, \&findings),
-	qr{^pg_logical/replorigin_checkpoint foreign: it is older than pg_wal: replication origin 1 is at 0/123, expected at 0/789 or later$}, 'the origins of an earlier checkpoint');
+	qr{^pg_logical/replorigin_checkpoint foreign_file: it is older than pg_wal: replication origin 1 is at 0/123, expected at 0/789 or later$}, 'the origins of an earlier checkpoint');
 my $none = substr($origins, 0, 4);
 $none .= pack('L', $q->("SELECT crc32c('\\x" . unpack('H*', $none) . "'::bytea)"));
 like(with($copy, $file{replication_origins}, $none, \&findings),
-	qr{^pg_logical/replorigin_checkpoint foreign: it is older than pg_wal: it lacks replication origin 1, expected at 0/789 or later$}, 'no origins, and a right CRC');
+	qr{^pg_logical/replorigin_checkpoint foreign_file: it is older than pg_wal: it lacks replication origin 1, expected at 0/789 or later$}, 'no origins, and a right CRC');
 
 # A tablespace that is not mounted
 my ($link) = glob("$copy/pg_tblspc/*");
@@ -250,7 +250,7 @@ my $foreign = $control;
 vec($foreign, 0, 8) ^= 1;
 substr($foreign, $crc_at, 4) = pack('L', $q->("SELECT crc32c('\\x" . unpack('H*', substr($foreign, 0, $crc_at)) . "'::bytea)"));
 like(with($copy, 'global/pg_control', $foreign, \&findings),
-	qr{^global/pg_control foreign: it is of another cluster than pg_wal: system identifier \d+, in pg_wal \d+$}, 'pg_control of another cluster');
+	qr{^global/pg_control foreign_file: it is of another cluster than pg_wal: system identifier \d+, in pg_wal \d+$}, 'pg_control of another cluster');
 
 my $wal = $q->("SELECT pg_walfile_name('" . join('/', map { sprintf '%X', $_ } reverse unpack('LL', substr($control, 32, 8))) . "'::pg_lsn + 1)");
 rename "$copy/pg_wal/$wal", "$copy/wal" or die $!;
@@ -267,13 +267,13 @@ rename "$copy/wal", "$copy/pg_wal/$wal" or die $!;
 $q->($_) foreach ('INSERT INTO t VALUES (4)', 'SELECT pg_switch_wal()');
 my $newer = bytes("$data/pg_wal/$wal");
 like(with($copy, "pg_wal/$wal", $newer, \&findings),
-	qr{^global/pg_control foreign: it is older than pg_wal: a start would overwrite what follows its shutdown checkpoint at \S+, such as the record at \S+$},
+	qr{^global/pg_control foreign_file: it is older than pg_wal: a start would overwrite what follows its shutdown checkpoint at \S+, such as the record at \S+$},
 	'pg_control of before a start');
 AccelWal::put("$copy/standby.signal", '');
 is(with($copy, "pg_wal/$wal", $newer, \&findings), 'none', '... a standby replays what follows');
 unlink "$copy/standby.signal";
 like(with($copy, 'global/pg_control', $at_work, \&findings),
-	qr{^global/pg_control foreign: it is older than pg_wal: the server was shut down later, at \S+, and would recover as after a crash$},
+	qr{^global/pg_control foreign_file: it is older than pg_wal: the server was shut down later, at \S+, and would recover as after a crash$},
 	'pg_control of before a shutdown');
 
 # The running server: the same, and what it alone can know
@@ -296,15 +296,15 @@ live('a short slot', $slot, substr(bytes("$data/$slot"), 0, 100), 'size_mismatch
 my $earlier = bytes("$data/global/pg_control");
 $q->('CHECKPOINT');
 live('pg_control of an earlier checkpoint', 'global/pg_control', $earlier,
-	'foreign: it is not what the server wrote last: redo LSN \S+, expected \S+; run CHECKPOINT.*');
+	'foreign_file: it is not what the server wrote last: redo LSN \S+, expected \S+; run CHECKPOINT.*');
 live('pg_control of the stopped server', 'global/pg_control', bytes("$copy/global/pg_control"),
-	'foreign: it is not what the server wrote last: database state 1, expected 6; .*');
+	'foreign_file: it is not what the server wrote last: database state 1, expected 6; .*');
 
 # a slot that the server does not know, and one that it misses
 mkdir "$data/pg_replslot/planted";
 AccelWal::put("$data/pg_replslot/planted/state", bytes("$copy/$slot"));
 is($q->("SELECT path || ' ' || status || ': ' || message FROM verify_cluster_files() WHERE status <> 'ok'"),
-	'pg_replslot/planted/state foreign: the server has no such slot now, and reads this file at its next start; move its folder out of pg_replslot',
+	'pg_replslot/planted/state foreign_file: the server has no such slot now, and reads this file at its next start; move its folder out of pg_replslot',
 	'running: a slot\'s folder copied under another name');
 unlink "$data/pg_replslot/planted/state";
 rmdir "$data/pg_replslot/planted";
@@ -315,7 +315,7 @@ rename "$data/../physical2", "$data/pg_replslot/physical2";
 $q->(q{SELECT pg_drop_replication_slot('physical2')});
 system_or_bail('cp', '-a', "$copy/pg_replslot/physical2", "$data/pg_replslot/physical2");
 like($q->("SELECT path || ' ' || status || ': ' || message FROM verify_cluster_files() WHERE status <> 'ok'"),
-	qr{^pg_replslot/physical2/state foreign: the server has no such slot now, and reads this file at its next start; }, 'running: a slot that was dropped is back on disk');
+	qr{^pg_replslot/physical2/state foreign_file: the server has no such slot now, and reads this file at its next start; }, 'running: a slot that was dropped is back on disk');
 unlink "$data/$slot2";
 rmdir "$data/pg_replslot/physical2";
 

@@ -104,7 +104,7 @@ my %entry = (
 			unlink "$root/$path{missing}.1" or die $!;
 		},
 		ask => {
-			crc32c_accel => { %{ accel(missing_segment => 'missing') }, %{ accel(short_segment => 'short', 'toast') } },
+			crc32c_accel => { %{ accel(missing => 'missing') }, %{ accel(size_mismatch => 'short', 'toast') } },
 			pg_checksums => checksums('missing', 'short', 'toast'),
 			amcheck => { 'table' => heapam('short'), 'TOAST table' => heapam('toasted') },
 			pg_verifybackup => {
@@ -148,7 +148,7 @@ my %entry = (
 		plant => sub { cut($_[0], $_, (-s "$_[0]/$path{$_}") - BLOCK) foreach 'cut', 'cut_i' },
 		ask => {
 			crc32c_accel => {
-				'table, vacuumed' => on_page('cut', 'short_segment'),
+				'table, vacuumed' => on_page('cut', 'size_mismatch'),
 				'WAL kept' => each_of(map { by_wal('kept', $_, 'missing_block') } 'cut', 'cut_i'),
 				'WAL gone' => each_of(on_page('cut_i'), by_wal('gone', 'cut_i')) },
 			pg_checksums => checksums('cut', 'cut_i'),

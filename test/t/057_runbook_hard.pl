@@ -328,7 +328,7 @@ sub recycle
 sub stopped_findings
 {
 	my ($folder) = @_;
-	return "SELECT string_agg(concat_ws(' ', path, blkno, status), ', ') FROM verify_backup('$folder') WHERE status <> 'no_manifest'";
+	return "SELECT string_agg(concat_ws(' ', path, blkno, status), ', ') FROM verify_backup('$folder') WHERE status <> 'ok_no_manifest'";
 }
 
 sub contents

@@ -81,7 +81,7 @@ foreach my $relation (qw(t unvacuumed empty empty_pkey s), @indexes)
 {
 	with_file($path{$relation}, $zeros, sub {
 		is(findings($node, $relation), 'none', "$relation: half a block of zeros");
-		like(segments($relation), qr/main partial_tail/, '... relation_files says so');
+		like(segments($relation), qr/main ok_partial_tail/, '... relation_files says so');
 	});
 }
 with_file($path{hash}, $page, sub { is(findings($node, 'hash'), 'none', 'hash: half a page') });
@@ -113,10 +113,10 @@ foreach my $case ([ 'by 10 blocks', $blocks - 10 ], [ 'to one block', 1 ], [ 'to
 {
 	my ($name, $left) = @$case;
 	with_file($path{t}, sub { truncate $_[0], $left * BLCKSZ }, sub {
-		is(findings($node, 't'), "main $left short_segment", "a table that is cut $name");
-		is(findings($node, 't', ", 'main', $left"), "main $left short_segment", '... from there on');
-		is(findings($node, 't', ", 'main', 0, $left"), "main $left short_segment", '... up to there');
-		is(segments('t'), 'main short_segment, fsm ok, vm ok', '... relation_files says so');
+		is(findings($node, 't'), "main $left size_mismatch", "a table that is cut $name");
+		is(findings($node, 't', ", 'main', $left"), "main $left size_mismatch", '... from there on');
+		is(findings($node, 't', ", 'main', 0, $left"), "main $left size_mismatch", '... up to there');
+		is(segments('t'), 'main size_mismatch, fsm ok, vm ok', '... relation_files says so');
 		is($q->("SELECT message FROM verify_relation('t')"), 'segment 0 has ' . $left * BLCKSZ .
 			" bytes, but the fork had $blocks blocks at least: the visibility map names them, or is damaged", '... in words');
 	});
@@ -135,11 +135,11 @@ with_file($path{unvacuumed}, sub { truncate $_[0], BLCKSZ }, sub {
 foreach my $relation ('s', 'empty_pkey', 'us', 'u_pkey', @indexes)
 {
 	with_file($path{$relation}, sub { truncate $_[0], 0 }, sub {
-		is(findings($node, $relation), 'main 0 short_segment', "$relation: a file of nothing");
+		is(findings($node, $relation), 'main 0 size_mismatch', "$relation: a file of nothing");
 	});
 }
 with_file("$path{$_}_init", sub { truncate $_[0], 0 }, sub {
-	is(findings($node, $_), 'init 0 short_segment', "$_: an init fork of nothing");
+	is(findings($node, $_), 'init 0 size_mismatch', "$_: an init fork of nothing");
 }) foreach qw(us u_pkey u_gin);
 with_file("$path{u_gin}_init", sub { AccelWal::poke($_[0], 0, "\0" x BLCKSZ) }, sub {
 	is(findings($node, 'u_gin'), 'init 0 zeroed_page', 'an init fork of zeros');
@@ -188,7 +188,7 @@ is(findings($standby, 'unvacuumed'), 'none', 'a standby in the middle of an exte
 truncate $file, $end;
 is($standby->safe_psql('postgres', $all =~ s/^(.*)$/$1 AND c.relpersistence = 'p'/sr), 'none', 'a standby: intact');
 truncate $standby->data_dir . "/$path{t}", 3 * BLCKSZ;
-is(findings($standby, 't'), 'main 3 short_segment', 'a standby whose table was cut');
+is(findings($standby, 't'), 'main 3 size_mismatch', 'a standby whose table was cut');
 $standby->stop('immediate');
 $node->stop;
 done_testing();

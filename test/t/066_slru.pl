@@ -66,7 +66,7 @@ foreach my $case ((map { [ $_, $remove, 'missing' ] } map { "pg_xact/000$_" } 0 
 	is(with($data, $file, $change, sub { found() }), $want, "running: $file $status");
 }
 is(with($data, 'pg_xact/0001', $cut, sub {
-	$q->("SELECT bytes || ' ' || message FROM verify_cluster_files() WHERE kind = 'transaction_status'") }),
+	$q->("SELECT size || ' ' || message FROM verify_cluster_files() WHERE kind = 'transaction_status'") }),
 	'253952 253952 bytes, expected at least 262144', '... in words');
 my $err;
 is(with($data, 'pg_xact/0002', $remove, sub {

@@ -61,17 +61,17 @@ ok(accepted($backup), 'pg_verifybackup agrees') or diag slurp_file("$dir/said");
 my $manifest = slurp_file("$backup/backup_manifest");
 my $files = () = $manifest =~ /"Path": "(?!postgresql\.auto\.conf)/g;
 my ($start, $end) = $manifest =~ m{"Start-LSN": "([0-9A-F/]+)", "End-LSN": "([0-9A-F/]+)"};
-is(sql("SELECT label, format, start_lsn, end_lsn, timelines, files, bad_pages, findings, status, message IS NULL,
+is(sql("SELECT label, format, start_lsn, end_lsn, timelines, files, bad_blocks, findings, status, message IS NULL,
 		system_identifier = (SELECT system_identifier FROM pg_control_system()), wal_records > 0
 		FROM verify_backup_summary('$backup')"),
 	"label of crc32c|plain|$start|$end|1|$files|0|0|ok|t|t|t", 'its summary');
-is(sql("SELECT bytes = (SELECT sum(size) FROM (SELECT (regexp_matches(pg_read_file('$backup/backup_manifest'),
+is(sql("SELECT read_bytes = (SELECT sum(size) FROM (SELECT (regexp_matches(pg_read_file('$backup/backup_manifest'),
 			'\"Path\": \"(?!postgresql.auto.conf)[^\"]*\", \"Size\": ([0-9]+)', 'g'))[1]::bigint AS size) s),
-		pages * 8192 < bytes, pages * 8192 > bytes / 2
+		blocks * 8192 < read_bytes, blocks * 8192 > read_bytes / 2
 		FROM verify_backup_summary('$backup')"), 't|t|t', 'every byte was read once');
-is(sql("SELECT (s).files, (s).pages, (s).findings FROM verify_backup_summary('$backup', workers => 2) s"),
-	sql("SELECT (s).files, (s).pages, (s).findings FROM verify_backup_summary('$backup') s"), 'two workers');
-is(sql("SELECT pages FROM verify_backup_summary('$backup', check_pages => false)"), 0, 'no pages if they are not wanted');
+is(sql("SELECT (s).files, (s).blocks, (s).findings FROM verify_backup_summary('$backup', workers => 2) s"),
+	sql("SELECT (s).files, (s).blocks, (s).findings FROM verify_backup_summary('$backup') s"), 'two workers');
+is(sql("SELECT blocks FROM verify_backup_summary('$backup', check_pages => false)"), 0, 'no pages if they are not wanted');
 
 # --- files ---------------------------------------------------------------------------
 
@@ -126,11 +126,11 @@ my @mutations = (
 	[ 'a directory in the place of a file', sub { move("$backup/PG_VERSION", "$dir/kept"); mkdir "$backup/PG_VERSION" },
 		sub { rmdir "$backup/PG_VERSION"; move("$dir/kept", "$backup/PG_VERSION") }, 'PG_VERSION io_error' ],
 	[ 'a manifest with more', sub { copy("$backup/backup_manifest", "$dir/kept"); append_to_file("$backup/backup_manifest", 'x') },
-		sub { move("$dir/kept", "$backup/backup_manifest") }, 'backup_manifest manifest_corrupt' ],
+		sub { move("$dir/kept", "$backup/backup_manifest") }, 'backup_manifest bad_format' ],
 	[ 'a manifest that was changed', sub { copy("$backup/backup_manifest", "$dir/kept"); poke("$backup/backup_manifest", index($manifest, '"Size": ') + 8, '9') },
-		sub { move("$dir/kept", "$backup/backup_manifest") }, 'backup_manifest manifest_corrupt' ],
+		sub { move("$dir/kept", "$backup/backup_manifest") }, 'backup_manifest checksum_mismatch' ],
 	[ 'no manifest', sub { move("$backup/backup_manifest", "$dir/kept") },
-		sub { move("$dir/kept", "$backup/backup_manifest") }, 'backup_manifest no_manifest' ],
+		sub { move("$dir/kept", "$backup/backup_manifest") }, 'backup_manifest ok_no_manifest' ],
 );
 foreach (@mutations)
 {
@@ -161,7 +161,7 @@ unlink map { "$backup/$_" } qw(standby.signal recovery.signal pg_wal/other);
 foreach my $algorithm (grep { $_ ne 'NONE' } @algorithms)
 {
 	poke("$of{$algorithm}/PG_VERSION", 0, '7');
-	like(sql("SELECT path, status, length(expected), expected <> actual, message FROM verify_backup('$of{$algorithm}')"),
+	like(sql("SELECT path, status, length(stored), stored <> computed, message FROM verify_backup('$of{$algorithm}')"),
 		qr{^PG_VERSION\|checksum_mismatch\|@{[ substr($algorithm, 3) / 4 ]}\|t\|$algorithm of the file}, "$algorithm: a changed byte");
 	ok(!accepted($of{$algorithm}), "$algorithm: pg_verifybackup reports it, too");
 }
@@ -194,10 +194,10 @@ foreach ([ $into - 16, 'zeros from within its last record', "\0" ], [ $into - 16
 {
 	my ($from, $what, $byte) = @$_;
 	poke("$backup/pg_wal/$last", $from, $byte x (1024 * 1024 - $from));
-	is(findings($backup), "pg_wal/$last corrupt", $what);
+	is(findings($backup), "pg_wal/$last missing", $what);
 	# servers from 19 on print an LSN with eight digits after the slash
 	like(message($backup), qr{^WAL ends at \S+, but the backup needs it up to ${\ ($end =~ s!/0*!/0*!r)}$}, "$what: why");
-	is(sql("SELECT status FROM verify_backup_summary('$backup')"), 'corrupt', "$what: the summary");
+	is(sql("SELECT status FROM verify_backup_summary('$backup')"), 'damaged', "$what: the summary");
 	ok(!accepted($backup), "$what: pg_verifybackup reports it, too");
 	copy("$dir/kept", "$backup/pg_wal/$last");
 }
@@ -211,7 +211,7 @@ is(findings($backup), '', 'WAL restored');
 my $head = '{"PostgreSQL-Backup-Manifest-Version": 1, ';
 my $crc = '"Checksum-Algorithm": "CRC32C"';
 my $tail = '"Manifest-Checksum": "' . '0' x 64 . '"}';
-# [ contents, message, status if not manifest_corrupt ]
+# [ contents, message, status if not bad_format ]
 my @manifests = (
 	[ '', 'could not parse manifest' ],
 	[ '{', 'could not parse manifest' ],
@@ -220,7 +220,7 @@ my @manifests = (
 	[ 'null', 'unexpected scalar' ],
 	[ '{"not-expected": 1}', 'expected version indicator' ],
 	[ '{"PostgreSQL-Backup-Manifest-Version": "phooey"}', 'manifest version is not an integer' ],
-	[ '{"PostgreSQL-Backup-Manifest-Version": 9876599}', 'unexpected manifest version', 'manifest_unsupported' ],
+	[ '{"PostgreSQL-Backup-Manifest-Version": 9876599}', 'unexpected manifest version', 'unsupported_version' ],
 	[ $head . '"Files": true}', 'unexpected scalar' ],
 	[ $head . '"Oops": 1}', 'unrecognized top-level field' ],
 	[ $head . '"Files": {}}', 'unexpected object start' ],
@@ -234,7 +234,7 @@ my @manifests = (
 	[ $head . '"Files": [{"Path": {}}]}', 'unexpected object start' ],
 	[ $head . '"Files": [{"Encoded-Path": "123", "Size": 0}]}', 'could not decode file name' ],
 	[ $head . '"Files": [{"Encoded-Path": "12zz", "Size": 0}]}', 'could not decode file name' ],
-	[ $head . '"Files": [{"Path": "x", "Size": 0}, {"Path": "x", "Size": 0}], ' . "\n$tail\n", 'manifest checksum mismatch' ],
+	[ $head . '"Files": [{"Path": "x", "Size": 0}, {"Path": "x", "Size": 0}], ' . "\n$tail\n", 'manifest checksum mismatch', 'checksum_mismatch' ],
 	[ $head . '"Files": [{"Path": "x", "Size": 100, "Checksum": "Oops"}]}', 'checksum without algorithm' ],
 	[ $head . '"Files": [{"Path": "x", "Size": 100, "Checksum-Algorithm": "Oops", "Checksum": "00"}]}', 'unrecognized checksum algorithm' ],
 	[ $head . '"Files": [{"Path": "x", "Size": 100, ' . $crc . ', "Checksum": "0"}]}', 'invalid checksum for file' ],
@@ -249,7 +249,7 @@ my @manifests = (
 	[ $head . '"Files": [], "Manifest-Checksum": "nothex"}' . "\n", 'invalid manifest checksum' ],
 	[ $head . '"Files": [], ' . "$tail\n", 'expected at least 2 lines in the manifest' ],
 	[ $head . '"Files": [], ' . "\n$tail", 'last line of the manifest does not end with a newline' ],
-	[ $head . '"Files": [], ' . "\n$tail\n", 'manifest checksum mismatch' ],
+	[ $head . '"Files": [], ' . "\n$tail\n", 'manifest checksum mismatch', 'checksum_mismatch' ],
 );
 push @manifests, [ '{"PostgreSQL-Backup-Manifest-Version": 2, "System-Identifier": "x"}', 'system identifier in manifest is not an integer' ]
   if $version >= 17;
@@ -260,7 +260,7 @@ my @rows = split /\n/, sql("SELECT n, b.status, split_part(b.message, ';', 1)
 foreach my $n (0 .. $#manifests)
 {
 	my ($contents, $message, $status) = @{ $manifests[$n] };
-	$status //= 'manifest_corrupt';
+	$status //= 'bad_format';
 	like($rows[$n] // '', qr{^$n\|$status\|\Q$message\E}, "manifest $n: $message");
 	ok(!accepted("$dir/bad_$n"), "manifest $n: pg_verifybackup refuses it, too");
 }

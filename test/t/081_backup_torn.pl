@@ -96,7 +96,7 @@ sub backup_round
 	usleep(500000);
 	backup($to, %at);
 	my ($bad, $good, $findings, $status) = split /\|/,
-	  sql("SELECT bad_pages, healed_pages, findings, status FROM verify_backup_summary('$to')");
+	  sql("SELECT bad_blocks, healed_blocks, findings, status FROM verify_backup_summary('$to')");
 	is("$findings $status", '0 ok', "round $round: every torn page is restored by WAL ($bad)")
 	  or diag sql("SELECT * FROM verify_backup('$to')");
 	$torn += $bad;
@@ -123,7 +123,7 @@ SKIP:
 	skip 'no read met a page that was half written', 1 if $torn == 0;
 	is($healed, $torn, "torn pages are healed, all of them: $torn");
 }
-is(sql("SELECT count(*) FROM verify_backup('$backup', verbose => true) WHERE status <> 'healed_by_wal'"), 0, 'verbose shows healed ones alone');
+is(sql("SELECT count(*) FROM verify_backup('$backup', include_healed => true) WHERE status <> 'ok_healed_by_wal'"), 0, 'include_healed shows healed ones alone');
 ok(!system("pg_verifybackup $backup >/dev/null"), 'pg_verifybackup sees nothing');
 
 # --- damage, judged, restored --------------------------------------------------------
@@ -158,7 +158,7 @@ sub judged
 {
 	my ($path) = @_;
 	return map { /^(\S+ \d+) (\S+)$/ ? ($1 => $2) : () } split /\n/,
-	  sql("SELECT concat_ws(' ', path, blkno, status) FROM verify_backup('$path', verbose => true) WHERE blkno IS NOT NULL");
+	  sql("SELECT concat_ws(' ', path, blkno, status) FROM verify_backup('$path', include_healed => true) WHERE blkno IS NOT NULL");
 }
 
 sub with { my ($status, %pages) = @_; return join("\n", sort grep { $pages{$_} eq $status } keys %pages); }
@@ -218,14 +218,14 @@ foreach my $page (keys %pages)
 }
 is(join(' ', sort keys %{ $count{cold} }), 'corrupt', 'no page that no WAL names is healed');
 my $changed = blocks_in_wal($file{hot});
-cmp_ok($count{hot}{healed_by_wal} // 0, '>=', $changed < 100 ? $changed : 100, "changed pages are healed, of $changed: " . ($count{hot}{healed_by_wal} // 0));
+cmp_ok($count{hot}{ok_healed_by_wal} // 0, '>=', $changed < 100 ? $changed : 100, "changed pages are healed, of $changed: " . ($count{hot}{ok_healed_by_wal} // 0));
 my $drop = -s "$backup/$file{dropped}" && $dump =~ m{COMMIT .*rels: [^;]*$file{dropped}\b};
-is(join(' ', sort keys %{ $count{dropped} // {} }), $drop ? 'healed_by_wal' : -s "$backup/$file{dropped}" ? 'corrupt' : '',
-	'a dropped table needs no page: ' . ($count{dropped}{healed_by_wal} // 0));
+is(join(' ', sort keys %{ $count{dropped} // {} }), $drop ? 'ok_healed_by_wal' : -s "$backup/$file{dropped}" ? 'corrupt' : '',
+	'a dropped table needs no page: ' . ($count{dropped}{ok_healed_by_wal} // 0));
 my ($left) = $dump =~ m{TRUNCATE $file{cut} to (\d+) blocks};
 my $blocks = blocks("$backup/$file{cut}");
-cmp_ok($count{cut}{healed_by_wal} // 0, '>=', defined $left && $left < $blocks ? $blocks - $left : 0,
-	'blocks that are cut off are not needed: ' . ($count{cut}{healed_by_wal} // 0));
+cmp_ok($count{cut}{ok_healed_by_wal} // 0, '>=', defined $left && $left < $blocks ? $blocks - $left : 0,
+	'blocks that are cut off are not needed: ' . ($count{cut}{ok_healed_by_wal} // 0));
 my $node2 = restore($damaged);
 ok($node2, 'it is restored');
 $node2->stop;
@@ -271,7 +271,7 @@ flip("$gap/$file{hot}", $_) foreach 0 .. 200;
 unlink "$gap/pg_wal/$segments[0]";
 %pages = judged($gap);
 is(join(' ', sort keys %{ { map { $_ => 1 } values %pages } }), 'undecided', 'without the first segment nothing is decided');
-is(sql("SELECT bad_pages > 200 AND healed_pages = 0 AND status = 'corrupt' FROM verify_backup_summary('$gap')"), 't', 'but a finding is there');
+is(sql("SELECT bad_blocks > 200 AND healed_blocks = 0 AND status = 'damaged' FROM verify_backup_summary('$gap')"), 't', 'but a finding is there');
 
 # its dirty pages would be written with a pause each
 $node->stop('immediate');

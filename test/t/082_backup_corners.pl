@@ -98,7 +98,7 @@ my @hostile = (
 	[ 'a timeline beyond 32 bits', $head . '"WAL-Ranges": [{"Timeline": 4294967296}]}', 'timeline is not an integer' ],
 	[ 'an LSN beyond 32 bits', $head . '"WAL-Ranges": [{"Timeline": 1, "Start-LSN": "123456789/0"}]}', 'could not parse start LSN' ],
 	[ 'a range backwards', $head . '"WAL-Ranges": [{"Timeline": 1, "Start-LSN": "0/2", "End-LSN": "0/1"}]}', 'start LSN is after end LSN' ],
-	[ 'many ranges', $head . '"Files": [], "WAL-Ranges": [' . join(',', ('{"Timeline": 1, "Start-LSN": "0/1", "End-LSN": "0/2"}') x 2000) . ']}', '', 'manifest_(unsupported|corrupt)' ],
+	[ 'many ranges', $head . '"Files": [], "WAL-Ranges": [' . join(',', ('{"Timeline": 1, "Start-LSN": "0/1", "End-LSN": "0/2"}') x 2000) . ']}', '', '(unsupported_version|bad_format)' ],
 	[ 'deep arrays', '[' x $deep, 'nesting too deep' ],
 	[ 'deep objects', '{"a":' x $deep, 'nesting too deep' ],
 	[ 'a long string', $head . '"' . 'x' x 10_000_000 . '": 1}', 'a string too long' ],
@@ -110,7 +110,7 @@ append_to_file("$dir/hostile_$_/backup_manifest", $hostile[$_][1]) foreach 0 .. 
 foreach my $n (0 .. $#hostile)
 {
 	my ($what, undef, $message, $status) = @{ $hostile[$n] };
-	$status //= 'manifest_corrupt';
+	$status //= 'bad_format';
 	my ($out, $err);
 	$node->psql('postgres', "SELECT status, message FROM verify_backup('$dir/hostile_$n') WHERE path = 'backup_manifest'", stdout => \$out, stderr => \$err);
 	like($out, qr/^$status\|.*$message/, "$what: a finding") or diag $err;
@@ -119,7 +119,7 @@ foreach my $n (0 .. $#hostile)
 mkdir "$dir/huge";
 append_to_file("$dir/huge/backup_manifest", '{');
 truncate "$dir/huge/backup_manifest", 2**40;
-like(findings("$dir/huge"), qr/^backup_manifest manifest_unsupported/m, 'a manifest of a terabyte');
+like(findings("$dir/huge"), qr/^backup_manifest unsupported_version/m, 'a manifest of a terabyte');
 # memory follows the files, not what they are said to be
 my $many = $head . '"Files": [' . join(",\n", map { qq({"Path": "f$_", "Size": 9223372036854775807}) } 1 .. 20000) . "],\n";
 mkdir "$dir/many";
@@ -130,7 +130,7 @@ mkdir "$dir/foreign";
 append_to_file("$dir/foreign/backup_manifest", $head . '"Files": [{"Path": "\u20ac", "Size": 0}]}');
 $node->safe_psql('postgres', q{CREATE DATABASE ascii TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE 'C'});
 is($node->safe_psql('ascii', "CREATE EXTENSION crc32c_accel; SELECT path, status FROM verify_backup('$dir/foreign') LIMIT 1"),
-	'backup_manifest|manifest_corrupt', 'a character that the encoding does not have');
+	'backup_manifest|bad_format', 'a character that the encoding does not have');
 $node->safe_psql('postgres', 'DROP DATABASE ascii');
 # without WAL ranges there is no end of the backup to be after
 mkdir "$dir/unranged";
@@ -157,9 +157,9 @@ unlink "$backup/$name";
 
 my $table = sql("SELECT pg_relation_filepath('t')");
 my $bare = backup('bare', $node, '--no-manifest');
-is(findings($bare), 'backup_manifest no_manifest', 'no manifest: one row');
+is(findings($bare), 'backup_manifest ok_no_manifest', 'no manifest: one row');
 AccelWal::poke("$bare/$table", 8192 * 5 + 4000, 'damage');
-is(findings($bare), "backup_manifest no_manifest\n$table 5 corrupt", 'no manifest: pages are judged');
+is(findings($bare), "backup_manifest ok_no_manifest\n$table 5 corrupt", 'no manifest: pages are judged');
 my ($segment) = sort grep { /^[0-9A-F]{24}$/ } slurp_dir("$bare/pg_wal");
 unlink "$bare/pg_wal/$segment";
 like(findings($bare), qr{^$table 5 undecided}m, 'no manifest: without WAL nothing is decided');
@@ -189,7 +189,7 @@ AccelWal::poke("$promoted/$table", 8192 * $_ + 4000, 'damage') foreach 1, 7, 100
 my $expected = findings($promoted);
 like($expected, qr{^$table 1 corrupt\n$table 100 corrupt\n$table 7 corrupt\n$table checksum_mismatch$}m, 'damaged pages');
 is(findings($promoted, ", workers => $_"), $expected, "$_ workers: the same") foreach 1, 3;
-my $bytes = sql("SELECT bytes FROM verify_backup_summary('$promoted')");
+my $bytes = sql("SELECT read_bytes FROM verify_backup_summary('$promoted')");
 my $begun = time();
 sql("SELECT * FROM verify_backup_summary('$promoted', max_rate => " . int($bytes / 1024 / 1.5) . ", workers => 1)");
 my $took = time() - $begun;

@@ -36,7 +36,7 @@ sub sql { return $node->safe_psql('postgres', $_[0]); }
 sub rows
 {
 	my ($backup, $more) = @_;
-	return sql(q{SELECT concat_ws(' ', path, blkno, status, expected, actual, lsn) FROM verify_backup('} . $backup . "'"
+	return sql(q{SELECT concat_ws(' ', path, blkno, status, stored, computed, lsn) FROM verify_backup('} . $backup . "'"
 		  . ($more // '') . ') ORDER BY path, blkno, status');
 }
 
@@ -48,7 +48,7 @@ sub findings
 
 sub messages { return sql("SELECT concat_ws(': ', path, message) FROM verify_backup('$_[0]') ORDER BY 1"); }
 
-my $columns = 'label, system_identifier, start_lsn, end_lsn, timelines, files, bytes, pages, bad_pages, healed_pages, wal_records, findings, status';
+my $columns = 'label, system_identifier, start_lsn, end_lsn, timelines, files, read_bytes, blocks, bad_blocks, healed_blocks, wal_records, findings, status';
 sub summary { return sql("SELECT $columns FROM verify_backup_summary('$_[0]')"); }
 
 sub backup
@@ -98,8 +98,8 @@ is(findings($backup), '', 'an intact backup in tar format');
 is(summary($backup), summary($extracted), 'its summary is that of the extracted one');
 is(sql("SELECT format FROM verify_backup_summary('$backup')"), 'tar', 'its format');
 is(findings($backup, ', workers => 2'), '', 'two workers');
-is(sql("SELECT pages, bytes FROM verify_backup_summary('$backup', check_pages => false)"),
-	sql("SELECT pages, bytes FROM verify_backup_summary('$extracted', check_pages => false)"), 'without pages');
+is(sql("SELECT blocks, read_bytes FROM verify_backup_summary('$backup', check_pages => false)"),
+	sql("SELECT blocks, read_bytes FROM verify_backup_summary('$extracted', check_pages => false)"), 'without pages');
 is_tidy('an intact backup');
 
 my @forms = ([ 'fetched', '-X', 'fetch' ], [ 'gz', '-z' ], [ 'sha', '--manifest-checksums=SHA256' ]);
@@ -282,9 +282,9 @@ is(join(' ', findings($xz) =~ m{^(\S+ (?:undecided|missing))$}mg), '. undecided'
 # --- without a manifest; without checksums; limits -----------------------------------------
 
 my $bare = changed($backup, 'backup_manifest', sub { undef });
-is(findings($bare), 'backup_manifest no_manifest', 'no manifest: one row');
+is(findings($bare), 'backup_manifest ok_no_manifest', 'no manifest: one row');
 my $bad = changed($bare, 'base.tar', sub { poke(BackupTar::with($_[0], BackupTar::made('twice', 'x') x 2), $table[2] + 8192 * 3 + 4000, 'damage') });
-is(findings($bad), "backup_manifest no_manifest\n$table 3 corrupt\ntwice extra", 'no manifest: pages are judged');
+is(findings($bad), "backup_manifest ok_no_manifest\n$table 3 corrupt\ntwice extra", 'no manifest: pages are judged');
 
 my ($out, $err);
 $node->psql('postgres', "SET temp_file_limit = 1000; SELECT * FROM verify_backup('$backup')", stderr => \$err);

@@ -50,8 +50,8 @@ ok(-e "$backup/backup_manifest", 'pg_basebackup') or diag $err;
 my $extracted = BackupTar::extract($backup, "$dir/extracted");
 
 # All that is found, healed pages too, words and all.
-sub rows { return sql("SELECT * FROM verify_backup('$_[0]', verbose => true) ORDER BY path, blkno, status"); }
-my $columns = 'bad_pages, healed_pages, findings, pages, files, bytes, wal_records, status';
+sub rows { return sql("SELECT * FROM verify_backup('$_[0]', include_healed => true) ORDER BY path, blkno, status"); }
+my $columns = 'bad_blocks, healed_blocks, findings, blocks, files, read_bytes, wal_records, status';
 sub summary { return sql("SELECT $columns FROM verify_backup_summary('$_[0]')"); }
 
 my ($bad, $healed, $findings) = split /\|/, summary($backup);
@@ -83,7 +83,7 @@ my ($dump) = run_command([ 'pg_waldump', '-p', "$extracted/pg_wal", '-s', $start
 my ($number) = $hot =~ m{(\d+)$};
 my %changed = map { $_ => 1 } grep { $_ < -s("$extracted/$hot") / 8192 } $dump =~ m{rel \d+/\d+/$number blk (\d+)}g;
 my $changed = keys %changed;
-cmp_ok($count{hot}{healed_by_wal} // 0, '>=', $changed < 100 ? $changed : 100, "changed pages are healed, of $changed: " . ($count{hot}{healed_by_wal} // 0));
+cmp_ok($count{hot}{ok_healed_by_wal} // 0, '>=', $changed < 100 ? $changed : 100, "changed pages are healed, of $changed: " . ($count{hot}{ok_healed_by_wal} // 0));
 is(join(' ', sort keys %{ $count{cold} }), 'corrupt', 'those that no WAL names are not: ' . ($count{cold}{corrupt} // 0));
 BackupTar::extract($damaged, "$damaged.plain");
 is($rows, rows("$damaged.plain"), 'what is found is what is found in the extracted backup');
@@ -91,8 +91,8 @@ is(summary($damaged), summary("$damaged.plain"), 'the summary, too');
 
 # without WAL nothing is decided; another directory has it
 unlink "$damaged/pg_wal.tar.gz";
-unlike(rows($damaged), qr/healed_by_wal/, 'without pg_wal.tar nothing is healed');
-is(sql("SELECT count(*) FROM verify_backup('$damaged', '$extracted/pg_wal', verbose => true)"), ($rows =~ tr/\n//) + 1, 'WAL of a directory decides');
+unlike(rows($damaged), qr/ok_healed_by_wal/, 'without pg_wal.tar nothing is healed');
+is(sql("SELECT count(*) FROM verify_backup('$damaged', '$extracted/pg_wal', include_healed => true)"), ($rows =~ tr/\n//) + 1, 'WAL of a directory decides');
 
 $node->stop;
 done_testing();

@@ -61,7 +61,7 @@ sub backup
 }
 
 # The argument for backups before one.
-sub prior { return ', prior => ARRAY[' . join(', ', map { "'$_'" } @_) . ']'; }
+sub prior { return ', prior_backups => ARRAY[' . join(', ', map { "'$_'" } @_) . ']'; }
 
 # What is found, a line each, with paths from the folder of all backups.
 sub findings
@@ -114,11 +114,11 @@ is(findings($_), '', "alone: $_") foreach @chain;
 is(findings($first, prior($full)), '', 'the first one after the full one');
 is(findings($last, prior($full, $first)), '', 'all three');
 is(findings($last, prior($full, $first) . ', workers => 2'), '', 'all three by workers');
-is(findings($last, ', prior => ARRAY[]::text[]'), '', 'no backups before it');
+is(findings($last, ', prior_backups => ARRAY[]::text[]'), '', 'no backups before it');
 is(sql("SELECT format FROM verify_backup_summary('$_')"), $_ eq $full ? 'plain' : 'incremental', "what is $_") foreach @chain;
-is(sql("SELECT s.files = a.files AND s.bytes = a.bytes AND s.pages = a.pages, s.status, s.findings
+is(sql("SELECT s.files = a.files AND s.read_bytes = a.bytes AND s.blocks = a.blocks, s.status, s.findings
 		FROM verify_backup_summary('$last'" . prior($full, $first) . ") s,
-		(SELECT sum((x).files) AS files, sum((x).bytes) AS bytes, sum((x).pages) AS pages FROM
+		(SELECT sum((x).files) AS files, sum((x).read_bytes) AS bytes, sum((x).blocks) AS blocks FROM
 			(SELECT verify_backup_summary(p) AS x FROM unnest(ARRAY['$full', '$first', '$last']) p) y) a"), 't|ok|0', 'the summary counts all three');
 
 # --- damage to one file ---------------------------------------------------------------
@@ -153,7 +153,7 @@ my $damaged = findings($first);
 is($damaged, "$part " . number(12) . " corrupt\n$part checksum_mismatch", 'a page, by its number in the relation');
 is(findings($first, ', workers => 2'), $damaged, 'a page, by workers');
 is(findings($first, ', check_pages => false'), "$part checksum_mismatch", 'no pages');
-is(sql("SELECT bad_pages, healed_pages, status FROM verify_backup_summary('$first')"), '1|0|corrupt', 'the summary');
+is(sql("SELECT bad_blocks, healed_blocks, status FROM verify_backup_summary('$first')"), '1|0|damaged', 'the summary');
 is(findings($last, prior($full, $first)), "first/$part " . number(12) . " corrupt\nfirst/$part checksum_mismatch", 'a page of the second one is restored with the third one');
 AccelWal::poke("$first/$part", $header + 4000, $kept);
 my $end = AccelWal::peek("$first/$part", $size - 8192, 8192);
@@ -187,7 +187,7 @@ like(message($last, prior($full), "status = 'bad_format'"), qr/^the backup befor
 rename "$full/$file{t}", "$dir/kept";
 is(findings($last, prior($full, $first)), "full/$file{t} missing", 'a file of the full one is missing');
 rename "$full/backup_manifest", "$dir/kept_manifest";
-is(findings($last, prior($full, $first)), "$part missing\nfull/backup_manifest no_manifest", 'and its manifest');
+is(findings($last, prior($full, $first)), "$part missing\nfull/backup_manifest ok_no_manifest", 'and its manifest');
 ok(!combine(@chain), 'pg_combinebackup refuses that');
 rename "$dir/kept", "$full/$file{t}";
 rename "$dir/kept_manifest", "$full/backup_manifest";
@@ -198,16 +198,16 @@ AccelWal::poke("$full/$file{t}", $block{$_} * 8192 + 4000, 'damage') foreach key
 AccelWal::poke("$full/$file{cut}", 30 * 8192 + 4000, 'damage');
 AccelWal::poke("$full/$file{dropped}", 4000, 'damage');
 my @mismatches = sort map { "full/$file{$_} checksum_mismatch" } keys %file;
-sub pages { return join("\n", grep { !/checksum_mismatch/ } split /\n/, findings($_[0], $_[1] . ', verbose => true')); }
+sub pages { return join("\n", grep { !/checksum_mismatch/ } split /\n/, findings($_[0], $_[1] . ', include_healed => true')); }
 is(join("\n", grep { /checksum_mismatch/ } split /\n/, findings($last, prior($full, $first))), join("\n", @mismatches), 'the manifest of the full backup knows');
 is(join("\n", grep { !/checksum_mismatch/ } split /\n/, findings($last, prior($full, $first))), "full/$file{t} $block{700} corrupt", 'one page is restored as it is');
 is(pages($last, prior($full, $first)),
-	join("\n", sort("full/$file{t} $block{100} replaced", "full/$file{t} $block{300} replaced", "full/$file{t} $block{500} healed_by_wal",
-			"full/$file{t} $block{700} corrupt", "full/$file{cut} 30 replaced", "full/$file{dropped} 0 replaced")), 'what becomes of the others');
-is(sql("SELECT bad_pages, healed_pages, status FROM verify_backup_summary('$last'" . prior($full, $first) . ')'), '6|5|corrupt', 'their summary');
-is(pages($first, prior($full)) =~ s/healed_by_wal/corrupt/gr,
-	join("\n", sort("full/$file{t} $block{100} replaced", (map { "full/$file{t} $block{$_} corrupt" } 300, 500, 700),
-			"full/$file{cut} 30 replaced", "full/$file{dropped} 0 replaced")), 'of an earlier restore');
+	join("\n", sort("full/$file{t} $block{100} ok_replaced", "full/$file{t} $block{300} ok_replaced", "full/$file{t} $block{500} ok_healed_by_wal",
+			"full/$file{t} $block{700} corrupt", "full/$file{cut} 30 ok_replaced", "full/$file{dropped} 0 ok_replaced")), 'what becomes of the others');
+is(sql("SELECT bad_blocks, healed_blocks, status FROM verify_backup_summary('$last'" . prior($full, $first) . ')'), '6|5|damaged', 'their summary');
+is(pages($first, prior($full)) =~ s/ok_healed_by_wal/corrupt/gr,
+	join("\n", sort("full/$file{t} $block{100} ok_replaced", (map { "full/$file{t} $block{$_} corrupt" } 300, 500, 700),
+			"full/$file{cut} 30 ok_replaced", "full/$file{dropped} 0 ok_replaced")), 'of an earlier restore');
 is(sql("SELECT status FROM verify_backup_summary('$last')"), 'ok', 'the last one alone says nothing of them');
 
 # what is put together, after recovery
@@ -236,12 +236,12 @@ foreach ([ 'ARRAY[NULL]::text[]', '22004', 'a null' ], [ "ARRAY['$dir/nowhere']"
 	my ($argument, $state, $what) = @$_;
 	foreach my $function (qw(verify_backup verify_backup_summary))
 	{
-		my (undef, undef, $complaint) = $node->psql('postgres', "\\set VERBOSITY sqlstate\nSELECT * FROM $function('$last', prior => $argument)");
+		my (undef, undef, $complaint) = $node->psql('postgres', "\\set VERBOSITY sqlstate\nSELECT * FROM $function('$last', prior_backups => $argument)");
 		like($complaint, qr/ERROR:\s+$state/, "$function: $what");
 	}
 }
 sql('CREATE ROLE other; GRANT EXECUTE ON FUNCTION verify_backup TO other');
-my (undef, undef, $complaint) = $node->psql('postgres', "\\set VERBOSITY sqlstate\nSET ROLE other; SELECT * FROM verify_backup('global', prior => ARRAY['$full'])");
+my (undef, undef, $complaint) = $node->psql('postgres', "\\set VERBOSITY sqlstate\nSET ROLE other; SELECT * FROM verify_backup('global', prior_backups => ARRAY['$full'])");
 like($complaint, qr/ERROR:\s+42501/, 'a directory elsewhere needs pg_read_server_files');
 
 $node->stop;

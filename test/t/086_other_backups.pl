@@ -95,19 +95,19 @@ SKIP:
 	my ($wal) = glob("$tmp/repo/archive/main/*-1");
 	sql('SELECT pg_switch_wal()');
 	ok(-e "$backup/../backup.manifest" && !-e "$backup/backup_manifest", 'pgbackrest: a manifest of its own');
-	judged('pgbackrest', $backup, $wal, 'backup_manifest no_manifest', "$table 5 corrupt");
-	is(findings($backup, ", '$wal', workers => 2"), "backup_manifest no_manifest\n$table 5 corrupt", 'pgbackrest: workers');
-	like(sql("SELECT message FROM verify_backup('$backup', '$wal') WHERE status = 'no_manifest'"),
+	judged('pgbackrest', $backup, $wal, 'backup_manifest ok_no_manifest', "$table 5 corrupt");
+	is(findings($backup, ", '$wal', workers => 2"), "backup_manifest ok_no_manifest\n$table 5 corrupt", 'pgbackrest: workers');
+	like(sql("SELECT message FROM verify_backup('$backup', '$wal') WHERE status = 'ok_no_manifest'"),
 		qr/^there is no manifest; files have nothing to be compared with, but pages and WAL are verified$/, 'pgbackrest: it is said');
-	is(sql("SELECT label ~ 'pgBackRest', format, start_lsn IS NOT NULL, end_lsn > start_lsn, pages > 300, bad_pages, wal_records > 0, status,
+	is(sql("SELECT label ~ 'pgBackRest', format, start_lsn IS NOT NULL, end_lsn > start_lsn, blocks > 300, bad_blocks, wal_records > 0, status,
 			system_identifier = (SELECT system_identifier FROM pg_control_system()) FROM verify_backup_summary('$backup', '$wal')"),
-		't|plain|t|t|t|1|t|corrupt|t', 'pgbackrest: what it is');
+		't|plain|t|t|t|1|t|damaged|t', 'pgbackrest: what it is');
 	like(findings($backup), qr/^pg_wal\S* missing$/m, 'pgbackrest: WAL is not in it');
 	like(findings($backup), qr/^$table 5 undecided$/m, 'pgbackrest: without WAL nothing is decided');
 	# its tablespaces lie beside pg_data, and links lead there
 	ok(-l "$backup/pg_tblspc/$tablespace" && -e "$backup/../pg_tblspc/$tablespace", 'pgbackrest: a tablespace');
 	AccelWal::poke("$backup/$placed", 8192 + 4000, 'damage');
-	is(findings($backup, ", '$wal'"), "backup_manifest no_manifest\n$table 5 corrupt\n$placed 1 corrupt", 'pgbackrest: a page of a tablespace is damaged');
+	is(findings($backup, ", '$wal'"), "backup_manifest ok_no_manifest\n$table 5 corrupt\n$placed 1 corrupt", 'pgbackrest: a page of a tablespace is damaged');
 	rename "$backup/../pg_tblspc/$tablespace", "$tmp/kept_tablespace";
 	like(findings($backup, ", '$wal'"), qr/^pg_tblspc\/$tablespace missing$/m, 'pgbackrest: a tablespace is missing');
 }
@@ -130,7 +130,7 @@ SKIP:
 	judged('barman', $backup, "$tmp/barman/main/wals", '', "$table 5 corrupt", "$table checksum_mismatch");
 	copy("$backup/backup_manifest", "$tmp/kept");
 	unlink "$backup/backup_manifest";
-	is(findings($backup, ", '$tmp/barman/main/wals'"), "backup_manifest no_manifest\n$table 5 corrupt", 'barman: without the manifest');
+	is(findings($backup, ", '$tmp/barman/main/wals'"), "backup_manifest ok_no_manifest\n$table 5 corrupt", 'barman: without the manifest');
 }
 
 # --- what is left of pg_verifybackup's cases -------------------------------------------
@@ -165,14 +165,14 @@ put_manifest($backup, $manifest);
 is(findings($backup), '', 'its manifest, made again');
 # [ what, old, new, finding ]
 my @changes = (
-	[ 'a file twice', qr/^(\{ "Path": "PG_VERSION".*)$/m, sub { "$_[0]\n$_[0]" }, 'backup_manifest manifest_corrupt' ],
+	[ 'a file twice', qr/^(\{ "Path": "PG_VERSION".*)$/m, sub { "$_[0]\n$_[0]" }, 'backup_manifest bad_format' ],
 	[ 'a file more', qr/^(\{ "Path": )"PG_VERSION"(.*)$/m, sub { "$_[0]\"PG_VERSIO\"$_[1]\n$_[0]\"PG_VERSION\"$_[1]" }, 'PG_VERSIO missing' ],
 	[ 'a file less', qr/^(\{ "Path": "PG_VERSION".*)\n/m, sub { '' }, 'PG_VERSION extra' ],
 	[ 'another size', qr/("PG_VERSION", "Size": )3/, sub { "$_[0]4" }, 'PG_VERSION size_mismatch' ],
 	[ 'another checksum', qr/("PG_VERSION".*"Checksum": ")../, sub { "$_[0]00" }, 'PG_VERSION checksum_mismatch' ],
 	[ 'a timeline that was not', qr/("Timeline": )1/, sub { "$_[0]7" }, qr/^pg_wal\/00000007\w+ missing$/m ],
-	[ 'another version', qr/(Manifest-Version": )\d/, sub { "$_[0]3" }, 'backup_manifest manifest_unsupported' ]);
-push @changes, [ 'another system identifier', qr/("System-Identifier": )\d/, sub { "$_[0]1" }, qr/^global\/pg_control foreign$/m ]
+	[ 'another version', qr/(Manifest-Version": )\d/, sub { "$_[0]3" }, 'backup_manifest unsupported_version' ]);
+push @changes, [ 'another system identifier', qr/("System-Identifier": )\d/, sub { "$_[0]1" }, qr/^global\/pg_control foreign_system$/m ]
   if $node->pg_version >= 17;
 foreach (@changes)
 {
@@ -227,15 +227,15 @@ sub chain
 {
 	my ($more, @backups) = @_;
 	my $newest = pop @backups;
-	my $found = findings($newest, ', prior => ARRAY[' . join(', ', map { "'$_'" } @backups) . "]::text[]$more");
-	return join("\n", sort grep { !/backup_manifest no_manifest$/ } map { s{^$tmp/}{}r } split /\n/, $found);
+	my $found = findings($newest, ', prior_backups => ARRAY[' . join(', ', map { "'$_'" } @backups) . "]::text[]$more");
+	return join("\n", sort grep { !/backup_manifest ok_no_manifest$/ } map { s{^$tmp/}{}r } split /\n/, $found);
 }
 
 sub whole { return chain('', $full, $first, $last); }
 is(chain('', $first), '', 'an incremental backup alone');
 is(whole(), '', 'a chain of three');
 is(chain(', workers => 2', $full, $first, $last), '', 'a chain by workers');
-is(sql("SELECT format, status FROM verify_backup_summary('$first', prior => ARRAY['$full'])"), 'incremental|ok', 'what it is; that manifests are missing is no finding');
+is(sql("SELECT format, status FROM verify_backup_summary('$first', prior_backups => ARRAY['$full'])"), 'incremental|ok', 'what it is; that manifests are missing is no finding');
 
 # [ what, file, offset, bytes, findings ]
 my $number = 12 + 4;
@@ -252,7 +252,7 @@ my @damages = (
 	[ 'an order', "$first/$part", $number, pack('L', 2), "first/$part bad_format" ],
 	[ 'a number', "$first/$part", $number + 8, pack('L', 131072), "first/$part bad_format" ],
 	[ 'an LSN', "$last/backup_label", 0, 'STOP!', "backup_label bad_format\nbackup_label not_verifiable" ],
-	[ 'another cluster', "$full/global/pg_control", 0, 'cluster', 'full/global/pg_control foreign' ]);
+	[ 'another cluster', "$full/global/pg_control", 0, 'cluster', 'full/global/pg_control foreign_system' ]);
 foreach (@damages)
 {
 	my ($what, $path, $at, $bytes, $expected) = @$_;
@@ -274,12 +274,12 @@ my @planted = map { [ "$full/$table", $_ * 8192 + 4000 ] } 3, 4, 5, $blocks - 5;
 push @planted, [ "$first/$part", 4 * 8192 + 4000 ], [ "$last/$part", 8192 + 4000 ];
 my @before = map { AccelWal::peek(@$_, 6) } @planted;
 AccelWal::poke(@$_, 'damage') foreach @planted;
-my $verbose = chain(', verbose => true', $full, $first, $last);
+my $verbose = chain(', include_healed => true', $full, $first, $last);
 is($verbose, join("\n", sort("$part 3 corrupt", "first/$part 9 corrupt", "full/$table 5 corrupt",
-	(map { "full/$table $_ replaced" } 3, 4, $blocks - 5))), 'pages of all three');
+	(map { "full/$table $_ ok_replaced" } 3, 4, $blocks - 5))), 'pages of all three');
 my @archived = tarred($full, $first, $last);
-is(chain(', verbose => true', @archived) =~ s/\.archived//gr, $verbose, 'archives: pages of all three');
-is(chain(', verbose => true', $full, $archived[1], $last) =~ s/\.archived//gr, $verbose, 'archives: the second one alone');
+is(chain(', include_healed => true', @archived) =~ s/\.archived//gr, $verbose, 'archives: pages of all three');
+is(chain(', include_healed => true', $full, $archived[1], $last) =~ s/\.archived//gr, $verbose, 'archives: the second one alone');
 is(chain(', check_pages => false', @archived), '', 'archives: no pages');
 AccelWal::poke(@{ $planted[$_] }, $before[$_]) foreach 0 .. $#planted;
 # pg_control may come after an incremental file, and says what it may have
@@ -298,7 +298,7 @@ foreach ([ 'segments of 1 GB', 8192, 131072, 1 ], [ 'segments of 2 GB', 8192, 26
 AccelWal::poke($control, $sizes_at, pack('L2', 8192, 131072));
 AccelWal::poke("$first/$part", 8, $truncation);
 AccelWal::poke("$full/$table", 4 * 8192 + 4000, 'damage');
-is(chain(', verbose => true', $full, $first, $last), "full/$table 4 replaced", 'a page that is replaced');
+is(chain(', include_healed => true', $full, $first, $last), "full/$table 4 ok_replaced", 'a page that is replaced');
 AccelWal::poke("$first/$part", 0, 'damage');
 is(whole(), "first/$part bad_format\nfull/$table 4 corrupt", 'a header that does not say what it replaces');
 unlink "$first/$part";
@@ -319,12 +319,12 @@ AccelWal::poke("$last/backup_label", index(slurp_file("$last/backup_label"), "TL
 is(whole(), 'backup_label bad_format', 'another timeline');
 # servers from 19 on print an LSN with eight digits after the slash
 my $lsn = $start =~ s{/0*}{/}r;
-is(sql("SELECT expected, actual FROM verify_backup('$last', prior => ARRAY['$full', '$first']) WHERE status = 'bad_format'"),
+is(sql("SELECT stored, computed FROM verify_backup('$last', prior_backups => ARRAY['$full', '$first']) WHERE status = 'bad_format'"),
 	"$lsn on timeline 2|$lsn on timeline 1", 'what was expected');
 foreach ([ 'ARRAY[NULL]::text[]', '22004', 'a null' ], [ "array_fill('$full'::text, ARRAY[1001])", '22023', 'too many' ])
 {
 	my ($argument, $state, $what) = @$_;
-	my (undef, undef, $err) = $node->psql('postgres', "\\set VERBOSITY sqlstate\nSELECT * FROM verify_backup('$last', prior => $argument)");
+	my (undef, undef, $err) = $node->psql('postgres', "\\set VERBOSITY sqlstate\nSELECT * FROM verify_backup('$last', prior_backups => $argument)");
 	like($err, qr/ERROR:\s+$state/, "$what in prior");
 }
 
@@ -333,11 +333,11 @@ foreach ([ 'ARRAY[NULL]::text[]', '22004', 'a null' ], [ "array_fill('$full'::te
 my $head = "{\"PostgreSQL-Backup-Manifest-Version\": 1,\n";
 my $ranges = join(',', ('{"Timeline":1,"Start-LSN":"0/1","End-LSN":"0/2"}') x 100000);
 is(manifest_verdict(put_manifest("$tmp/ranges", "$head\"Files\": [],\n\"WAL-Ranges\": [$ranges],\n")),
-	'manifest_unsupported|manifest has too many WAL ranges', '100,000 WAL ranges');
+	'unsupported_version|manifest has too many WAL ranges', '100,000 WAL ranges');
 mkdir "$tmp/long";
 append_to_file("$tmp/long/backup_manifest", '{');
 truncate "$tmp/long/backup_manifest", 512 * 1024 * 1024 + 1;
-like(manifest_verdict("$tmp/long"), qr/^manifest_unsupported\|manifest has 536870913 bytes/, 'more than 512 MB');
+like(manifest_verdict("$tmp/long"), qr/^unsupported_version\|manifest has 536870913 bytes/, 'more than 512 MB');
 SKIP:
 {
 	skip 'LONG=1', 1 unless $ENV{LONG};
@@ -345,11 +345,11 @@ SKIP:
 	put_manifest("$tmp/files", "$head\"Files\": [$files,{\"Path\":\"b\",\"Size\":0}],\n");
 	my $peak = q{(regexp_match(pg_read_file('/proc/self/status', 0, 4000), 'VmHWM:\s+(\d+)'))[1]::int / 1024};
 	my $said = sql("SELECT status, split_part(message, ';', 1) FROM verify_backup('$tmp/files') WHERE path = 'backup_manifest'; SELECT $peak");
-	like($said, qr/^manifest_unsupported\|manifest has too many files$/m, '4,194,305 files');
+	like($said, qr/^unsupported_version\|manifest has too many files$/m, '4,194,305 files');
 	my ($megabytes) = $said =~ /^(\d+)$/m;
 	cmp_ok($megabytes, '<', 1024, "memory is bounded: $megabytes MB");
 	put_manifest("$tmp/files", "$head\"Files\": [$files],\n");
-	is(manifest_verdict("$tmp/files"), 'manifest_corrupt|duplicate path name in backup manifest', '4,194,304 files, all the same');
+	is(manifest_verdict("$tmp/files"), 'bad_format|duplicate path name in backup manifest', '4,194,304 files, all the same');
 
 	# as many in an archive without a manifest
 	mkdir "$tmp/many";

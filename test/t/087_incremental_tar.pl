@@ -52,19 +52,19 @@ sub backup
 }
 
 # The argument for the backups before the last one.
-sub prior { return ', prior => ARRAY[' . join(', ', map { "'$_'" } @_) . ']::text[]'; }
+sub prior { return ', prior_backups => ARRAY[' . join(', ', map { "'$_'" } @_) . ']::text[]'; }
 
 # All that is found in a chain; paths below "full", "first" or none.
 sub rows
 {
 	my ($suffix, @chain) = @_;
 	my $last = pop @chain;
-	my $found = sql(q{SELECT concat_ws(' ', path, blkno, status, expected, actual, lsn) FROM verify_backup('} . $last . "'" . prior(@chain)
-		  . ', verbose => true) ORDER BY path COLLATE "C", blkno, status');
+	my $found = sql(q{SELECT concat_ws(' ', path, blkno, status, stored, computed, lsn) FROM verify_backup('} . $last . "'" . prior(@chain)
+		  . ', include_healed => true) ORDER BY path COLLATE "C", blkno, status');
 	return $found =~ s{^\Q$dir\E/(\w+?)$suffix/}{$1/}mgr;
 }
 
-my $columns = 'label, system_identifier, start_lsn, end_lsn, timelines, files, bytes, pages, bad_pages, healed_pages, wal_records, findings, status';
+my $columns = 'label, system_identifier, start_lsn, end_lsn, timelines, files, read_bytes, blocks, bad_blocks, healed_blocks, wal_records, findings, status';
 sub summary
 {
 	my (@chain) = @_;
@@ -109,12 +109,12 @@ sub poke_archive
 
 # each: what, archive, member, offset, as it is found
 my @damages = (
-	[ 'a page that the second one has', 'full/base.tar', $file{t}, $block{50} * 8192 + 4000, "full/$file{t} $block{50} replaced" ],
-	[ 'a page that the last one has', 'full/base.tar', $file{t}, $block{200} * 8192 + 4000, "full/$file{t} $block{200} replaced" ],
+	[ 'a page that the second one has', 'full/base.tar', $file{t}, $block{50} * 8192 + 4000, "full/$file{t} $block{50} ok_replaced" ],
+	[ 'a page that the last one has', 'full/base.tar', $file{t}, $block{200} * 8192 + 4000, "full/$file{t} $block{200} ok_replaced" ],
 	[ 'a page that no other has', 'full/base.tar', $file{t}, ($block{200} - 5) * 8192 + 4000, "full/$file{t} " . ($block{200} - 5) . ' corrupt' ],
-	[ 'a page in a tablespace', "full/$tablespace.tar", $placed, $block{50} * 8192 + 4000, "full/$file{placed} $block{50} replaced" ],
-	[ 'a page beyond the end', 'full/base.tar', $file{cut}, 30 * 8192 + 4000, "full/$file{cut} 30 replaced" ],
-	[ 'a page of a table that is no more', 'full/base.tar', $file{dropped}, 4000, "full/$file{dropped} 0 replaced" ],
+	[ 'a page in a tablespace', "full/$tablespace.tar", $placed, $block{50} * 8192 + 4000, "full/$file{placed} $block{50} ok_replaced" ],
+	[ 'a page beyond the end', 'full/base.tar', $file{cut}, 30 * 8192 + 4000, "full/$file{cut} 30 ok_replaced" ],
+	[ 'a page of a table that is no more', 'full/base.tar', $file{dropped}, 4000, "full/$file{dropped} 0 ok_replaced" ],
 	[ 'a header that does not say what it replaces', 'first/base.tar', $part, 0, "full/$file{t} $block{50} corrupt" ]);
 
 gunzip() if !$cannot;

@@ -156,9 +156,9 @@ AccelWal::copy_files($node->data_dir . '/pg_wal', "$hot/pg_wal");
 # pages that were being written when they were copied
 AccelWal::poke("$hot/$table", 8192 * $_ + 4000, 'torn' x 100) foreach 0, $late_block;
 
-my $none = 'backup_manifest no_manifest';
+my $none = 'backup_manifest ok_no_manifest';
 is(findings($hot), $none, 'a copy made by hand');
-is(findings($hot, ', verbose => true'), join("\n", sort $none, "$table 0 healed_by_wal", "$table $late_block healed_by_wal"), 'its torn pages');
+is(findings($hot, ', include_healed => true'), join("\n", sort $none, "$table 0 ok_healed_by_wal", "$table $late_block ok_healed_by_wal"), 'its torn pages');
 is(start_of($hot), 'starts 24999', 'a copy made by hand: it starts');
 is(sql("SELECT status, findings, message FROM verify_backup_summary('$hot')"), 'ok|0|there is no manifest: files were compared with nothing',
 	'that there is no manifest is no finding');
@@ -228,7 +228,7 @@ system_or_bail('cp', '-a', $node->data_dir . "/$unlogged", "$maps/$unlogged");
 unlink "$maps/backup_manifest";
 AccelWal::poke("$maps/$_", 4000, 'torn' x 100) foreach "${table}_fsm", "${table}_vm", $unlogged;
 is(findings($maps), $none, 'torn pages of maps and of an unlogged relation');
-is(findings($maps, ', verbose => true'), join("\n", sort $none, map { "$_ 0 made_anew" } "${table}_fsm", "${table}_vm", $unlogged), 'they are named');
+is(findings($maps, ', include_healed => true'), join("\n", sort $none, map { "$_ 0 ok_made_anew" } "${table}_fsm", "${table}_vm", $unlogged), 'they are named');
 is(start_of($maps), 'starts ' . sql('SELECT count(*) FROM t'), 'the server makes them anew');
 
 # --- a standby ----------------------------------------------------------------------------

@@ -777,6 +777,6 @@ main(int argc, char **argv)
 	test_manifest_values();
 	test_increments();
 	test_fates();
-	check(strcmp(backup_status_name(BACKUP_HEALED_BY_WAL), "healed_by_wal") == 0, "a status");
+	check(strcmp(backup_status_name(BACKUP_HEALED_BY_WAL), "ok_healed_by_wal") == 0, "a status");
 	return unit_finish();
 }
