@@ -155,7 +155,7 @@ sub declaration_of
 script('0.9',
 	"verify_page(\n	page bytea,\n	blkno bigint", "verify_page(\n	page bytea,\n	blkno integer",
 	'verify_page(bytea, bigint)', 'verify_page(bytea, integer)',
-	"	OUT blocks bigint,\n	OUT status text)\n", "	OUT blocks bigint)\n",
+	"	OUT blocks bigint,\n	OUT status text,\n	OUT is_finding boolean)\n", "	OUT blocks bigint)\n",
 	"'accel_crc32c_bytes'\nLANGUAGE C IMMUTABLE STRICT", "'accel_crc32c_bytes'\nLANGUAGE C IMMUTABLE",
 	"	findings bigint NOT NULL,\n	state text", "	findings bigint NOT NULL,\n	note text,\n	state text");
 append_to_file("$scripts/crc32c_accel--0.9.sql", 'ALTER TABLE internal_positions DROP COLUMN filenode;');
@@ -185,7 +185,7 @@ like($said, qr/$misfit\n.*expects another list of arguments\..*$misfit\n.*expect
 ($got, $said) = session('older', 'ALTER EXTENSION crc32c_accel UPDATE', @calls,
 	'SELECT state, relations, findings, datid = (SELECT oid FROM pg_database WHERE datname = current_database()) FROM verify_runs');
 unlike($said, qr/ERROR|could not record/, 'updated: all is served');
-like($got, qr/^new\nt\nt\n0\ncompleted\|[1-9]\d*\|0\|t$/, '... rightly, and recorded');
+like($got, qr/^ok_new\nt\nt\n0\ncompleted\|[1-9]\d*\|0\|t$/, '... rightly, and recorded');
 
 script('1.1',
 	"	max_findings integer DEFAULT 100,\n", "	max_findings integer DEFAULT 100,\n	added boolean DEFAULT false,\n",
@@ -195,7 +195,7 @@ script('1.1',
 append_to_file("$scripts/crc32c_accel--1.1.sql", 'ALTER TABLE verify_findings ADD COLUMN added text;');
 ($got, $said) = session('newer', "CREATE EXTENSION crc32c_accel VERSION '1.1'", @calls,
 	"SELECT * FROM wal_findings('000000010000000000000001')", 'SELECT count(*) FROM verify_runs');
-is($got, "new\nt\nt\n0", 'newer SQL objects, as a preloaded library sees them: what is the same is served, nothing is recorded');
+is($got, "ok_new\nt\nt\n0", 'newer SQL objects, as a preloaded library sees them: what is the same is served, nothing is recorded');
 is(scalar(() = $said =~ /$misfit/g), 4, '... the rest is refused') or diag $said;
 
 # --- what alters on the way ---------------------------------------------------------
