@@ -165,7 +165,7 @@ rows()	# CASE VARIANT RUN
 check_wal()	# CASE; sets records and bytes
 {
 	summary=$(bench_sql "SELECT sum(records), count(*) FILTER (WHERE status NOT LIKE 'ok%'), sum(errors),
-		sum(bytes_verified + zero_bytes + tail_bytes + head_bytes), round(avg(fpi_bytes / 16777.216)) / 10
+		sum(bytes_verified + zero_bytes + unverified_tail_bytes + unverified_head_bytes), round(avg(fpi_bytes / 16777.216)) / 10
 		FROM verify_wal_directory('$scratch/$1')")
 	records=$(echo "$summary" | cut -d'|' -f1)
 	bytes=$(echo "$summary" | cut -d'|' -f4)

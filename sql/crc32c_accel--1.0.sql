@@ -659,8 +659,8 @@ CREATE FUNCTION verify_wal_segment(
 	OUT records bigint,
 	OUT fpi_bytes bigint,
 	OUT bytes_verified bigint,
-	OUT head_bytes bigint,
-	OUT tail_bytes bigint,
+	OUT unverified_head_bytes bigint,
+	OUT unverified_tail_bytes bigint,
 	OUT zero_bytes bigint,
 	OUT skipped_bytes bigint,
 	OUT errors integer,
@@ -688,8 +688,8 @@ CREATE FUNCTION verify_wal_segment(
 	OUT records bigint,
 	OUT fpi_bytes bigint,
 	OUT bytes_verified bigint,
-	OUT head_bytes bigint,
-	OUT tail_bytes bigint,
+	OUT unverified_head_bytes bigint,
+	OUT unverified_tail_bytes bigint,
 	OUT zero_bytes bigint,
 	OUT skipped_bytes bigint,
 	OUT errors integer,
@@ -719,8 +719,8 @@ CREATE FUNCTION verify_wal_range(
 	OUT records bigint,
 	OUT fpi_bytes bigint,
 	OUT bytes_verified bigint,
-	OUT head_bytes bigint,
-	OUT tail_bytes bigint,
+	OUT unverified_head_bytes bigint,
+	OUT unverified_tail_bytes bigint,
 	OUT zero_bytes bigint,
 	OUT skipped_bytes bigint,
 	OUT errors integer,
@@ -750,8 +750,8 @@ CREATE FUNCTION verify_wal_directory(
 	OUT records bigint,
 	OUT fpi_bytes bigint,
 	OUT bytes_verified bigint,
-	OUT head_bytes bigint,
-	OUT tail_bytes bigint,
+	OUT unverified_head_bytes bigint,
+	OUT unverified_tail_bytes bigint,
 	OUT zero_bytes bigint,
 	OUT skipped_bytes bigint,
 	OUT errors integer,
@@ -770,7 +770,7 @@ GRANT EXECUTE ON FUNCTION verify_wal_directory(text, text, text, integer) TO pg_
 -- What is remembered of WAL archives.  Names are compared by their bytes: the
 -- index must outlive a change of collations.
 
-CREATE TABLE wal_archive_segments (
+CREATE TABLE verify_wal_files (
 	directory text COLLATE pg_catalog."C" NOT NULL,
 	segment text COLLATE pg_catalog."C" NOT NULL,
 	timeline bigint NOT NULL,
@@ -786,22 +786,22 @@ CREATE TABLE wal_archive_segments (
 	message text,
 	system_identifier bigint NOT NULL,
 	PRIMARY KEY (directory, segment));
-COMMENT ON TABLE wal_archive_segments IS 'what verify_wal_archive has found in each file of each archive';
-COMMENT ON COLUMN wal_archive_segments.directory IS 'the archive';
-COMMENT ON COLUMN wal_archive_segments.segment IS 'the file, a path below the archive; of a segment that was never there, its name';
-COMMENT ON COLUMN wal_archive_segments.timeline IS 'timeline in the name';
-COMMENT ON COLUMN wal_archive_segments.size IS 'bytes of the file as it is stored';
-COMMENT ON COLUMN wal_archive_segments.mtime IS 'its modification time; NULL: it was written while it was read, and is read again';
-COMMENT ON COLUMN wal_archive_segments.crc32c IS 'CRC-32C of the segment, decompressed, when it was last sound';
-COMMENT ON COLUMN wal_archive_segments.sound_at IS 'when that was';
-COMMENT ON COLUMN wal_archive_segments.verified_at IS 'when it was last read, or found to be gone';
-COMMENT ON COLUMN wal_archive_segments.status IS 'as of verify_wal_directory, or changed: other contents with the same size and modification time';
-COMMENT ON COLUMN wal_archive_segments.finding IS 'it is something to look at; a missing segment is not if all older ones are gone, too';
-COMMENT ON COLUMN wal_archive_segments.start_open IS 'a record over the start is not verified: the segment before was not there';
-COMMENT ON COLUMN wal_archive_segments.end_open IS 'a record over the end is not verified: the segment after was not there';
-COMMENT ON COLUMN wal_archive_segments.message IS 'the finding in words';
-COMMENT ON COLUMN wal_archive_segments.system_identifier IS 'system identifier that was expected: with another one the file is read again';
-ALTER TABLE wal_archive_segments REPLICA IDENTITY NOTHING;
+COMMENT ON TABLE verify_wal_files IS 'what verify_wal_archive has found in each file of each archive';
+COMMENT ON COLUMN verify_wal_files.directory IS 'the archive';
+COMMENT ON COLUMN verify_wal_files.segment IS 'the file, a path below the archive; of a segment that was never there, its name';
+COMMENT ON COLUMN verify_wal_files.timeline IS 'timeline in the name';
+COMMENT ON COLUMN verify_wal_files.size IS 'bytes of the file as it is stored';
+COMMENT ON COLUMN verify_wal_files.mtime IS 'its modification time; NULL: it was written while it was read, and is read again';
+COMMENT ON COLUMN verify_wal_files.crc32c IS 'CRC-32C of the segment, decompressed, when it was last sound';
+COMMENT ON COLUMN verify_wal_files.sound_at IS 'when that was';
+COMMENT ON COLUMN verify_wal_files.verified_at IS 'when it was last read, or found to be gone';
+COMMENT ON COLUMN verify_wal_files.status IS 'as of verify_wal_directory, or changed: other contents with the same size and modification time';
+COMMENT ON COLUMN verify_wal_files.finding IS 'it is something to look at; a missing segment is not if all older ones are gone, too';
+COMMENT ON COLUMN verify_wal_files.start_open IS 'a record over the start is not verified: the segment before was not there';
+COMMENT ON COLUMN verify_wal_files.end_open IS 'a record over the end is not verified: the segment after was not there';
+COMMENT ON COLUMN verify_wal_files.message IS 'the finding in words';
+COMMENT ON COLUMN verify_wal_files.system_identifier IS 'system identifier that was expected: with another one the file is read again';
+ALTER TABLE verify_wal_files REPLICA IDENTITY NOTHING;
 DO $$	-- as INFO: CREATE EXTENSION keeps NOTICEs back
 DECLARE
 	publication name;
@@ -820,9 +820,9 @@ BEGIN
 	END LOOP;
 END
 $$;
-SELECT pg_catalog.pg_extension_config_dump('wal_archive_segments', '');
-REVOKE ALL ON TABLE wal_archive_segments FROM PUBLIC;
-GRANT SELECT ON TABLE wal_archive_segments TO pg_stat_scan_tables, pg_read_server_files;
+SELECT pg_catalog.pg_extension_config_dump('verify_wal_files', '');
+REVOKE ALL ON TABLE verify_wal_files FROM PUBLIC;
+GRANT SELECT ON TABLE verify_wal_files TO pg_stat_scan_tables, pg_read_server_files;
 
 CREATE PROCEDURE verify_wal_archive(
 	directory text,
@@ -836,7 +836,7 @@ CREATE PROCEDURE verify_wal_archive(
 AS 'MODULE_PATHNAME', 'accel_verify_wal_archive'
 LANGUAGE C;
 COMMENT ON PROCEDURE verify_wal_archive(text, interval, integer, integer, interval, boolean, boolean, bigint) IS
-'verifies what is new or has changed in a WAL archive: WARNINGs for findings, an INFO line at the end, and rows in wal_archive_segments (not on a standby)';
+'verifies what is new or has changed in a WAL archive: WARNINGs for findings, an INFO line at the end, and rows in verify_wal_files (not on a standby)';
 REVOKE ALL ON PROCEDURE verify_wal_archive(text, interval, integer, integer, interval, boolean, boolean, bigint) FROM PUBLIC;
 GRANT EXECUTE ON PROCEDURE verify_wal_archive(text, interval, integer, integer, interval, boolean, boolean, bigint) TO pg_read_server_files;
 
@@ -888,9 +888,9 @@ COMMENT ON FUNCTION verify_wal_images(text, pg_lsn, pg_lsn, integer) IS
 REVOKE ALL ON FUNCTION verify_wal_images(text, pg_lsn, pg_lsn, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION verify_wal_images(text, pg_lsn, pg_lsn, integer) TO pg_read_server_files;
 
-CREATE FUNCTION wal_findings(
+CREATE FUNCTION verify_wal_findings(
+	directory text,
 	segment text,
-	directory text DEFAULT NULL,
 	max_findings integer DEFAULT 100,
 	OUT lsn pg_lsn,
 	OUT file_offset bigint,
@@ -898,12 +898,12 @@ CREATE FUNCTION wal_findings(
 	OUT message text,
 	OUT reason text)
 RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'accel_wal_findings'
+AS 'MODULE_PATHNAME', 'accel_verify_wal_findings'
 LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION wal_findings(text, text, integer) IS
+COMMENT ON FUNCTION verify_wal_findings(text, text, integer) IS
 'each finding in one WAL segment: where it is, what it is, and its reason as a name for scripts';
-REVOKE ALL ON FUNCTION wal_findings(text, text, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION wal_findings(text, text, integer) TO pg_read_server_files;
+REVOKE ALL ON FUNCTION verify_wal_findings(text, text, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_wal_findings(text, text, integer) TO pg_read_server_files;
 
 CREATE FUNCTION wal_block_history(
 	relation regclass,
@@ -934,14 +934,14 @@ CREATE FUNCTION wal_page_image(
 	relation regclass,
 	fork text,
 	blkno bigint,
-	lsn pg_lsn,
-	directory text DEFAULT NULL)
+	directory text,
+	lsn pg_lsn)
 RETURNS bytea
 AS 'MODULE_PATHNAME', 'accel_wal_page_image'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED;
-COMMENT ON FUNCTION wal_page_image(regclass, text, bigint, pg_lsn, text) IS
+COMMENT ON FUNCTION wal_page_image(regclass, text, bigint, text, pg_lsn) IS
 'the page that the full-page image of the WAL record at lsn restores, with LSN and checksum, NULL if the record has none of the block; superusers only';
-REVOKE ALL ON FUNCTION wal_page_image(regclass, text, bigint, pg_lsn, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION wal_page_image(regclass, text, bigint, text, pg_lsn) FROM PUBLIC;
 
 --
 -- Base backups.  A status is that of a file (missing, extra, size_mismatch,

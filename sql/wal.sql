@@ -12,13 +12,13 @@ SELECT pg_switch_wal() > '0/0' AS switched;
 
 -- a switched segment, the one in use, and what lies behind it
 SELECT segment = :'segment' AS segment, timeline, status, server_version = current_setting('server_version_num')::int / 10000 || '' AS version,
-	records > 40000 AS records, start_lsn < end_lsn AS range, head_bytes, tail_bytes, zero_bytes > 0 AS zeros,
+	records > 40000 AS records, start_lsn < end_lsn AS range, unverified_head_bytes, unverified_tail_bytes, zero_bytes > 0 AS zeros,
 	skipped_bytes, errors, first_error_lsn, message,
 	bytes_verified + zero_bytes = pg_size_bytes(current_setting('wal_segment_size')) AS all_bytes,
 	crc32c = crc32c_file('pg_wal/' || :'segment') AS digest
 FROM verify_wal_segment(:'segment');
 SELECT pg_logical_emit_message(true, 'regress', 'x') > '0/0' AS written;
-SELECT status, errors, tail_bytes FROM verify_wal_segment(pg_walfile_name(pg_current_wal_flush_lsn()));
+SELECT status, errors, unverified_tail_bytes FROM verify_wal_segment(pg_walfile_name(pg_current_wal_flush_lsn()));
 SELECT count(*) FILTER (WHERE status IN ('ok', 'ok_switched')) > 0 AS complete,
 	count(*) FILTER (WHERE status = 'ok_end_of_wal') AS in_use,
 	count(*) FILTER (WHERE status NOT IN ('ok', 'ok_switched', 'ok_end_of_wal', 'recycled', 'unused')) AS other,
@@ -26,7 +26,7 @@ SELECT count(*) FILTER (WHERE status IN ('ok', 'ok_switched')) > 0 AS complete,
 FROM verify_wal_directory();
 SELECT count(*), min(status), sum(errors) AS errors
 FROM verify_wal_range((SELECT start_lsn FROM verify_wal_segment(:'segment')), (SELECT end_lsn FROM verify_wal_segment(:'segment')));
-SELECT count(*) FROM wal_findings(:'segment');
+SELECT count(*) FROM verify_wal_findings(NULL, :'segment');
 -- parallel workers give the same rows in the same order
 SELECT (SELECT array_agg(w::text) FROM verify_wal_directory(last_segment => :'segment') w) =
 	(SELECT array_agg(w::text) FROM verify_wal_directory(last_segment => :'segment', workers => 2) w) AS same;
@@ -73,8 +73,8 @@ SELECT verify_wal_segment('0000000100000000FFFFFFFF');
 SELECT verify_wal_segment('000000010000000000000001', 'no_such_directory');
 SELECT verify_wal_segment('000000010000000000000001', 'PG_VERSION');
 SELECT verify_wal_segment('000000010000000000000001', '');
-SELECT wal_findings('no segment');
-SELECT wal_findings(:'segment', max_findings => -1);
+SELECT verify_wal_findings(NULL, 'no segment');
+SELECT verify_wal_findings(NULL, :'segment', max_findings => -1);
 SELECT * FROM verify_wal_range('1/0', '0/1');
 SELECT * FROM wal_block_history('pg_class', 'main', 0, NULL, '1/0', '0/1');
 SELECT * FROM verify_wal_range('0/0', '0/1', 0);
@@ -94,7 +94,7 @@ SET ROLE regress_wal_reader;
 SELECT verify_wal_segment(:'segment');
 SELECT * FROM verify_wal_directory();
 SELECT * FROM verify_wal_range('0/0');
-SELECT * FROM wal_findings(:'segment');
+SELECT * FROM verify_wal_findings(NULL, :'segment');
 SELECT verify_wal_segment(''::bytea, :'segment');
 CALL verify_wal_archive('/nowhere');
 RESET ROLE;

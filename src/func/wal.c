@@ -307,10 +307,10 @@ put_finding(ReturnSetInfo *rsinfo, const WalFinding *finding)
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
-/* wal_findings(segment, directory text, max_findings integer) */
-SQL_FUNCTION(accel_wal_findings)
+/* verify_wal_findings(directory, segment text, max_findings integer) */
+SQL_FUNCTION(accel_verify_wal_findings)
 {
-	char	   *segment = text_or_null(fcinfo, 0);
+	char	   *segment = text_or_null(fcinfo, 1);
 	int			max = PG_ARGISNULL(2) ? 100 : PG_GETARG_INT32(2);
 	WalFindings findings = {0};
 	WalName		name;
@@ -323,7 +323,7 @@ SQL_FUNCTION(accel_wal_findings)
 		out_of_range(max, "max_findings", 0, PG_INT32_MAX);
 	findings.max = (size_t) max;
 	name = segment_argument(segment, false);
-	judge_named(text_or_null(fcinfo, 1), &name, &result, &findings);
+	judge_named(text_or_null(fcinfo, 0), &name, &result, &findings);
 	if (findings.count > 1)
 		qsort(findings.items, findings.count, sizeof(WalFinding),
 			  compare_findings);

@@ -592,23 +592,23 @@ find_image(ImageSearch *image)
 }
 
 /*
- * wal_page_image(relation regclass, fork text, blkno bigint, lsn pg_lsn,
- * directory text); NULL: the record has no image of the block.
+ * wal_page_image(relation regclass, fork text, blkno bigint, directory text,
+ * lsn pg_lsn); NULL: the record has no image of the block.
  */
 SQL_FUNCTION(accel_wal_page_image)
 {
 	ImageSearch image = {{0}};
 
-	for (int i = 0; i < 4; i++)
-		if (PG_ARGISNULL(i))
-			PG_RETURN_NULL();
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2) ||
+		PG_ARGISNULL(4))
+		PG_RETURN_NULL();
 	if (!superuser())
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("must be superuser to read raw pages")));
 	name_block(&image.search, fcinfo);
-	image.lsn = PG_GETARG_LSN(3);
-	open_wal(&image.search, directory_argument(fcinfo, 4));
+	image.lsn = PG_GETARG_LSN(4);
+	open_wal(&image.search, directory_argument(fcinfo, 3));
 	find_image(&image);
 	relation_close(image.search.rel, AccessShareLock);
 	if (!image.found)

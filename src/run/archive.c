@@ -149,7 +149,7 @@ report_finding(ArchiveRun *run, const WalName *name, WalStatus status,
 			 errdetail_internal("%s: %s. Archive \"%s\".",
 								wal_status_name(status), message, run->dir.path),
 			 !known || unread || missing || beside ? 0 :
-			 errhint("wal_findings() shows each finding in a segment.")));
+			 errhint("verify_wal_findings() shows each finding in a segment.")));
 }
 
 static const char *
@@ -212,7 +212,7 @@ report_end(ArchiveRun *run, const char *state)
 				 errmsg("%s in WAL archive \"%s\"",
 						accel_counted(totals->lines - LINES_MAX, "more finding", "more findings"),
 						run->dir.path),
-				 run->recording ? errhint("wal_archive_segments has all of them.") :
+				 run->recording ? errhint("verify_wal_files has all of them.") :
 				 errhint("verify_wal_directory() shows all of them.")));
 	ereport(INFO,
 			(errmsg("%s: %s, " INT64_FORMAT " read, %s in %.1f s (%s/s); %s, " INT64_FORMAT " not verifiable, " INT64_FORMAT " expired",

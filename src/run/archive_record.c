@@ -14,7 +14,7 @@
 
 #include "run/archive_record.h"
 
-#define TABLE	"wal_archive_segments"
+#define TABLE	"verify_wal_files"
 
 /* Rows at a time. */
 #define FETCH_ROWS	1000

@@ -63,7 +63,7 @@ foreach my $from (@folders)
 	is( sql("SELECT string_agg(concat_ws(' ', segment, status, errors, first_error_lsn - '0/0', skipped_bytes), ', ')
 		FROM verify_wal_directory('$dir') WHERE errors > $foreign"),
 		"$name corrupt " . ($foreign + 1) . " $lsn " . int(($len + 7) / 8) * 8, "$version: one record damaged, one finding");
-	is( sql("SELECT string_agg(concat_ws(' ', lsn - '0/0', file_offset, status), ', ') FROM wal_findings('$name', '$dir') WHERE status = 'corrupt'"),
+	is( sql("SELECT string_agg(concat_ws(' ', lsn - '0/0', file_offset, status), ', ') FROM verify_wal_findings('$dir', '$name') WHERE status = 'corrupt'"),
 		$lsn . ' ' . $lsn % $MB . ' corrupt', "$version: at its place");
 	is(sql("SELECT sum(records) FROM $written"), $#records, "$version: all others are verified");
 	is( sql("SELECT concat_ws(' ', server_version, errors, start_lsn - '0/0') FROM verify_wal_segment(pg_read_binary_file('$dir/$name'), '$name')"),

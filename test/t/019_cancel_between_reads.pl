@@ -42,7 +42,7 @@ foreach my $case (
 	[ 'page_digests, masked', $table, q{SELECT count(*) FROM page_digests('t', masked => true)} ],
 	[ 'verify_database', $table, 'CALL verify_database()' ],
 	[ 'verify_wal_segment', $segment, "SELECT status FROM verify_wal_segment('$segment', '$dir')" ],
-	[ 'wal_findings', $segment, "SELECT count(*) FROM wal_findings('$segment', '$dir')" ],
+	[ 'verify_wal_findings', $segment, "SELECT count(*) FROM verify_wal_findings('$dir', '$segment')" ],
 	[ 'verify_wal_directory', $segment, "SELECT count(*) FROM verify_wal_directory('$dir')" ],
 	[ 'verify_wal_range', $segment, "SELECT count(*) FROM verify_wal_range('$start', '$end', directory => '$dir')" ])
 {

@@ -69,8 +69,8 @@ is( sql("SELECT string_agg(DISTINCT status, ' ' ORDER BY status) FROM $all"),
 	'ok ok_switched',
 	'intact archive: complete segments');
 is( sql("SELECT count(*) FROM (SELECT *, row_number() OVER () n, count(*) OVER () c FROM $all) s
-	WHERE (head_bytes > 0 AND n > 1) OR (tail_bytes > 0 AND n < c) OR skipped_bytes > 0
-	OR bytes_verified + head_bytes + tail_bytes + zero_bytes <> $MB"),
+	WHERE (unverified_head_bytes > 0 AND n > 1) OR (unverified_tail_bytes > 0 AND n < c) OR skipped_bytes > 0
+	OR bytes_verified + unverified_head_bytes + unverified_tail_bytes + zero_bytes <> $MB"),
 	0, 'intact archive: every byte accounted for');
 is(sql("SELECT count(*) FROM $all WHERE crc32c <> crc32c_file('$archive/' || segment)"),
 	0, 'digests are those of the files');
@@ -122,7 +122,7 @@ sub long_record
 	cmp_ok($to - $from, '<', $factor * 60000000, "$title: not read over and over") unless $workers;
 	return $row;
 }
-my $verified = "count(*) > 55, sum(errors), count(*) FILTER (WHERE tail_bytes + head_bytes > 0)";
+my $verified = "count(*) > 55, sum(errors), count(*) FILTER (WHERE unverified_tail_bytes + unverified_head_bytes > 0)";
 is(long_record('a long record', $verified, 5, 0), 't|0|0', 'a long record: all of it is verified');
 is(long_record('workers', $verified, 5, 2), 't|0|0', 'a long record: by workers');
 my ($middle) = (sort glob("$long/0*"))[30];

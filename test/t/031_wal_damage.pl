@@ -120,8 +120,8 @@ foreach my $row (@catalogue)
 	my ($s, $errors, $at) = split / /, $found;
 	is($s, $status, "$title: $status");
 	is($at, $offset, "$title: at its place") if defined $offset;
-	is(sql("SELECT count(*) FROM wal_findings('$name', '$dir', 10000)"), $errors, "$title: $errors findings");
-	is(sql("SELECT reason FROM wal_findings('$name', '$dir', 10000) LIMIT 1"), $reason, "$title: $reason") if $reason;
+	is(sql("SELECT count(*) FROM verify_wal_findings('$dir', '$name', 10000)"), $errors, "$title: $errors findings");
+	is(sql("SELECT reason FROM verify_wal_findings('$dir', '$name', 10000) LIMIT 1"), $reason, "$title: $reason") if $reason;
 	is(sql("SELECT count(*) FROM verify_wal_directory('$dir') WHERE status NOT LIKE 'ok%' AND segment NOT IN ('$names[0]', '$name', '$names[2]')"),
 		0, "$title: nothing elsewhere");
 	copy("$dir/saved", $file);
@@ -135,7 +135,7 @@ is(sql("SELECT count(*) FROM verify_wal_directory('$dir') WHERE status LIKE 'ok%
 # of them is damaged, and what not.
 my ($left, $right) = split /\|/, sql("SELECT p, segment FROM (SELECT segment, lag(segment) OVER w p, lag(start_lsn) OVER w + $MB = start_lsn AS adjacent, status
 	FROM verify_wal_directory('$dir') WINDOW w AS (ORDER BY segment)) s WHERE adjacent AND status = 'ok'
-	AND (SELECT head_bytes BETWEEN 10 AND 20000 FROM verify_wal_segment(pg_read_binary_file('$dir/' || segment), segment))
+	AND (SELECT unverified_head_bytes BETWEEN 10 AND 20000 FROM verify_wal_segment(pg_read_binary_file('$dir/' || segment), segment))
 	AND (SELECT status = 'ok' FROM verify_wal_segment(p, '$dir')) LIMIT 1");
 my $over_start = 'the record over the start is not checked: the segment before';
 my $over_end = 'the record over the end is not checked: the segment after';
@@ -165,7 +165,7 @@ foreach my $case (
 	unlink "$dir/saved";
 }
 flip("$dir/$right", 60);	# within the record
-is(sql("SELECT string_agg(status || ' ' || errors || ' ' || (SELECT reason FROM wal_findings(segment, '$dir')), ', ') FROM verify_wal_directory('$dir', '$left', '$right')"),
+is(sql("SELECT string_agg(status || ' ' || errors || ' ' || (SELECT reason FROM verify_wal_findings('$dir', segment)), ', ') FROM verify_wal_directory('$dir', '$left', '$right')"),
 	'corrupt 1 record_crc, corrupt 1 record_crc', 'a damaged record over a border: reported for both');
 flip("$dir/$right", 60);
 
@@ -195,9 +195,9 @@ foreach my $version ([ 15, 0xD110 ], [ 16, 0xD113 ], [ 17, 0xD116 ], [ 18, 0xD11
 
 copy($file, "$dir/saved");
 AccelWal::poke($file, $_ * 3 * 8192 + 3, "\xff") foreach 2 .. 40;
-my $many = sql("SELECT count(*) FROM wal_findings('$name', '$dir', 100000)");
+my $many = sql("SELECT count(*) FROM verify_wal_findings('$dir', '$name', 100000)");
 cmp_ok($many, '>', 20, 'many findings');
-is(sql("SELECT count(*) FROM wal_findings('$name', '$dir', 5)"), '5', 'no more than asked for');
+is(sql("SELECT count(*) FROM verify_wal_findings('$dir', '$name', 5)"), '5', 'no more than asked for');
 is(sql("SELECT status, errors = $many, message ~ 'and [0-9]+ more' FROM verify_wal_segment('$name', '$dir')"),
 	'corrupt|t|t', 'the message says that there are more');
 copy("$dir/saved", $file);
@@ -262,12 +262,12 @@ $stranger->stop;
 # log of two clusters under the names of one: neither is measured by the other
 my $mixed = PostgreSQL::Test::Utils::tempdir();
 copy("$dir/$_", "$mixed/$_") foreach @names;
-my ($guest) = grep { sql("SELECT head_bytes FROM verify_wal_segment(pg_read_binary_file('$dir/$names[$_]'), '$names[$_]')") > 100 } 1 .. $#names - 1;
+my ($guest) = grep { sql("SELECT unverified_head_bytes FROM verify_wal_segment(pg_read_binary_file('$dir/$names[$_]'), '$names[$_]')") > 100 } 1 .. $#names - 1;
 flip("$mixed/$names[$guest]", 25);	# system
 flip("$mixed/$names[$guest]", 100); # the record that goes on from the segment before
 is( sql("SELECT string_agg(segment || ' ' || status || ' ' || errors, ', ') FROM verify_wal_directory('$mixed') WHERE status NOT LIKE 'ok%'"),
 	"$names[$guest] foreign_system 1", 'log of two clusters: each by itself');
-is(sql("SELECT tail_bytes > 0 FROM verify_wal_segment('$names[$guest - 1]', '$mixed')"),
+is(sql("SELECT unverified_tail_bytes > 0 FROM verify_wal_segment('$names[$guest - 1]', '$mixed')"),
 	't', 'log of two clusters: what goes over the border is not verified');
 
 # --- single flipped bits --------------------------------------------------------

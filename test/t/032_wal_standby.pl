@@ -110,12 +110,12 @@ my $archived = statuses($standby, "verify_wal_directory('$archive')");
 like($archived, qr{1/\w\w ok.*2/\w\w ok}, 'archive of two timelines: both there');
 my $switch = $standby->safe_psql('postgres',
 	"SELECT min(segment) FROM verify_wal_directory('$archive') WHERE timeline = 2 AND segment NOT LIKE '%history'");
-is($standby->safe_psql('postgres', "SELECT head_bytes FROM verify_wal_segment('$switch', '$archive')"),
+is($standby->safe_psql('postgres', "SELECT unverified_head_bytes FROM verify_wal_segment('$switch', '$archive')"),
 	0, 'the record over the border between timelines is checked');
 
 # the first page of the new timeline's first segment belongs to the old one
 AccelWal::poke("$archive/$switch", 4, pack('L', 2));
-is( $standby->safe_psql('postgres', "SELECT status || ' ' || file_offset FROM wal_findings('$switch', '$archive')"),
+is( $standby->safe_psql('postgres', "SELECT status || ' ' || file_offset FROM verify_wal_findings('$archive', '$switch')"),
 	'corrupt 0', 'a timeline too new before the switch');
 is($standby->safe_psql('postgres', "SELECT string_agg(segment, ' ') FROM verify_wal_directory('$archive') WHERE status = 'corrupt'"), $switch,
 	'a timeline too new before the switch: nothing else is corrupt');
@@ -128,7 +128,7 @@ my @ones = split /\n/, $standby->safe_psql('postgres', "SELECT segment FROM veri
 unlink "$archive/$ones[2]";
 is( $standby->safe_psql('postgres', "SELECT segment || ' ' || status || ' ' || errors FROM verify_wal_directory('$archive') WHERE status = 'missing'"),
 	"$ones[2] missing 0", 'a gap');
-is( $standby->safe_psql('postgres', "SELECT head_bytes > 0 OR records > 0 FROM verify_wal_segment('$ones[3]', '$archive')"),
+is( $standby->safe_psql('postgres', "SELECT unverified_head_bytes > 0 OR records > 0 FROM verify_wal_segment('$ones[3]', '$archive')"),
 	't', 'the segment behind a gap is judged');
 
 $standby->stop;

@@ -49,7 +49,7 @@ sub meanwhile
 my $damaged = $whole;
 substr($damaged, 100_000, 1) ^= "\x10";
 AccelWal::put("$folder/$names[0].partial", $damaged);
-my $place = sql("SELECT string_agg(file_offset || ' ' || status, ', ') FROM wal_findings('$names[0].partial', '$folder')");
+my $place = sql("SELECT string_agg(file_offset || ' ' || status, ', ') FROM verify_wal_findings('$folder', '$names[0].partial')");
 like($place, qr/^\d+ corrupt$/, 'one finding');
 unlink "$folder/$names[0].partial";
 
@@ -73,7 +73,7 @@ foreach my $case (
 	is( meanwhile(5, $name, "SELECT status || ' ' || errors FROM verify_wal_segment('$name', '$folder')", $after),
 		$want, "$title: overtaken while it is read");
 	$before->();
-	is( meanwhile(5, $name, "SELECT string_agg(file_offset || ' ' || status, ', ') FROM wal_findings('$name', '$folder')", $after),
+	is( meanwhile(5, $name, "SELECT string_agg(file_offset || ' ' || status, ', ') FROM verify_wal_findings('$folder', '$name')", $after),
 		$findings // '', "$title: its findings");
 	unlink "$folder/$name";
 }

@@ -115,7 +115,7 @@ my @formats = (
 	[ 'zstd, no checksum, a large window', '.zst', 'zstd', 'zstd', sub { through($_[0], 'zstd -c -q -1 --no-check --long=27') } ]);
 
 # All that a row says but how its file is named and stored.
-my $columns = 'timeline, start_lsn, end_lsn, status, server_version, records, fpi_bytes, bytes_verified, head_bytes, tail_bytes, zero_bytes, skipped_bytes, errors, first_error_lsn, crc32c, message';
+my $columns = 'timeline, start_lsn, end_lsn, status, server_version, records, fpi_bytes, bytes_verified, unverified_head_bytes, unverified_tail_bytes, zero_bytes, skipped_bytes, errors, first_error_lsn, crc32c, message';
 my $number = 0;
 
 # Makes a directory of a function's results for each plain segment.
@@ -243,7 +243,7 @@ my @over = split /\n/, sql("SELECT segment FROM verify_wal_directory() WHERE seg
 copy($node->data_dir . "/pg_wal/$_", "$over/$_") foreach @over;
 # (a border may be the end of one by chance)
 cmp_ok(sql(qq{SELECT count(*) FROM unnest('{@{[join ',', @over[1 .. $#over]]}}'::text[]) name,
-	verify_wal_segment(pg_read_binary_file('$over/' || name), name) WHERE head_bytes > 0}), '>', @over - 3, 'records over the borders of ' . @over . ' segments');
+	verify_wal_segment(pg_read_binary_file('$over/' || name), name) WHERE unverified_head_bytes > 0}), '>', @over - 3, 'records over the borders of ' . @over . ' segments');
 my $over_rows = sql("SELECT string_agg(concat_ws(' ', start_lsn, status, records, crc32c), E'\n') FROM verify_wal_directory('$over')");
 
 # The rows of a walk, and how many files of a segment's size were read for it: by
@@ -353,9 +353,9 @@ foreach my $compression (sort keys %readable)
 	mkdir $folder;
 	my $half = int(length($bytes) / 2);
 	put_old("$folder/$flipped_name$suffix", substr($bytes, 0, $half));
-	like(sql("SELECT status, errors, records > 0 AND bytes_verified + skipped_bytes + head_bytes + tail_bytes < $MB, message FROM verify_wal_segment('$flipped_name', '$folder')"),
+	like(sql("SELECT status, errors, records > 0 AND bytes_verified + skipped_bytes + unverified_head_bytes + unverified_tail_bytes < $MB, message FROM verify_wal_segment('$flipped_name', '$folder')"),
 		qr/^corrupt\|1\|t\|the compressed data ends early, at offset $half$/, "$compression: cut off: said, with what came before");
-	is(sql("SELECT reason || ' ' || status || ' ' || (file_offset > 8192) FROM wal_findings('$flipped_name', '$folder')"),
+	is(sql("SELECT reason || ' ' || status || ' ' || (file_offset > 8192) FROM verify_wal_findings('$folder', '$flipped_name')"),
 		'compressed_truncated corrupt true', "$compression: cut off: as a finding");
 	put_old("$folder/$flipped_name$suffix", "$bytes garbage");
 	is(sql("SELECT status, errors, message, bytes_verified > 0 FROM verify_wal_segment('$flipped_name', '$folder')"),
@@ -464,7 +464,7 @@ is(sql("SELECT compression || ' ' || status FROM verify_wal_segment('$names[0].g
 
 is(sql("SELECT status, segment, start_lsn IS NOT NULL, message FROM verify_wal_segment('00000001000000FF00000001', '$plain')"),
 	'missing|00000001000000FF00000001|t|the segment is not there', 'an explicit name that does not exist');
-is(sql("SELECT status, reason FROM wal_findings('00000001000000FF00000001', '$plain')"), 'missing|file_missing', 'as a finding');
+is(sql("SELECT status, reason FROM verify_wal_findings('$plain', '00000001000000FF00000001')"), 'missing|file_missing', 'as a finding');
 is(sql("SELECT status FROM verify_wal_segment('$name.gz', '$plain')"), 'missing', 'its other name does not exist');
 is(sql("SELECT segment, status, compression IS NULL FROM verify_wal_segment('$name')") =~ /^$name\|/ ? 'ok' : '', 'ok', 'in pg_wal');
 my $nothing = "$tmp/nothing";
@@ -513,9 +513,9 @@ copy("$plain/$marked", "$digests/$digested");
 is(sql("SELECT segment, status, errors, message FROM verify_wal_directory('$digests') WHERE errors > 0"),
 	"$digested|corrupt|1|incorrect SHA-1 in the name of the file, calculated " . substr($other, 0, 16) . '... but expected ' . substr($sha1{$marked}, 0, 16) . '...',
 	'another SHA-1 than that in the name');
-is(sql("SELECT reason, file_offset FROM wal_findings('$digested', '$digests')"), 'file_digest|0', 'another SHA-1: as a finding');
+is(sql("SELECT reason, file_offset FROM verify_wal_findings('$digests', '$digested')"), 'file_digest|0', 'another SHA-1: as a finding');
 AccelWal::poke("$digests/$digested", $at + 30, 'damage');
-is(sql("SELECT count(*) > 0, count(*) FILTER (WHERE reason = 'file_digest') FROM wal_findings('$digested', '$digests')"), 't|0', 'where WAL tells of damage, that is all');
+is(sql("SELECT count(*) > 0, count(*) FILTER (WHERE reason = 'file_digest') FROM verify_wal_findings('$digests', '$digested')"), 't|0', 'where WAL tells of damage, that is all');
 
 $psql->quit;
 $node->stop;

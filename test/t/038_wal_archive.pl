@@ -101,13 +101,13 @@ sub reads
 sub rows
 {
 	my ($what, $where) = @_;
-	return $q->("SELECT $what FROM wal_archive_segments WHERE directory = '$dir' AND " . ($where // 'true') . ' ORDER BY segment');
+	return $q->("SELECT $what FROM verify_wal_files WHERE directory = '$dir' AND " . ($where // 'true') . ' ORDER BY segment');
 }
 
 sub value
 {
 	my ($what, $where) = @_;
-	return $q->("SELECT $what FROM wal_archive_segments WHERE directory = '$dir'" . ($where ? " AND $where" : ''));
+	return $q->("SELECT $what FROM verify_wal_files WHERE directory = '$dir'" . ($where ? " AND $where" : ''));
 }
 
 # --- new segments only -------------------------------------------------------------
@@ -116,7 +116,7 @@ archive(@wal[0 .. 3]);
 reads('first run', '', 4, 4);
 is(rows('segment, timeline, size, status, finding, start_open, end_open, crc32c IS NOT NULL, sound_at = verified_at, mtime IS NOT NULL'),
 	join("\n", map { "$wal[$_]|1|$MB|ok|f|" . 'f|' . ($_ == 3 ? 't' : 'f') . '|t|t|t' } 0 .. 3), 'what is remembered');
-is($q->("SELECT count(*) FROM wal_archive_segments s JOIN verify_wal_directory('$dir') d USING (segment) WHERE s.crc32c = d.crc32c AND s.status = d.status AND s.message IS NOT DISTINCT FROM d.message"),
+is($q->("SELECT count(*) FROM verify_wal_files s JOIN verify_wal_directory('$dir') d USING (segment) WHERE s.crc32c = d.crc32c AND s.status = d.status AND s.message IS NOT DISTINCT FROM d.message"),
 	4, 'as verify_wal_directory says it');
 reads('nothing new', '', 4, 0);
 my $io = q{SELECT substring(pg_read_file('/proc/self/io') FROM 'rchar: (\d+)')::bigint};
@@ -302,7 +302,7 @@ archive(@alone);
 like($verdict, qr/^stopped: 140 segments, 128 read/, 'time is up after a batch');
 is(value('count(*)'), 128, 'it is recorded');
 reads('the rest', '', 140, 12);
-$q->("DELETE FROM wal_archive_segments");
+$q->("DELETE FROM verify_wal_files");
 my ($out, $err) = Accel::stopped_at($node, 'read', 1, "$dir/$alone[134]", "CALL verify_wal_archive('$dir')", sub {
 	like((call())[2], qr/ERROR:  WAL archive "\Q$dir\E" is being verified by another session/, 'two at a time: no');
 	my $busy = $dir;
@@ -315,7 +315,7 @@ my ($out, $err) = Accel::stopped_at($node, 'read', 1, "$dir/$alone[134]", "CALL 
 like($err, qr/INFO:  00000: cancelled: 140 segments, 128 read.*HINT:  To go on, call the procedure again\..*ERROR:  57014/s, 'cancelled: says how far it came');
 is($q->("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"), 0, 'no lock is left');
 reads('goes on', '', 140, 12);
-$q->("DELETE FROM wal_archive_segments");
+$q->("DELETE FROM verify_wal_files");
 reads('with workers', 'workers => 2', 140, 140);
 is(value("count(*), string_agg(DISTINCT status, ' ')"), '140|ok_switched', 'the same');
 
@@ -385,16 +385,16 @@ like($verdict, qr/^completed: 3 segments, 3 read/, 'a reader of files, read-only
 is(value('count(*)'), 3, 'is recorded');
 like($all, qr/NOTICE:  default_transaction_read_only does not hold for verify_wal_archive/, 'which is said');
 like((call('', role => 'reader'))[0], qr/^completed: 3 segments, 0 read/, 'and is read');
-is($q->("SELECT extconfig && ARRAY['wal_archive_segments'::regclass::oid] FROM pg_extension WHERE extname = 'crc32c_accel'"), 't', 'pg_dump takes it along');
-$q->("UPDATE wal_archive_segments SET system_identifier = 1 WHERE directory = '$dir'");
+is($q->("SELECT extconfig && ARRAY['verify_wal_files'::regclass::oid] FROM pg_extension WHERE extname = 'crc32c_accel'"), 't', 'pg_dump takes it along');
+$q->("UPDATE verify_wal_files SET system_identifier = 1 WHERE directory = '$dir'");
 reads('what another cluster has verified does not count', '', 3, 3);
-$q->('ALTER TABLE wal_archive_segments RENAME TO elsewhere');
+$q->('ALTER TABLE verify_wal_files RENAME TO elsewhere');
 ($verdict, $warnings) = call();
 like($verdict, qr/^completed: 3 segments, 3 read.*; 0 findings/, 'no table: all is read');
 like($warnings, qr/^WARNING:  could not read what is remembered of WAL archive .* does not exist\n[^\n]*Every segment is read, and nothing is remembered\.$/, 'said once');
-$q->('ALTER TABLE elsewhere RENAME TO wal_archive_segments');
+$q->('ALTER TABLE elsewhere RENAME TO verify_wal_files');
 $q->(q{CREATE FUNCTION no() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$;
-	ALTER TABLE wal_archive_segments ADD CHECK (no()) NOT VALID});
+	ALTER TABLE verify_wal_files ADD CHECK (no()) NOT VALID});
 ($verdict, $warnings) = call("reverify_after => '0'");
 like($verdict, qr/^completed: 3 segments, 3 read.*; 0 findings/, 'a table that cannot be written: all is read');
 like($warnings, qr/^WARNING:  could not record this run any further: no/, 'said once');

@@ -90,7 +90,7 @@ foreach my $row (@of_files)
 	is(sql("SELECT errors FROM verify_wal_segment('$name', '$dir')"), '0', "before $reason");
 	$mutilate->();
 	my ($message) = sql(($arm // '') . "SELECT message FROM verify_wal_segment('$name', '$dir')") =~ /([^\n]*)$/;
-	my ($findings) = sql(($arm // '') . "SELECT string_agg(reason || ' ' || file_offset, ', ') FROM wal_findings('$name', '$dir', 10000)") =~ /([^\n]*)$/;
+	my ($findings) = sql(($arm // '') . "SELECT string_agg(reason || ' ' || file_offset, ', ') FROM verify_wal_findings('$dir', '$name', 10000)") =~ /([^\n]*)$/;
 	provoked($reason, $message, $findings, "$reason $offset");
 }
 
@@ -98,7 +98,7 @@ folder();
 my $impossible = '00000001000000000000FFFF';
 copy("$own/$name", "$dir/$impossible");
 provoked('file_name', sql("SELECT message FROM verify_wal_segment('$impossible', '$dir')"),
-	sql("SELECT string_agg(reason, ', ') FROM wal_findings('$impossible', '$dir')"), 'file_name');
+	sql("SELECT string_agg(reason, ', ') FROM verify_wal_findings('$dir', '$impossible')"), 'file_name');
 
 # --- rows without a finding ------------------------------------------------------
 

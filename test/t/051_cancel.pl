@@ -93,7 +93,7 @@ my %input = (
 	page_digests => q{SELECT count(*) FROM page_digests('big')},
 	verify_database => '- no timeout ends it; t/019 and t/020 cancel it',
 	verify_wal_segment => "SELECT * FROM verify_wal_segment('$segment', '$dir')",
-	wal_findings => "SELECT * FROM wal_findings('$segment', '$dir')",
+	verify_wal_findings => "SELECT * FROM verify_wal_findings('$dir', '$segment')",
 	verify_wal_directory => 'SELECT * FROM verify_wal_directory()',
 	verify_wal_archive => "CALL verify_wal_archive('$dir', reverify_after => '0')",
 	verify_wal_range => "SELECT * FROM verify_wal_range('$start')",
@@ -217,7 +217,7 @@ for my $kind (sort keys %odd)
 	$odd{$kind}->($path) or die "$kind: $!";
 	for my $query ("SELECT crc32c_file('$path')",
 		"SELECT status FROM verify_wal_segment('$second', '$odd')",
-		"SELECT status FROM wal_findings('$second', '$odd')",
+		"SELECT status FROM verify_wal_findings('$odd', '$second')",
 		"SELECT status FROM verify_wal_directory('$odd')")
 	{
 		my ($function) = $query =~ /(\w+)\(/;

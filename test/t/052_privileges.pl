@@ -29,7 +29,7 @@ my %public = map { $_ => 1 } qw(crc32c crc32c_extend crc32c_combine
   verify_page crc32c_server internal_is_own_run);
 my %granted = (
 	(map { $_ => 'reader' } qw(crc32c_file verify_wal_segment verify_wal_range
-		  verify_wal_directory wal_findings verify_backup verify_backup_summary verify_cluster_files)),
+		  verify_wal_directory verify_wal_findings verify_backup verify_backup_summary verify_cluster_files)),
 	(map { $_ => 'reader' } qw(wal_block_history verify_wal_archive verify_wal_images)),
 	(map { $_ => 'scanner' } qw(verify_relation verify_relation_summary
 		  verify_lost_writes verify_database relation_files page_digests
@@ -96,7 +96,7 @@ foreach my $role (qw(dumper dashboard))
 	is(refused($role, 'SELECT * FROM verify_progress'), 1, "$role may not see what sessions do");
 }
 is(refused('dumper', "SELECT * FROM $_"), 0, "dumper may read $_")
-  foreach qw(verify_runs verify_run_relations verify_findings internal_positions wal_archive_segments);
+  foreach qw(verify_runs verify_run_relations verify_findings internal_positions verify_wal_files);
 is(refused('dashboard', 'SELECT * FROM verify_runs'), 1, 'dashboard may not read the tables below');
 
 # Parameters

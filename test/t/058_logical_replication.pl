@@ -101,7 +101,7 @@ for my $turn (1, 2)
 	query("CALL verify_wal_archive('$archive')");
 	utime time, time + 10 * $turn, glob("$archive/*");
 }
-is(query('SELECT count(*) FROM wal_archive_segments WHERE segment ~ \'01$\''), '1', 'an archive is recorded');
+is(query('SELECT count(*) FROM verify_wal_files WHERE segment ~ \'01$\''), '1', 'an archive is recorded');
 arrives('archives');
 
 # Dumps have the history.

@@ -189,12 +189,12 @@ like($got, qr/^ok_new\nt\nt\n0\ncompleted\|[1-9]\d*\|0\|t$/, '... rightly, and r
 
 script('1.1',
 	"	max_findings integer DEFAULT 100,\n", "	max_findings integer DEFAULT 100,\n	added boolean DEFAULT false,\n",
-	'wal_findings(text, text, integer)', 'wal_findings(text, text, integer, boolean)',
-	'wal_findings(text, text, integer)', 'wal_findings(text, text, integer, boolean)',
-	'wal_findings(text, text, integer)', 'wal_findings(text, text, integer, boolean)');
+	'verify_wal_findings(text, text, integer)', 'verify_wal_findings(text, text, integer, boolean)',
+	'verify_wal_findings(text, text, integer)', 'verify_wal_findings(text, text, integer, boolean)',
+	'verify_wal_findings(text, text, integer)', 'verify_wal_findings(text, text, integer, boolean)');
 append_to_file("$scripts/crc32c_accel--1.1.sql", 'ALTER TABLE verify_findings ADD COLUMN added text;');
 ($got, $said) = session('newer', "CREATE EXTENSION crc32c_accel VERSION '1.1'", @calls,
-	"SELECT * FROM wal_findings('000000010000000000000001')", 'SELECT count(*) FROM verify_runs');
+	"SELECT * FROM verify_wal_findings(NULL, '000000010000000000000001')", 'SELECT count(*) FROM verify_runs');
 is($got, "ok_new\nt\nt\n0", 'newer SQL objects, as a preloaded library sees them: what is the same is served, nothing is recorded');
 is(scalar(() = $said =~ /$misfit/g), 4, '... the rest is refused') or diag $said;
 

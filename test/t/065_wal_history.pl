@@ -98,7 +98,7 @@ foreach my $case (
 	my (undef, undef, $err) = $node->psql('postgres', "CALL verify_wal_archive('$copy')");
 	my $noted = () = $err =~ /(?:missing|invalid|could not verify) history file/g;
 	is($noted, scalar(split /, /, $want), "$title: verify_wal_archive() says it");
-	is(sql(sprintf($rows, "(SELECT * FROM wal_archive_segments WHERE directory = '$copy' AND finding)")), $want, "$title: and remembers it");
+	is(sql(sprintf($rows, "(SELECT * FROM verify_wal_files WHERE directory = '$copy' AND finding)")), $want, "$title: and remembers it");
 }
 
 # --- mended, and where none is asked for ---------------------------------------
@@ -106,7 +106,7 @@ foreach my $case (
 my $mended = "$copies/5";
 AccelWal::put("$mended/00000002.history", slurp_file("$own/00000002.history"));
 sql("CALL verify_wal_archive('$mended')");
-is(sql("SELECT string_agg(segment || ' ' || status, ', ' ORDER BY 1) FROM wal_archive_segments WHERE directory = '$mended' AND segment LIKE '%history%'"),
+is(sql("SELECT string_agg(segment || ' ' || status, ', ' ORDER BY 1) FROM verify_wal_files WHERE directory = '$mended' AND segment LIKE '%history%'"),
 	'00000002.history ok, 00000003.history ok', 'a history that is back is no finding any more');
 
 my $folder = "$copies/0000000200000000";

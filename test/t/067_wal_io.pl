@@ -55,7 +55,7 @@ sub under
 }
 
 my $row = q{SELECT concat_ws('|', status, message) FROM };
-my $remembered = "SELECT concat_ws('|', status, crc32c IS NOT NULL) FROM wal_archive_segments WHERE segment = '$name' ORDER BY verified_at DESC LIMIT 1";
+my $remembered = "SELECT concat_ws('|', status, crc32c IS NOT NULL) FROM verify_wal_files WHERE segment = '$name' ORDER BY verified_at DESC LIMIT 1";
 
 # --- a file that ends before its end -----------------------------------------
 # the reads of its first bytes are right, the third one and all others find the end
@@ -98,7 +98,7 @@ foreach my $case ([ 'open', 'could not open the file' ], [ 'read', 'could not re
 }
 is($q->("$row verify_wal_directory('$archive') WHERE segment = '$history'"), 'ok', 'the history file is fine');
 unlink "$archive/$history";
-is(under('read', 'eio', 3, "SELECT DISTINCT status || '|' || reason FROM wal_findings('$name', '$archive')"),
+is(under('read', 'eio', 3, "SELECT DISTINCT status || '|' || reason FROM verify_wal_findings('$archive', '$name')"),
 	'io_error|file_read', 'it is a finding');
 my ($result, $out, $err) = $node->psql('postgres', "SELECT fault_arm('read', 'eio', 3, true, '$name');
 	CALL verify_wal_archive('$archive', fail_on_findings => true)", on_error_stop => 0);
@@ -119,7 +119,7 @@ my $dead = 'missing|the file behind the symbolic link is not there';
 is($q->("$row verify_wal_segment('$name', '$archive')"), $dead, 'the link leads nowhere');
 is($q->("$row verify_wal_directory('$archive') WHERE segment = '$name'"), $dead, 'in a directory');
 is($q->("$row verify_wal_range('$start', directory => '$archive') WHERE segment = '$name'"), $dead, 'in a range');
-is($q->("SELECT status || '|' || message FROM wal_findings('$name', '$archive')"), $dead, 'as a finding');
+is($q->("SELECT status || '|' || message FROM verify_wal_findings('$archive', '$name')"), $dead, 'as a finding');
 ($result, $out, $err) = $node->psql('postgres', "CALL verify_wal_archive('$archive', fail_on_findings => true)");
 like($err, qr/WARNING:  missing WAL segment "$name"\nDETAIL:  missing: the file behind the symbolic link is not there/, 'said by a run');
 is($q->($remembered), 'missing|f', 'it is recorded');

@@ -62,7 +62,7 @@ sub finds
 	like($verdict, qr/^completed: .*; \Q$count\E finding/, $title) or diag $warnings;
 	return $warnings;
 }
-sub rows { return sql("SELECT coalesce(string_agg($_[1], ', ' ORDER BY segment), '') FROM wal_archive_segments WHERE directory = '$_[0]' AND " . ($_[2] // 'true')); }
+sub rows { return sql("SELECT coalesce(string_agg($_[1], ', ' ORDER BY segment), '') FROM verify_wal_files WHERE directory = '$_[0]' AND " . ($_[2] // 'true')); }
 
 is(finds($archive, 0, 'whole'), '', 'whole: nothing is said');
 is(rows($archive, "segment || ' ' || status", "segment LIKE '%backup'"), join(', ', map { "$_->{file} ok" } @backups), 'a row of each backup file');
@@ -70,7 +70,7 @@ my @end = @all[-2, -1];
 is($end[1], $newest, 'the last segment is the newest');
 rename("$archive/$_", "$tmp/$_") or die $! foreach @end;
 like(finds($archive, 2, 'the newest end is gone'), qr/missing WAL segment "$end[0]".*missing WAL segment "$end[1]"/s, 'the newest end is gone: both are missing');
-sql('DELETE FROM wal_archive_segments');
+sql('DELETE FROM verify_wal_files');
 like(finds($archive, 2, 'the newest end was never seen'), qr/missing WAL segment "$end[0]".*missing WAL segment "$end[1]"/s, 'the newest end was never seen: both are missing');
 is(rows($archive, "segment || ' ' || status", 'finding'), "$end[0] missing, $end[1] missing", 'recorded');
 finds($archive, 2, 'told each time');
@@ -83,7 +83,7 @@ system_or_bail('gunzip', "$archive/$end[1].gz");
 # Since the configuration was read nothing was archived: who knows where it was
 # put before?
 rename("$archive/$_", "$tmp/$_") or die $! foreach @end;
-sql('DELETE FROM wal_archive_segments');
+sql('DELETE FROM verify_wal_files');
 $node->append_conf('postgresql.conf', "archive_command = 'cp \"%p\" \"nowhere:$archive/%f\"'");
 $node->reload;
 $node->poll_query_until('postgres', "SELECT current_setting('archive_command') LIKE '%nowhere%'") or die 'not reloaded';
@@ -174,7 +174,7 @@ my $copy = copy_of_archive();
 symlink($copy, "$tmp/link") or die $!;
 like((call($copy))[0], qr/^completed: \d+ segments, [1-9]\d* read/, 'an archive');
 like((call("$tmp/link"))[0], qr/^completed: \d+ segments, 0 read/, 'by a symbolic link it is the same one');
-is(sql("SELECT count(*) FROM wal_archive_segments WHERE directory LIKE '%/link'"), '0', 'with one set of rows');
+is(sql("SELECT count(*) FROM verify_wal_files WHERE directory LIKE '%/link'"), '0', 'with one set of rows');
 unlink "$copy/$all[3]";
 finds($copy, 1, 'with a finding');
 rename($copy, "$copy.away") or die $!;
@@ -208,7 +208,7 @@ like($warnings, qr/foreign_system/, 'and says so');
 like($verdict, qr/^completed: @{[scalar @all]} segments, @{[scalar @all]} read, .*; 0 findings, 0 not/, 'with its identifier it is not, and is read again');
 is($warnings, '', 'nothing is said');
 like((call($archive, ", system_identifier => $system", $other))[0], qr/^completed: @{[scalar @all]} segments, 0 read, .*; 0 findings, 0 not/, 'it is remembered');
-is($other->safe_psql('postgres', "SELECT DISTINCT system_identifier = $system FROM wal_archive_segments"), 't', 'for that identifier');
+is($other->safe_psql('postgres', "SELECT DISTINCT system_identifier = $system FROM verify_wal_files"), 't', 'for that identifier');
 like((call($archive, ", system_identifier => $system, workers => 2, reverify_after => '0'", $other))[0], qr/; 0 findings, 0 not/, 'with workers, too');
 like((call($archive, undef, $other))[0], qr/^completed: .*, @{[scalar @all]} read, .*; @{[scalar @all]} findings/, 'without it is foreign again');
 $other->stop;

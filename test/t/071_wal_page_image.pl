@@ -26,7 +26,7 @@ sub same
 {
 	my ($relation, $from, $directory) = @_;
 	$directory = $directory ? "'$directory'" : 'NULL';
-	return sql(qq{SELECT count(*), count(*) FILTER (WHERE read_disk_page('$relation', 'main', b) = wal_page_image('$relation', 'main', b, lsn, $directory))
+	return sql(qq{SELECT count(*), count(*) FILTER (WHERE read_disk_page('$relation', 'main', b) = wal_page_image('$relation', 'main', b, $directory, lsn))
 		FROM generate_series(0, pg_relation_size('$relation') / 8192 - 1) b,
 		wal_block_history('$relation', 'main', b, $directory, '$from') WHERE is_page});
 }
@@ -64,7 +64,7 @@ foreach my $method ('off', 'pglz', 'lz4', 'zstd')
 		is($same, $said, "$relation: equal to the disk");
 	}
 	is(sql(qq{SELECT string_agg(DISTINCT (v).status || ' ' || ((v).lsn = end_lsn), ' ') FROM generate_series(0, 9) b,
-		wal_block_history('c_$method', 'main', b, start_lsn => '$from') h, verify_page(wal_page_image('c_$method', 'main', b, h.lsn), b) v
+		wal_block_history('c_$method', 'main', b, start_lsn => '$from') h, verify_page(wal_page_image('c_$method', 'main', b, NULL, h.lsn), b) v
 		WHERE kind = 'image'}), 'ok true', "$method: images have their record's LSN and a checksum");
 }
 is($methods[0], 'off', 'methods: ' . join(' ', @methods));
@@ -88,7 +88,7 @@ is(last_row(0), 'image true', 'the image is the page');
 is(sql(q{BEGIN; SET LOCAL synchronous_commit = off; DELETE FROM t WHERE ctid = '(0,2)'; DELETE FROM t WHERE ctid = '(0,3)';
 	SELECT kind || ' ' || is_page FROM wal_block_history('t', 'main', 0) WHERE is_last; ROLLBACK}), 'change false',
 	'a change that is in no file yet');
-is(sql(q{SELECT wal_page_image('t', 'main', 0, lsn) IS NULL FROM wal_block_history('t', 'main', 0) WHERE is_last}), 't',
+is(sql(q{SELECT wal_page_image('t', 'main', 0, NULL, lsn) IS NULL FROM wal_block_history('t', 'main', 0) WHERE is_last}), 't',
 	'no image in a record of a change');
 is(last_row(1), 'image true', 'the next block');
 my $before = sql(q{SELECT lsn FROM wal_block_history('t', 'main', 1) WHERE is_last});
@@ -205,7 +205,7 @@ my $theirs = $clone->data_dir . '/pg_wal';
 my ($rc, $out, $err) = $node->psql('postgres', qq{SELECT * FROM wal_block_history('z', 'main', 0, '$theirs')});
 like($err, qr/directory ".*" holds WAL of another history/, 'the history of a block in a clone');
 is($out, '', '... no row of it');
-($rc, $out, $err) = $node->psql('postgres', qq{SELECT wal_page_image('z', 'main', 0, '$of_clone', '$theirs')});
+($rc, $out, $err) = $node->psql('postgres', qq{SELECT wal_page_image('z', 'main', 0, '$theirs', '$of_clone')});
 like($err, qr/directory ".*" holds WAL of another history/, 'a page of a clone');
 
 my $empty = PostgreSQL::Test::Utils::tempdir();
@@ -214,10 +214,10 @@ $clone->stop;
 
 # --- what is refused ------------------------------------------------------------------------------
 
-($rc, $out, $err) = $node->psql('postgres', qq{SELECT wal_page_image('z', 'main', 0, '$place'::pg_lsn + 8)});
+($rc, $out, $err) = $node->psql('postgres', qq{SELECT wal_page_image('z', 'main', 0, NULL, '$place'::pg_lsn + 8)});
 like($err, qr/no valid WAL record starts at/, 'a place without a record');
 sql('CREATE ROLE reader LOGIN IN ROLE pg_read_server_files');
-($rc, $out, $err) = $node->psql('postgres', qq{SET ROLE reader; SELECT count(*) FROM wal_block_history('z', 'main', 0); SELECT wal_page_image('z', 'main', 0, '$place')});
+($rc, $out, $err) = $node->psql('postgres', qq{SET ROLE reader; SELECT count(*) FROM wal_block_history('z', 'main', 0); SELECT wal_page_image('z', 'main', 0, NULL, '$place')});
 like($err, qr/permission denied for function wal_page_image/, 'images are for superusers');
 like($out, qr/^[1-9]/m, 'histories are not');
 
