@@ -81,6 +81,9 @@ endif
 # them (the whole build takes seconds).
 $(OBJS) $(OBJS:.o=.bc): $(all_headers) $(srcroot)Makefile
 
+# Only what is marked PGDLLEXPORT is exported.  CPPFLAGS reach the bitcode, too.
+override CPPFLAGS += -fvisibility=hidden
+
 # Rooms that know the server.  All others, so new ones too, are compiled without its
 # headers, and make check-layers reads from their objects that they use nothing of it.
 knows_server = host/% page/% repair/% run/% func/% server/accelerate \

@@ -32,6 +32,12 @@
 #include "varatt.h"
 #endif
 
+/* Symbols are hidden (-fvisibility in the Makefile); 15 does not except these. */
+#if PG_VERSION_NUM < 160000
+#undef PGDLLEXPORT
+#define PGDLLEXPORT __attribute__((visibility("default")))
+#endif
+
 /* 15, 16 ... */
 #define SERVER_MAJOR	(PG_VERSION_NUM / 10000)
 

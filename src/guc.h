@@ -5,11 +5,7 @@
 #ifndef ACCEL_GUC_H
 #define ACCEL_GUC_H
 
-#pragma GCC visibility push(hidden)
-
 /* Defines all parameters; call after checksum_init(), from _PG_init. */
 extern void accel_define_gucs(void);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_GUC_H */

@@ -11,8 +11,6 @@
 #include "backup/names.h"
 #include "decode/format.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef enum BackupArchiveKind
 {
 	BACKUP_ARCHIVE_BASE,
@@ -45,7 +43,5 @@ extern bool backup_path_kept(const char *path);
 
 /* Does it matter that the folder of this path is there? */
 extern bool backup_folder_kept(const char *path);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_BACKUP_ARCHIVE_NAMES_H */

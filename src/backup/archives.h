@@ -12,8 +12,6 @@
 #include "backup/spool.h"
 #include "host/throttle.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct BackupTar
 {
 	/* the caller's */
@@ -53,7 +51,5 @@ extern void backup_tar_read(BackupTar *tar);
  * that relation maps name get their place in the spool.
  */
 extern void backup_tar_end(BackupTar *tar);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_BACKUP_ARCHIVES_H */

@@ -8,8 +8,6 @@
 #include "backup/increment.h"
 #include "host/file_scan.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct BackupBlocks
 {
 	BackupIncrement increment;
@@ -44,7 +42,5 @@ extern BackupIncrementReason backup_blocks_read(BackupBlocks *blocks,
 												uint32 segment_blocks);
 
 extern void backup_blocks_free(BackupBlocks *blocks);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_BACKUP_BLOCKS_H */

@@ -15,8 +15,6 @@
 #include "backup/meta.h"
 #include "backup/parts.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct BackupLink
 {
 	const char *root;
@@ -49,7 +47,5 @@ extern void backup_chain_check_sources(const BackupChain *chain);
  */
 extern bool backup_chain_replaces(BackupChain *chain, int n,
 								  const char *path, BlockNumber block);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_BACKUP_CHAIN_H */

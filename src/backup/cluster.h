@@ -7,8 +7,6 @@
 
 #include "backup/suspects.h"
 
-#pragma GCC visibility push(hidden)
-
 /*
  * Judges them by cluster/files.h.  Relation maps go to the suspects, since
  * WAL may restore them; others to the sink.  whole: all files are there, not some
@@ -19,7 +17,5 @@ extern void backup_cluster_verify(const char *root, bool whole,
 								  bool (*known) (void *arg, const char *path),
 								  void *arg, BackupSuspects *suspects,
 								  BackupSink *sink);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_BACKUP_CLUSTER_H */

@@ -11,8 +11,6 @@
 
 #include "wal/blocks.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct BackupEnd
 {
 	/* of backup_label; 0: there is none */
@@ -35,7 +33,5 @@ typedef struct BackupEnd
  */
 extern bool backup_end_record(BackupEnd *ctx, WalLsn lsn, WalLsn end,
 							  const uint8_t *record, uint32_t present);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_BACKUP_END_H */

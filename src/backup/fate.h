@@ -24,8 +24,6 @@
 
 #include "wal/blocks.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef enum BackupFate
 {
 	BACKUP_FATE_NONE,			/* no record names it */
@@ -68,7 +66,5 @@ extern void backup_fates_record(BackupFates *ctx, WalLsn lsn,
 
 /* Records are missing here: what has no fate yet will have none. */
 extern void backup_fates_gap(BackupFates *ctx);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_BACKUP_FATE_H */

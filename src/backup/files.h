@@ -8,8 +8,6 @@
 #include "backup/judge.h"
 #include "host/throttle.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct BackupFileOptions
 {
 	const char *root;
@@ -28,7 +26,5 @@ extern void backup_files_verify(const BackupList *list,
 								void (*finding) (void *arg,
 												 const BackupFileFinding *finding),
 								void *arg, BackupFileTotals *totals);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_BACKUP_FILES_H */

@@ -8,8 +8,6 @@
 #include "backup/list.h"
 #include "backup/suspects.h"
 
-#pragma GCC visibility push(hidden)
-
 /*
  * The list has ended.  What is missing is added to the suspects: WAL may remove
  * all of that relation or database.  So is a PG_VERSION of a database that says
@@ -17,7 +15,5 @@
  */
 extern void backup_gaps_find(const BackupList *list, const char *root,
 							 const char *major, BackupSuspects *suspects);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_BACKUP_GAPS_H */

@@ -9,8 +9,6 @@
 
 #include "backup/manifest.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct BackupHash
 {
 	ManifestAlgorithm algorithm;
@@ -26,7 +24,5 @@ extern void backup_hash_update(BackupHash *hash, const void *data,
 /* Sets digest; false: it could not be computed. */
 extern bool backup_hash_end(BackupHash *hash,
 							uint8 digest[MANIFEST_DIGEST_MAX]);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_BACKUP_HASH_H */

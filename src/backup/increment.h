@@ -21,8 +21,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden)
-
 #define BACKUP_INCREMENT_START	12	/* bytes before the numbers */
 
 #define BACKUP_INCREMENT_REASONS \
@@ -83,7 +81,5 @@ extern uint32_t backup_increment_run(const BackupIncrement *increment,
 									 uint32_t most);
 
 extern const char *backup_increment_words(BackupIncrementReason reason);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_BACKUP_INCREMENT_H */

@@ -8,8 +8,6 @@
 #include "backup/list.h"
 #include "backup/status.h"
 
-#pragma GCC visibility push(hidden)
-
 /* A range of WAL that the backup needs; more than these are no backup's. */
 #define BACKUP_RANGES_MAX	1024
 
@@ -30,7 +28,5 @@ typedef struct BackupManifest
  * file.
  */
 extern void backup_manifest_read(BackupManifest *manifest, const char *path);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_BACKUP_JSON_H */

@@ -11,8 +11,6 @@
 #include "backup/status.h"
 #include "page/judge.h"
 
-#pragma GCC visibility push(hidden)
-
 /* A piece stays in a core's own cache. */
 #define BACKUP_PIECE_PAGES	16
 #define BACKUP_PIECE_BYTES	(BACKUP_PIECE_PAGES * BLCKSZ)
@@ -90,7 +88,5 @@ extern void backup_judge_end(BackupJudge *judge, bool whole);
 /* What else can be found of a file; as in BackupFileFinding. */
 extern void backup_judge_missing(BackupJudge *judge);
 extern void backup_judge_failure(BackupJudge *judge, int error, int64 offset);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_BACKUP_JUDGE_H */

@@ -11,8 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden)
-
 #define BACKUP_LABEL_MAX	1024
 
 typedef struct BackupLabel
@@ -60,7 +58,5 @@ typedef struct BackupControl
  */
 extern bool backup_control_read(const uint8_t *bytes, size_t size,
 								BackupControl *control);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_BACKUP_LABEL_H */

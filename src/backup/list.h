@@ -7,8 +7,6 @@
 
 #include "backup/manifest.h"
 
-#pragma GCC visibility push(hidden)
-
 /* More files do not fit into a manifest that is read, as servers write them. */
 #define BACKUP_FILES_MAX	(4 * 1024 * 1024)
 
@@ -51,7 +49,5 @@ extern int64 backup_list_find(const BackupList *list, const char *path);
 extern const char *backup_list_path(const BackupList *list, uint32 entry);
 
 extern void backup_list_free(BackupList *list);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_BACKUP_LIST_H */

@@ -13,8 +13,6 @@
 
 #include "backup/names.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef enum ManifestAlgorithm
 {
 	MANIFEST_NONE,
@@ -95,7 +93,5 @@ extern bool manifest_finish(ManifestReader *ctx);
 /* The name and the digest's length (bytes) of an algorithm. */
 extern const char *manifest_algorithm_name(ManifestAlgorithm algorithm);
 extern uint32_t manifest_digest_length(ManifestAlgorithm algorithm);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_BACKUP_MANIFEST_H */

@@ -8,8 +8,6 @@
 #include "backup/label.h"
 #include "backup/sink.h"
 
-#pragma GCC visibility push(hidden)
-
 #define BACKUP_MAJOR_SIZE	16
 
 typedef struct BackupMeta
@@ -52,7 +50,5 @@ extern uint32 backup_meta_folders(const char *root);
 
 /* Are all of them there? */
 extern void backup_meta_check_folders(uint32 there, BackupSink *sink);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_BACKUP_META_H */

@@ -11,8 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden)
-
 #define BACKUP_PATH_MAX	1024	/* with terminator */
 
 /* tablespaces with folders of their own: pg_default, pg_global */
@@ -79,7 +77,5 @@ extern bool backup_folder_has(const char *folder, const char *path);
  * or does somebody else write it?  These are neither missing nor extra.
  */
 extern bool backup_path_ignored(const char *path);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_BACKUP_NAMES_H */

@@ -8,8 +8,6 @@
 #include "backup/meta.h"
 #include "backup/wal.h"
 
-#pragma GCC visibility push(hidden)
-
 /* The page with the newest LSN among those that are in order. */
 typedef struct BackupNewest
 {
@@ -25,7 +23,5 @@ typedef struct BackupNewest
 extern void backup_need_settle(BackupWal *wal, ManifestRange *range,
 							   const BackupMeta *meta,
 							   const BackupNewest *newest, BackupSink *sink);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_BACKUP_NEED_H */

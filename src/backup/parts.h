@@ -13,8 +13,6 @@
 
 #include "backup/blocks.h"
 
-#pragma GCC visibility push(hidden)
-
 /* All zero: empty.  Its file goes with the transaction at the latest. */
 typedef struct BackupParts
 {
@@ -30,7 +28,5 @@ extern void backup_parts_get(const BackupParts *parts, int64 part,
 							 BackupBlocks *blocks);
 
 extern void backup_parts_end(BackupParts *parts);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_BACKUP_PARTS_H */

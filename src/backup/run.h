@@ -8,8 +8,6 @@
 #include "backup/label.h"
 #include "backup/sink.h"
 
-#pragma GCC visibility push(hidden)
-
 /* More backups than these are nobody's chain. */
 #define BACKUP_CHAIN_MAX	1000
 
@@ -49,7 +47,5 @@ typedef struct BackupSummary
 /* Findings go to the sink.  Raises an error only for bad arguments. */
 extern void backup_run(const BackupOptions *options, BackupSink *sink,
 					   BackupSummary *summary);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_BACKUP_RUN_H */

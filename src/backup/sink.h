@@ -9,8 +9,6 @@
 
 #include "backup/status.h"
 
-#pragma GCC visibility push(hidden)
-
 /* One finding; NULL and negative mean "none" (NULL in SQL). */
 typedef struct BackupFinding
 {
@@ -44,7 +42,5 @@ extern void backup_sink_put(BackupSink *sink, const BackupFinding *finding);
 extern void backup_sink_file(BackupSink *sink, const char *path,
 							 BackupStatus status, const char *message,...)
 			pg_attribute_printf(4, 5);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_BACKUP_SINK_H */

@@ -11,8 +11,6 @@
 #ifndef ACCEL_BACKUP_SPOOL_H
 #define ACCEL_BACKUP_SPOOL_H
 
-#pragma GCC visibility push(hidden)
-
 typedef struct BackupSpool
 {
 	char		path[MAXPGPATH];	/* of the directory; empty: none */
@@ -35,7 +33,5 @@ extern bool backup_spool_folder(BackupSpool *spool, const char *path);
 extern void backup_spool_write(BackupSpool *spool, const void *data,
 							   size_t len);
 extern void backup_spool_close(BackupSpool *spool);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_BACKUP_SPOOL_H */

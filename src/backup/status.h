@@ -7,8 +7,6 @@
 #ifndef ACCEL_BACKUP_STATUS_H
 #define ACCEL_BACKUP_STATUS_H
 
-#pragma GCC visibility push(hidden)
-
 #define BACKUP_STATUS_LIST \
 	BACKUP_STATUS(BACKUP_OK, "ok") \
 	BACKUP_STATUS(BACKUP_MISSING, "missing") \
@@ -40,7 +38,5 @@ typedef enum BackupStatus
 } BackupStatus;
 
 extern const char *backup_status_name(BackupStatus status);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_BACKUP_STATUS_H */

@@ -9,8 +9,6 @@
 #include "backup/names.h"
 #include "backup/wal.h"
 
-#pragma GCC visibility push(hidden)
-
 /* More are counted, but not decided: 80 bytes of memory each. */
 #define BACKUP_SUSPECTS_MAX	(1024 * 1024)
 
@@ -73,7 +71,5 @@ extern bool backup_suspects_add_map(BackupSuspects *ctx, const char *path,
 /* Decides all of them, and tells. */
 extern void backup_suspects_decide(BackupSuspects *ctx, BackupWal *wal,
 								   const BackupList *list, BackupSink *sink);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_BACKUP_SUSPECTS_H */

@@ -15,8 +15,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden)
-
 #define TAR_BLOCK			512
 #define TAR_NAME_MAX		1024	/* with terminator */
 #define TAR_EXTENSION_MAX	(64 * 1024) /* bytes of a long name, or of pax */
@@ -97,7 +95,5 @@ extern TarResult tar_next(TarReader *reader, TarMember *member,
 
 /* The next bytes of the present member; fewer than len only at their end. */
 extern size_t tar_read(TarReader *reader, uint8_t *buffer, size_t len);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_BACKUP_TAR_H */

@@ -11,8 +11,6 @@
 #include "host/throttle.h"
 #include "wal/directory.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct BackupWal
 {
 	const char *path;			/* of the directory */
@@ -41,7 +39,5 @@ extern void backup_wal_verify(BackupWal *wal, BackupSink *sink);
 /* What becomes of pages that are not in order, by all ranges. */
 extern void backup_wal_decide(BackupWal *wal, BackupSuspect *suspects,
 							  size_t count);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_BACKUP_WAL_H */

@@ -5,8 +5,6 @@
 #ifndef ACCEL_BACKUP_WALK_H
 #define ACCEL_BACKUP_WALK_H
 
-#pragma GCC visibility push(hidden)
-
 typedef enum BackupWalkKind
 {
 	BACKUP_WALK_FILE,
@@ -24,7 +22,5 @@ extern void backup_walk(const char *root,
 						void (*entry) (void *arg, const char *path,
 									   BackupWalkKind kind),
 						void *arg);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_BACKUP_WALK_H */

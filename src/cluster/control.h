@@ -7,8 +7,6 @@
 
 #include "cluster/verdict.h"
 
-#pragma GCC visibility push(hidden)
-
 /* What others compare with; valid where the CRC is. */
 typedef struct ClusterControl
 {
@@ -46,7 +44,5 @@ extern void cluster_control_judge(const ClusterFile *file,
  * not one of the table.
  */
 extern bool cluster_control_read(const uint8_t *data, ClusterControl *control);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_CLUSTER_CONTROL_H */

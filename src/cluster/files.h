@@ -15,8 +15,6 @@
 #include "cluster/control.h"
 #include "cluster/live.h"
 
-#pragma GCC visibility push(hidden)
-
 /* A file; valid during the call only. */
 typedef struct ClusterRow
 {
@@ -50,7 +48,5 @@ extern bool cluster_files_own(const char *directory);
 extern ClusterFilesResult cluster_files_scan(const char *directory,
 											 const ClusterServer *server,
 											 ClusterRowFn row, void *arg);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_CLUSTER_FILES_H */

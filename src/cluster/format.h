@@ -18,8 +18,6 @@
 
 #include "kernel/load.h"
 
-#pragma GCC visibility push(hidden)
-
 /* pg_control: ControlFileData, then zeros */
 #define CLUSTER_CONTROL_NAME		"global/pg_control"
 #define CLUSTER_CONTROL_SIZE		8192	/* PG_CONTROL_FILE_SIZE */
@@ -104,7 +102,5 @@ typedef struct ClusterOrigin
 #define cluster_load16	load_native16
 #define cluster_load32	load_native32
 #define cluster_load64	load_native64
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_CLUSTER_FORMAT_H */

@@ -7,8 +7,6 @@
 
 #include "cluster/verdict.h"
 
-#pragma GCC visibility push(hidden)
-
 /* Which bytes of a file its CRC covers, and where the CRC is. */
 typedef struct ClusterExtent
 {
@@ -31,7 +29,5 @@ extern bool cluster_judge_extent(const ClusterFile *file,
  */
 extern void cluster_judge(const ClusterFile *file, uint32_t stored,
 						  uint32_t crc, ClusterVerdict *verdict);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_CLUSTER_JUDGE_H */

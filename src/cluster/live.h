@@ -8,8 +8,6 @@
 #include "cluster/format.h"
 #include "cluster/state.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct ClusterDatabase
 {
 	uint32_t	oid;
@@ -69,7 +67,5 @@ extern bool cluster_live_has_slot(const char *name);
  */
 extern bool cluster_live_lock_database(ClusterDatabase *database);
 extern void cluster_live_unlock_database(const ClusterDatabase *database);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_CLUSTER_LIVE_H */

@@ -11,8 +11,6 @@
 #include "cluster/past.h"
 #include "cluster/read.h"
 
-#pragma GCC visibility push(hidden)
-
 #define CLUSTER_PATH_SIZE	256
 #define CLUSTER_MAP_NAME	"pg_filenode.map"
 
@@ -52,7 +50,5 @@ extern void cluster_look_map_path(ClusterTarget *target,
 /* path is below the directory: the whole of it. */
 extern void cluster_look_path(const ClusterLook *look, const char *path,
 							  char whole[FILENAME_MAX]);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_CLUSTER_LOOK_H */

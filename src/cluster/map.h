@@ -7,8 +7,6 @@
 
 #include "cluster/verdict.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct ClusterMapping
 {
 	uint32_t	relation;		/* OID */
@@ -28,7 +26,5 @@ extern ClusterMapping cluster_map_entry(const uint8_t *data, int n);
 
 /* Has this relation at least one block at any time? */
 extern bool cluster_map_never_empty(uint32_t relation);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_CLUSTER_MAP_H */

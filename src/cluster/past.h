@@ -10,8 +10,6 @@
 #include "cluster/verdict.h"
 #include "wal/blocks.h"
 
-#pragma GCC visibility push(hidden)
-
 #define CLUSTER_PAST_ORIGINS	65536	/* identifiers have 16 bits */
 #define CLUSTER_PAST_PREPARED	1024	/* more are not looked for */
 
@@ -41,7 +39,5 @@ extern void cluster_past_record(ClusterPast *past, const uint8_t *record,
 extern void cluster_past_judge(const ClusterPast *past,
 							   const ClusterFile *origins,
 							   ClusterVerdict *verdict);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_CLUSTER_PAST_H */

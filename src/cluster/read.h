@@ -9,8 +9,6 @@
 #include "cluster/format.h"
 #include "host/file_scan.h"
 
-#pragma GCC visibility push(hidden)
-
 /* One reader serves any number of files, one after the other. */
 typedef struct ClusterReader
 {
@@ -32,7 +30,5 @@ extern FileScanResult cluster_read(ClusterReader *reader, const char *path,
 /* What the pg_control of a directory says now.  false: it is not ok. */
 extern bool cluster_read_control(const char *directory,
 								 ClusterControl *control);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_CLUSTER_READ_H */

@@ -10,8 +10,6 @@
 
 #include "cluster/control.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef enum ClusterSlru
 {
 	CLUSTER_SLRU_XACT,
@@ -63,7 +61,5 @@ extern void cluster_slru_path(const ClusterSlruNeed *need, uint64_t segment,
  */
 extern uint64_t cluster_slru_first_member(const ClusterControl *control,
 										  uint64_t *offset, int *width);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_CLUSTER_SLRU_H */

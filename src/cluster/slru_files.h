@@ -7,8 +7,6 @@
 
 #include "cluster/files.h"
 
-#pragma GCC visibility push(hidden)
-
 /*
  * Calls row for each that is missing or too short, at most 100 of a folder.
  * directory: of a cluster that is stopped, or of this server (own).  One with a
@@ -16,7 +14,5 @@
  */
 extern void slru_files_scan(const char *directory, bool own, ClusterRowFn row,
 							void *arg);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_CLUSTER_SLRU_FILES_H */

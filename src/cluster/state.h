@@ -7,8 +7,6 @@
 
 #include "cluster/verdict.h"
 
-#pragma GCC visibility push(hidden)
-
 /* What a sound two-phase file says of its transaction. */
 typedef struct ClusterPrepared
 {
@@ -26,7 +24,5 @@ extern uint64_t cluster_state_length(const ClusterFile *file);
 /* Judges a file whose CRC is right, by its kind. */
 extern void cluster_state_judge(const ClusterFile *file,
 								ClusterVerdict *verdict);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_CLUSTER_STATE_H */

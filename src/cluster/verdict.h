@@ -10,8 +10,6 @@
 
 #include "page/status.h"
 
-#pragma GCC visibility push(hidden)
-
 #define CLUSTER_MESSAGE_SIZE	640
 
 typedef enum ClusterReason
@@ -61,7 +59,5 @@ extern void cluster_verdict_set(ClusterVerdict *verdict, ClusterStatus status,
 extern void cluster_verdict_words(const ClusterVerdict *verdict,
 								  ClusterKind kind, bool live,
 								  char words[CLUSTER_MESSAGE_SIZE]);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_CLUSTER_VERDICT_H */

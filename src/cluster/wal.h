@@ -8,8 +8,6 @@
 #include "cluster/control.h"
 #include "cluster/past.h"
 
-#pragma GCC visibility push(hidden)
-
 /*
  * Judges a pg_control that is ok by itself.  directory: of a cluster that is not
  * this server's.  A verdict other than ok may be of a server that was at work
@@ -25,7 +23,5 @@ extern void cluster_wal_judge(const char *directory,
  */
 extern ClusterPast *cluster_wal_past(const char *directory,
 									 const ClusterControl *control);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_CLUSTER_WAL_H */

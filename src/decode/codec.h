@@ -11,8 +11,6 @@
 
 #include "decode/format.h"
 
-#pragma GCC visibility push(hidden)
-
 /*
  * Windows up to 128 MB are the most that a reader of Zstandard accepts without
  * being told to; nothing here allocates more, whatever a header says.
@@ -82,7 +80,5 @@ typedef struct DecodeCodec
 extern const DecodeCodec decode_codec_gzip;
 extern const DecodeCodec decode_codec_lz4;
 extern const DecodeCodec decode_codec_zstd;
-
-#pragma GCC visibility pop
 
 #endif							/* DECODE_CODEC_H */

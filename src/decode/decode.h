@@ -14,8 +14,6 @@
 
 #include "decode/codec.h"
 
-#pragma GCC visibility push(hidden)
-
 /* Reads a file at an offset: bytes read, 0 at its end, -1 with errno. */
 typedef ssize_t (*DecodeReadFn) (void *arg, void *buffer, size_t len,
 								 uint64_t offset);
@@ -47,7 +45,5 @@ extern DecodeFormat decode_format(const Decoder *decoder);
 
 /* reason DECODE_FINE: nothing failed yet */
 extern DecodeFailure decode_failure(const Decoder *decoder);
-
-#pragma GCC visibility pop
 
 #endif							/* DECODE_H */

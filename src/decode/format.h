@@ -9,8 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden)
-
 /*
  * The names are those of pg_basebackup where it has one; then what archivers
  * append to the names of files.
@@ -54,7 +52,5 @@ extern bool decode_format_named(const char *text, DecodeFormat *format);
  * more.  DECODE_PLAIN: none of the others.
  */
 extern DecodeFormat decode_format_of(const uint8_t *bytes, size_t len);
-
-#pragma GCC visibility pop
 
 #endif							/* DECODE_FORMAT_H */

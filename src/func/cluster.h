@@ -7,15 +7,11 @@
 
 #include "cluster/files.h"
 
-#pragma GCC visibility push(hidden)
-
 /*
  * Calls row for every file.  directory: NULL is this server's, else a canonical
  * path (file_scan_path()); one that is no data directory is an ERROR.
  */
 extern void accel_cluster_files(const char *directory, ClusterRowFn row,
 								void *arg);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_FUNC_CLUSTER_H */

@@ -13,8 +13,6 @@
 /* What to do about damage: the Makefile knows where the documents are. */
 #define ACCEL_RUNBOOK	"\"" ACCEL_DOCUMENTS "/docs/corruption.md\""
 
-#pragma GCC visibility push(hidden)
-
 /* func/argument.c: a value in min .. max, else an error with this SQLSTATE. */
 extern void accel_check_range(int sqlstate, const char *name, int64 value,
 							  int64 min, int64 max);
@@ -75,7 +73,5 @@ extern void accel_finding_values(const PageFinding *finding, Datum *values,
  */
 extern void accel_wal_directory(WalDirectory *dir, const char *argument,
 								WalName *only);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_FUNC_H */

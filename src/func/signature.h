@@ -10,8 +10,6 @@
 #include "fmgr.h"
 #include "utils/rel.h"
 
-#pragma GCC visibility push(hidden)
-
 /*
  * Raises SQLSTATE 55000 unless the SQL function that is called has the signature
  * that the install script gives to the C function of this name.
@@ -30,8 +28,6 @@ extern void signature_check_columns(Relation table);
 /* Is it an error of these? */
 extern bool signature_is_refused(const ErrorData *error);
 
-#pragma GCC visibility pop
-
 /*
  * Defines an SQL-callable function.  Its first call by an FmgrInfo checks how
  * that calls it: fn_extra, which no function here uses otherwise, says that it
@@ -42,6 +38,7 @@ extern bool signature_is_refused(const ErrorData *error);
  * inliner leaves alone what is marked noinline.
  */
 #define SQL_FUNCTION(name) \
+	extern PGDLLEXPORT Datum name(PG_FUNCTION_ARGS); \
 	PG_FUNCTION_INFO_V1(name); \
 	static Datum name##_checked(PG_FUNCTION_ARGS); \
 	pg_noinline Datum \

@@ -13,8 +13,6 @@
 #include "host/throttle.h"
 #include "storage/shm_mq.h"
 
-#pragma GCC visibility push(hidden)
-
 /* The most that a job is described by. */
 #define CREW_JOB_BYTES	64
 
@@ -89,7 +87,5 @@ extern uint64 crew_job(CrewMember *member, uint64 *ntasks,
 
 /* Worker: the bound that all share; NULL: none. */
 extern Throttle *crew_member_throttle(CrewMember *member);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_HOST_CREW_H */

@@ -14,8 +14,6 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#pragma GCC visibility push(hidden)
-
 typedef enum FileScanResult
 {
 	FILE_SCAN_OK,
@@ -70,7 +68,5 @@ extern void file_scan_resize(FileScan *scan);
 extern bool file_scan_still_there(const FileScan *scan);
 
 extern void file_scan_close(FileScan *scan);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_HOST_FILE_SCAN_H */

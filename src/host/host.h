@@ -16,8 +16,6 @@
 
 #include "host/file_scan.h"
 
-#pragma GCC visibility push(hidden)
-
 /*
  * Memory of the caller's context; there is no lack of it that returns.  Sizes
  * are not limited to 1 GB.
@@ -91,7 +89,5 @@ extern int	host_limits(WalLiveLimit limits[WAL_LIVE_LIMITS_MAX]);
 
 /* The last segment that this server has removed, 0: unknown. */
 extern uint64_t host_removed(void);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_HOST_HOST_H */

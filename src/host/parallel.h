@@ -10,8 +10,6 @@
 
 #include "host/crew.h"
 
-#pragma GCC visibility push(hidden)
-
 /* The most workers that one scan may ask for. */
 #define PARALLEL_MAX_WORKERS	1024
 
@@ -96,7 +94,5 @@ extern void parallel_work_job(ParallelTasks *tasks, CrewMember *member);
  * SQL may have been found by a search path.
  */
 extern const char *parallel_library(void);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_HOST_PARALLEL_H */

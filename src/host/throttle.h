@@ -9,8 +9,6 @@
 
 #include "host/pace.h"
 
-#pragma GCC visibility push(hidden)
-
 /* May lie in shared memory; the processes that share it need nothing else. */
 typedef struct Throttle
 {
@@ -35,7 +33,5 @@ extern void throttle_copy(Throttle *dst, const Throttle *src);
  * Checks for interrupts: hold no lock.
  */
 extern void throttle_wait(Throttle *throttle, uint32 bytes);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_HOST_THROTTLE_H */

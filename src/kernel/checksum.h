@@ -21,8 +21,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden)
-
 #define CHECKSUM_CRC_INIT	UINT32_C(0xFFFFFFFF)
 
 typedef enum ChecksumAlgorithm
@@ -161,7 +159,5 @@ extern uint32_t checksum_crc32c_combine(uint32_t crc1, uint32_t crc2,
 										uint64_t len2);
 extern uint32_t checksum_crc32_combine(uint32_t crc1, uint32_t crc2,
 									   uint64_t len2);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_CHECKSUM_H */

@@ -10,8 +10,6 @@
 #include "checksum.h"
 #include "load.h"
 
-#pragma GCC visibility push(hidden)
-
 #define KERNEL_PROTOTYPE_crc32c(name) \
 	extern uint32_t crc32c_##name(uint32_t reg, const void *data, size_t len);
 #define KERNEL_PROTOTYPE_crc32(name) \
@@ -35,7 +33,5 @@ extern uint32_t crc32c_combine_pclmul(uint32_t crc1, uint32_t crc2,
 									  uint64_t len2);
 extern uint32_t crc32_combine_pclmul(uint32_t crc1, uint32_t crc2,
 									 uint64_t len2);
-
-#pragma GCC visibility pop
 
 #endif							/* KERNEL_H */

@@ -13,8 +13,6 @@
 #include "lost/event.h"
 #include "lost/witness.h"
 
-#pragma GCC visibility push(hidden)
-
 /* A block, and the LSN that it has on disk or has passed. */
 typedef struct LostEntry
 {
@@ -100,7 +98,5 @@ extern void lost_book_reopen(LostBook *book);
 
 /* Order of entries: by file, then block. */
 extern int	lost_tag_compare(const WalBlockTag *a, const WalBlockTag *b);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_LOST_BOOK_H */

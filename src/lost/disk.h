@@ -14,8 +14,6 @@
 #include "lost/book.h"
 #include "page/decide.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef enum LostStatus
 {
 	LOST_STALE_PAGE,
@@ -82,7 +80,5 @@ extern bool lost_disk_proof_holds(Relation rel, LostProof proof);
 
 /* The path of the file that holds a block. */
 extern void lost_disk_path(const WalBlockTag *tag, char dst[SCAN_PATH_SIZE]);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_LOST_DISK_H */

@@ -9,8 +9,6 @@
 
 #include "wal/blocks.h"
 
-#pragma GCC visibility push(hidden)
-
 #define LOST_STAYS	UINT32_MAX	/* no block has this number */
 
 /*
@@ -47,7 +45,5 @@ lost_event_possible(const uint8_t *rec)
  */
 extern bool lost_events(const uint8_t *rec, const WalBlocks *blocks,
 						LostEventFn event, void *arg);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_LOST_EVENT_H */

@@ -8,8 +8,6 @@
 #include "lost/disk.h"
 #include "wal/directory.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct LostImageOptions
 {
 	const WalDirectory *dir;
@@ -35,7 +33,5 @@ typedef void (*LostImageFn) (void *arg, const LostImage *image);
 
 extern void lost_images(const LostImageOptions *options, LostImageFn put,
 						void *arg);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_LOST_IMAGE_H */

@@ -14,8 +14,6 @@
 #include "lost/disk.h"
 #include "wal/directory.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct LostOptions
 {
 	const WalDirectory *dir;	/* where the WAL is read */
@@ -47,7 +45,5 @@ typedef void (*LostFindingFn) (void *arg, const LostFinding *finding);
 
 extern void lost_scan(const LostOptions *options, LostFindingFn finding,
 					  void *arg);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_LOST_SCAN_H */

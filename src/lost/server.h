@@ -7,8 +7,6 @@
 
 #include "wal/format.h"
 
-#pragma GCC visibility push(hidden)
-
 /*
  * Up to where the last completed checkpoint (on a standby: restartpoint) has
  * put everything on disk: its redo point.
@@ -20,7 +18,5 @@ extern WalLsn lost_server_horizon(void);
  * flushed, so that it can be read.
  */
 extern WalLsn lost_server_end(uint32_t segment_size);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_LOST_SERVER_H */

@@ -9,8 +9,6 @@
 
 #include "wal/block_walk.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct LostStream
 {
 	const WalDirectory *dir;
@@ -55,7 +53,5 @@ typedef enum LostHistory
 extern LostHistory lost_stream_history(const WalDirectory *dir,
 									   const WalDirectory *own,
 									   uint32_t timeline, WalName *name);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_LOST_STREAM_H */

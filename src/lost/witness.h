@@ -12,8 +12,6 @@
 
 #include "wal/blocks.h"
 
-#pragma GCC visibility push(hidden)
-
 #define LOST_WITNESS_RMGRS	21	/* up to Generic; later ones have no row */
 
 typedef enum LostProof
@@ -101,7 +99,5 @@ lost_witness(const LostWitnessRule *rule, const WalBlocks *blocks,
 /* The n-th row (from 0), for tests; false: there are no more. */
 extern bool lost_witness_row(size_t n, uint8_t *rmgr, uint8_t *info,
 							 uint64_t *ids);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_LOST_WITNESS_H */

@@ -10,8 +10,6 @@
 #include "page/fork_reader.h"
 #include "page/judge.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef enum BlockFate
 {
 	BLOCK_JUDGED,				/* the verdict holds */
@@ -84,7 +82,5 @@ extern void block_judge_lsn(const char *page, BlockNumber blkno,
 
 /* No page can be newer than this position, which moves on. */
 extern XLogRecPtr block_horizon(void);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_PAGE_DECIDE_H */

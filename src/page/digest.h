@@ -12,8 +12,6 @@
 
 #include "page/mask.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct PageDigestOptions
 {
 	int32		blocks_per_row; /* 0: no digests are asked for */
@@ -64,7 +62,5 @@ extern void page_digests_part(PageDigests *digests, const DigestRow *part);
 
 /* Puts the last row. */
 extern void page_digests_end(PageDigests *digests);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_PAGE_DIGEST_H */

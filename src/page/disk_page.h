@@ -10,8 +10,6 @@
 
 #include "page/decide.h"
 
-#pragma GCC visibility push(hidden)
-
 /*
  * Reads one block, healthy or not, into page (BLCKSZ bytes).  A block past the
  * end raises 22023, a read error its own SQLSTATE.
@@ -22,7 +20,5 @@ extern void disk_page_read(Oid relid, ForkNumber fork, BlockNumber blkno,
 /* Raises what became of a block that was not judged, as above. */
 extern void disk_page_failed(const ForkReader *reader, BlockNumber blkno,
 							 BlockFate fate);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_PAGE_DISK_PAGE_H */

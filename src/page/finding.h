@@ -15,8 +15,6 @@
 #include "page/judge.h"
 #include "page/status.h"
 
-#pragma GCC visibility push(hidden)
-
 /* What shared buffers held of a block when its verdict was reached. */
 typedef enum BlockBufferState
 {
@@ -121,7 +119,5 @@ extern void fork_summary_note_unwritten(ForkSummary *summary);
 
 /* Adds one part's totals to a fork's (elapsed: the longest). */
 extern void fork_summary_add(ForkSummary *total, const ForkSummary *part);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_PAGE_FINDING_H */

@@ -11,8 +11,6 @@
 
 #include "page/finding.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct Fork
 {
 	Relation	rel;			/* open and locked */
@@ -50,7 +48,5 @@ extern bool fork_moved(const Fork *fork);
 
 /* Must the fork exist, or is it made when it is needed? */
 extern bool fork_required(const Fork *fork);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_PAGE_FORK_H */

@@ -13,8 +13,6 @@
 #include "page/fork.h"
 #include "page/policy.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct ForkReader
 {
 	const Fork *fork;
@@ -55,7 +53,5 @@ extern bool fork_reader_read_cached(ForkReader *reader, BlockNumber blkno,
 
 /* Blocks that the open segment holds now; of all forks of other managers. */
 extern BlockNumber fork_reader_segment_end(ForkReader *reader);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_PAGE_FORK_READER_H */

@@ -9,8 +9,6 @@
 #include "page/policy.h"
 #include "page/sink.h"
 
-#pragma GCC visibility push(hidden)
-
 /*
  * Verifies the blocks [first, end) of a fork, and the segments that hold or
  * should hold them.  end: InvalidBlockNumber for all that follow.  A fork that
@@ -18,7 +16,5 @@
  */
 extern bool fork_scan(Fork *fork, BlockNumber first, BlockNumber end,
 					  const ScanPolicy *policy, ScanSink *sink);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_PAGE_FORK_SCAN_H */

@@ -8,8 +8,6 @@
 #include "host/throttle.h"
 #include "page/fork.h"
 
-#pragma GCC visibility push(hidden)
-
 /* What is said of a relation whose pages are transformed. */
 #define FORK_TRANSFORMED_WORDS \
 	"storage transforms its pages, by encryption for instance: the server reads valid pages where the files hold none"
@@ -21,7 +19,5 @@
  */
 extern bool fork_is_transformed(const Fork *fork, BlockNumber blkno,
 								Throttle *throttle);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_PAGE_FORK_TRANSFORM_H */

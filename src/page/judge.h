@@ -18,8 +18,6 @@
 #include "page/kind.h"
 #include "page/status.h"
 
-#pragma GCC visibility push(hidden)
-
 /* What a page is judged by. */
 typedef struct PageRules
 {
@@ -64,7 +62,5 @@ extern bool page_header_sane(const char *page);
  * never been marked since?  Who takes the mark off again gives it another LSN.
  */
 extern bool page_unmarked_since(const char *page, XLogRecPtr lsn);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_PAGE_JUDGE_H */

@@ -13,8 +13,6 @@
 
 #include "storage/block.h"
 
-#pragma GCC visibility push(hidden)
-
 /*
  * kind, in words, bytes of the special area, and of its last two bytes the
  * least and the greatest value (0, 0: they mean nothing); then what tells the
@@ -72,7 +70,5 @@ extern bool page_kind_fits_block(PageKind kind, const char *page,
 
 /* The last two bytes of a page. */
 extern uint16 page_kind_mark(const char *page);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_PAGE_KIND_H */

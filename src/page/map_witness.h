@@ -10,8 +10,6 @@
 
 #include "page/decide.h"
 
-#pragma GCC visibility push(hidden)
-
 /* As in visibilitymap.c of the server, which keeps them to itself. */
 #define MAP_BYTES		(BLCKSZ - MAXALIGN(SizeOfPageHeaderData))
 #define MAP_BLOCKS_PER_BYTE (BITS_PER_BYTE / BITS_PER_HEAPBLOCK)
@@ -61,7 +59,5 @@ extern bool map_witness_initialized(MapWitness *witness, BlockNumber blkno);
 extern bool map_witness_marked(MapWitness *witness, BlockNumber blkno);
 extern bool map_witness_seems_marked(const MapWitness *witness,
 									 BlockNumber blkno);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_PAGE_MAP_WITNESS_H */

@@ -9,8 +9,6 @@
 #include "storage/block.h"
 #include "utils/relcache.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct PageMask
 {
 	void		(*mask) (char *page, BlockNumber blkno);
@@ -34,7 +32,5 @@ extern bool page_mask_empty(const PageMask *mask, const char *page);
  */
 extern const char *page_mask_apply(PageMask *mask, const char *page,
 								   BlockNumber blkno);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_PAGE_MASK_H */

@@ -10,8 +10,6 @@
 #include "page/policy.h"
 #include "page/sink.h"
 
-#pragma GCC visibility push(hidden)
-
 /*
  * Does the work of range_scan() with up to policy->workers parallel workers,
  * as many as pay.  The caller holds the relation's lock.
@@ -22,7 +20,5 @@ extern BlockNumber parallel_scan(const Fork *fork, BlockNumber first, BlockNumbe
 
 /* In a worker of a crew (policy->crew): what falls to it of the same. */
 extern void parallel_scan_job(CrewMember *member, const void *description);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_PAGE_PARALLEL_SCAN_H */

@@ -11,8 +11,6 @@
 
 #include "page/sink.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct ProgressRow
 {
 	int			pid;
@@ -50,7 +48,5 @@ extern void progress_fork_blocks(int64 total, int64 done);
 /* Backends to ask for; false: this one verifies nothing. */
 extern int	progress_backends(void);
 extern bool progress_read(int backend, ProgressRow *row);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_PAGE_PROGRESS_H */

@@ -9,8 +9,6 @@
 #include "page/policy.h"
 #include "page/sink.h"
 
-#pragma GCC visibility push(hidden)
-
 /*
  * Verifies the blocks [first, end) here, without workers and without looking
  * at the sizes of segments.  Output: finding, page, progress; totals are added
@@ -20,7 +18,5 @@
 extern BlockNumber range_scan(const Fork *fork, BlockNumber first, BlockNumber end,
 							  const ScanPolicy *policy, ScanSink *sink,
 							  ForkSummary *summary);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_PAGE_RANGE_SCAN_H */

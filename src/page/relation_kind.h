@@ -12,11 +12,7 @@
 
 #include "page/kind.h"
 
-#pragma GCC visibility push(hidden)
-
 /* PAGE_KIND_ANY where the access method is none that we know. */
 extern PageKind relation_page_kind(Relation rel, ForkNumber fork);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_PAGE_RELATION_KIND_H */

@@ -16,8 +16,6 @@
 #include "page/policy.h"
 #include "page/sink.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct RelationScanOptions
 {
 	ForkNumber	fork;			/* InvalidForkNumber: all */
@@ -65,7 +63,5 @@ typedef void (*SegmentCallback) (void *arg, const SegmentInfo *segment);
 /* Every file of a relation, by fork and number. */
 extern void scan_relation_segments(Oid relid, SegmentCallback callback,
 								   void *arg);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_PAGE_RELATION_SCAN_H */

@@ -10,8 +10,6 @@
 #include "page/relation_scan.h"
 #include "page/sink.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct ScanRun
 {
 	ScanSink	sink;			/* shows progress, hands on to output */
@@ -48,7 +46,5 @@ extern void scan_run_finding(ScanRun *run, const PageFinding *finding);
  * when checksums are disabled and pages were seen all the same.
  */
 extern bool scan_run_checksums_off(ScanRun *run, const ForkSummary *summary);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_PAGE_SCAN_RUN_H */

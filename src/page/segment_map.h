@@ -7,8 +7,6 @@
 
 #include "page/fork.h"
 
-#pragma GCC visibility push(hidden)
-
 #define SEGMENT_MISSING		(-1)
 #define SEGMENT_UNREADABLE	(-2)	/* no regular file, or stat() failed */
 
@@ -45,7 +43,5 @@ extern bool segment_map_exists(const SegmentMap *map);
 /* What is wrong about segment i, in words. */
 extern void segment_map_explain(const SegmentMap *map, BlockNumber i,
 								char *dst, size_t size);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_PAGE_SEGMENT_MAP_H */

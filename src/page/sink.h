@@ -8,8 +8,6 @@
 #include "page/digest.h"
 #include "page/finding.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct ScanSink ScanSink;
 
 /*
@@ -48,7 +46,5 @@ struct ScanSink
 	/* a fork ends */
 	void		(*fork_end) (ScanSink *sink, const ForkSummary *summary);
 };
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_PAGE_SINK_H */

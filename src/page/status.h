@@ -10,8 +10,6 @@
 
 #include <stdbool.h>
 
-#pragma GCC visibility push(hidden)
-
 #define PAGE_STATUS_LIST \
 	PAGE_STATUS(PAGE_OK, "ok") \
 	PAGE_STATUS(PAGE_NEW, "ok_new") \
@@ -110,7 +108,5 @@ extern const char *cluster_status_name(ClusterStatus status);
  * is no finding, and not_verifiable is none.
  */
 extern bool status_is_finding(const char *name);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_PAGE_STATUS_H */

@@ -7,8 +7,6 @@
 
 #include "page/finding.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef enum HealStatus
 {
 	HEAL_HEALED,				/* written, and good when it was read again */
@@ -37,7 +35,5 @@ extern const char *heal_status_name(HealStatus status);
  */
 extern void heal_block(Oid relid, ForkNumber fork, BlockNumber blkno,
 					   bool allow_unproven, HealResult *result);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_REPAIR_HEAL_H */

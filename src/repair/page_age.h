@@ -7,8 +7,6 @@
 
 #include "page/fork.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef enum PageAge
 {
 	PAGE_AGE_NEWEST,			/* WAL is there from its LSN on, and has none */
@@ -23,7 +21,5 @@ typedef enum PageAge
  */
 extern PageAge page_age(const Fork *fork, BlockNumber blkno, XLogRecPtr lsn,
 						XLogRecPtr end, char why[SCAN_MESSAGE_SIZE]);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_REPAIR_PAGE_AGE_H */

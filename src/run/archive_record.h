@@ -15,8 +15,6 @@
 #include "run/history.h"
 #include "wal/archive.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct ArchiveRow
 {
 	WalName		name;
@@ -41,7 +39,5 @@ extern void archive_record_forget_beside(const History *history,
  * and were not verified since then; returns how many rows.
  */
 extern int64 archive_record_prune(const History *history, TimestampTz limit);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_RUN_ARCHIVE_RECORD_H */

@@ -24,8 +24,6 @@
 #include "run/history.h"
 #include "run/procedure.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef enum RunOrder
 {
 	RUN_ORDER_OID,
@@ -244,7 +242,5 @@ extern void report_line(DatabaseRun *run);
 extern void report_relation(DatabaseRun *run);
 extern void report_progress(DatabaseRun *run);
 extern void report_end(DatabaseRun *run, const char *state);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_RUN_DATABASE_RUN_H */

@@ -9,8 +9,6 @@
 
 #include "executor/spi.h"
 
-#pragma GCC visibility push(hidden)
-
 /* crc32c_accel.history_keep_time, in minutes; -1: for ever. */
 extern int	history_keep_minutes;
 
@@ -60,7 +58,5 @@ extern ErrorData *history_write(const History *history,
  * which is decoded: it stops a subscriber that lacks the table.
  */
 extern int	history_hint(const ErrorData *error);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_RUN_HISTORY_H */

@@ -10,8 +10,6 @@
 
 #include "compat.h"
 
-#pragma GCC visibility push(hidden)
-
 /*
  * Connects to SPI; ERROR 2D000 where the procedure cannot commit.  The current
  * memory context is then one that lives as long as the procedure.
@@ -31,7 +29,5 @@ extern ErrorData *procedure_rollback(MemoryContext caller);
 
 /* The same for the error that ends the run: to be raised again. */
 extern ErrorData *procedure_fail(MemoryContext caller);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_RUN_PROCEDURE_H */

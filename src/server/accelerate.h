@@ -7,8 +7,6 @@
 
 #include "server/server_crc.h"
 
-#pragma GCC visibility push(hidden)
-
 /* What crc32c_server() shows, of this process. */
 typedef struct AccelerateStatus
 {
@@ -34,7 +32,5 @@ extern void accelerate_switch(bool wanted);
 extern void accelerate_kernel_changed(void);
 
 extern void accelerate_get_status(AccelerateStatus *status);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCELERATE_H */

@@ -9,8 +9,6 @@
 
 #include "kernel/checksum.h"
 
-#pragma GCC visibility push(hidden)
-
 /*
  * A kernel beside the server's function: every length to 1100 bytes at all
  * or 16 of the 64 alignments within a cache line, across a page border too,
@@ -20,7 +18,5 @@
 #define SERVER_COMPARE_SIZE		(2 * 1024 * 1024 + 8192)
 extern void server_compare(ChecksumCrcFn ours, ChecksumCrcFn theirs,
 						   void *buffer, ChecksumSelfTest *result);
-
-#pragma GCC visibility pop
 
 #endif							/* SERVER_COMPARE_H */

@@ -10,8 +10,6 @@
 
 #include "kernel/checksum.h"
 
-#pragma GCC visibility push(hidden)
-
 /*
  * pg_comp_crc32c of the running program.  On little-endian machines, the only
  * ones accepted, its register convention is that of our kernels (raw, native
@@ -31,7 +29,5 @@ typedef struct ServerCrc
  * chooser that would overwrite ours when called later.  Writes nothing else.
  */
 extern void server_crc_find(ServerCrc *server);
-
-#pragma GCC visibility pop
 
 #endif							/* SERVER_CRC_H */

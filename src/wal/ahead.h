@@ -12,8 +12,6 @@
 #include "wal/file.h"
 #include "wal/walk.h"
 
-#pragma GCC visibility push(hidden)
-
 /* the longest record, in the smallest segments */
 #define WAL_AHEAD_MAX	(WAL_REC_MAX / WAL_SEGMENT_MIN + 2)
 
@@ -59,7 +57,5 @@ extern void wal_ahead_forget(WalAhead *ctx);
 extern const WalAheadNote *wal_ahead_find(const WalAhead *ctx,
 										  const WalWalker *walker,
 										  const WalFile *file);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_WAL_AHEAD_H */

@@ -10,8 +10,6 @@
 
 #include "wal/segment.h"
 
-#pragma GCC visibility push(hidden)
-
 #define WAL_MTIME_UNKNOWN	INT64_MIN
 
 /* What tells a file that was not written since. */
@@ -92,7 +90,5 @@ extern WalArchiveVerdict wal_archive_judge(const WalArchive *archive,
 										   const WalArchiveFile *file,
 										   const WalSegmentResult *result,
 										   int64_t now);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_WAL_ARCHIVE_H */

@@ -7,8 +7,6 @@
 
 #include "wal/directory.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct WalBackup
 {
 	WalName		name;
@@ -35,7 +33,5 @@ extern WalBackups wal_backups_read(const WalDirectory *dir);
 extern bool wal_backups_between(const WalBackups *backups,
 								uint32_t segment_size, const WalName *before,
 								const WalName *after);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_WAL_BACKUPS_H */

@@ -7,8 +7,6 @@
 
 #include "wal/segment.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef void (*WalBesideFn) (void *arg, const WalSegmentResult *result);
 
 /*
@@ -19,7 +17,5 @@ typedef void (*WalBesideFn) (void *arg, const WalSegmentResult *result);
 extern void wal_beside_judge(const WalDirectory *dir,
 							 struct Throttle *throttle, WalBesideFn row,
 							 void *arg);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_WAL_BESIDE_H */

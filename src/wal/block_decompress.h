@@ -7,10 +7,6 @@
 
 #include "wal/block_image.h"
 
-#pragma GCC visibility push(hidden)
-
 extern const WalDecompressors wal_block_decompressors;
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_WAL_BLOCK_DECOMPRESS_H */

@@ -9,8 +9,6 @@
 
 #include "wal/blocks.h"
 
-#pragma GCC visibility push(hidden)
-
 /* Decompresses len bytes into exactly raw ones; false: they do not give that. */
 typedef bool (*WalDecompressFn) (const uint8_t *data, uint32_t len,
 								 uint8_t *out, uint32_t raw);
@@ -41,7 +39,5 @@ extern WalImageResult wal_block_image_restore(const WalImage *image,
 
 /* "none", "pglz", "lz4", "zstd" */
 extern const char *wal_image_method_name(WalImageMethod compression);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_WAL_BLOCK_IMAGE_H */

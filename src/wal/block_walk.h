@@ -16,8 +16,6 @@
 
 #include "wal/segment.h"
 
-#pragma GCC visibility push(hidden)
-
 /* Of longer records only as much is handed out: all blocks, and main data. */
 #define WAL_BLOCK_WALK_RECORD_MAX	(16 * 1024 * 1024)
 
@@ -76,7 +74,5 @@ typedef struct WalBlockWalkEnd
 } WalBlockWalkEnd;
 
 extern void wal_block_walk(const WalBlockWalk *walk, WalBlockWalkEnd *end);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_WAL_BLOCK_WALK_H */

@@ -16,8 +16,6 @@
 
 #include "wal/format.h"
 
-#pragma GCC visibility push(hidden)
-
 #define WAL_BLOCKS_MAX		(WAL_BLOCK_MAX_ID + 1)
 
 /* why a record is refused: id, words */
@@ -174,7 +172,5 @@ wal_blocks_restore_nothing(const uint8_t *rec, uint32_t len)
 		(rec[WAL_REC_HEADER + 1] & (restores | WAL_BLOCK_SAME_REL)) == 0 &&
 		len > WAL_BLOCK_SECOND && rec[WAL_BLOCK_SECOND] >= WAL_ID_DATA_LONG;
 }
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_WAL_BLOCKS_H */

@@ -9,8 +9,6 @@
 #include "wal/name.h"
 #include "wal/timelines.h"
 
-#pragma GCC visibility push(hidden)
-
 /* What judging a segment needs to know of its directory; flat. */
 typedef struct WalLimits
 {
@@ -94,7 +92,5 @@ extern char *wal_directory_file(const WalDirectory *dir, const WalName *name);
  * *name says of that must fit.  A name as the server gives it fits all files.
  */
 extern bool wal_directory_find(const WalDirectory *dir, WalName *name);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_WAL_DIRECTORY_H */

@@ -14,8 +14,6 @@
 #include "host/host.h"
 #include "wal/reason.h"
 
-#pragma GCC visibility push(hidden)
-
 /* stays in the second-level cache; a multiple of every page size */
 #define WAL_PIECE_BYTES		(128 * 1024)
 
@@ -89,7 +87,5 @@ extern WalVerdict wal_file_failure(DecodeFormat format,
 
 /* Closes it for good and frees what it holds. */
 extern void wal_file_end(WalFile *file);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_WAL_FILE_H */

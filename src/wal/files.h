@@ -12,8 +12,6 @@
 #include "wal/directory.h"
 #include "wal/file.h"
 
-#pragma GCC visibility push(hidden)
-
 #define WAL_FILES	3			/* the segment before, itself, the one after */
 
 typedef struct WalFiles
@@ -43,7 +41,5 @@ extern void wal_files_throttle(WalFiles *files, struct Throttle *throttle);
 extern WalFile *wal_files_open(WalFiles *files, const WalName *name,
 							   FileScanResult *opened);
 extern void wal_files_close(WalFiles *files, WalFile *file);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_WAL_FILES_H */

@@ -19,8 +19,6 @@
 
 #include "kernel/load.h"
 
-#pragma GCC visibility push(hidden)
-
 /* XLogRecPtr: byte position in the WAL */
 typedef uint64_t WalLsn;
 
@@ -116,7 +114,5 @@ wal_power_of_two(uint64_t n, uint64_t least, uint64_t most)
 {
 	return n >= least && n <= most && (n & (n - 1)) == 0;
 }
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_WAL_FORMAT_H */

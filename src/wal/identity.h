@@ -8,8 +8,6 @@
 #include "wal/page.h"
 #include "wal/reason.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct WalIdentity
 {
 	WalVerdict	unsupported;	/* no reason: ok; else the version is known,
@@ -35,7 +33,5 @@ typedef struct WalIdentity
 extern void wal_identify(WalIdentity *id, const uint8_t *data, size_t len,
 						 uint64_t file_size, uint32_t page_size,
 						 uint32_t segment_size);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_WAL_IDENTITY_H */

@@ -7,8 +7,6 @@
 
 #include "wal/backups.h"
 
-#pragma GCC visibility push(hidden)
-
 /* What counts of the WAL: positions from begin up to end. */
 typedef struct WalRange
 {
@@ -44,7 +42,5 @@ extern bool wal_list_by_design(const WalDirectory *dir, WalBackups *backups,
 /* Has this server removed the segment since the scan began? */
 extern bool wal_list_was_removed(const WalDirectory *dir,
 								 const WalName *name);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_WAL_LIST_H */

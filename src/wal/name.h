@@ -12,8 +12,6 @@
 #include "decode/format.h"
 #include "wal/format.h"
 
-#pragma GCC visibility push(hidden)
-
 #define WAL_NAME_DIGITS	24
 #define WAL_NAME_FOLDER	16		/* digits of a sub-folder's name */
 #define WAL_NAME_DIGEST	20		/* bytes */
@@ -90,7 +88,5 @@ extern int	wal_name_compare(const WalName *a, const WalName *b);
 
 /* The same, of numbers first; of one number the newest timeline first. */
 extern int	wal_name_compare_segments(const WalName *a, const WalName *b);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_WAL_NAME_H */

@@ -14,8 +14,6 @@
 #include "wal/identity.h"
 #include "wal/walk.h"
 
-#pragma GCC visibility push(hidden)
-
 /*
  * From a segment to the next one of a run, if the same record goes through
  * both.  Zero: nothing is carried.
@@ -81,7 +79,5 @@ extern void wal_borders_leave(WalBorders *ctx, WalWalker *walker);
 
 /* Does WAL go on in the next segment of the same timeline? */
 extern bool wal_borders_next_is_written(WalBorders *ctx);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_WAL_NEIGHBOUR_H */

@@ -10,8 +10,6 @@
 #include "wal/reason.h"
 #include "wal/version.h"
 
-#pragma GCC visibility push(hidden)
-
 /* What the header of a page must say. */
 typedef struct WalPageExpectation
 {
@@ -54,7 +52,5 @@ wal_page_header_size(WalLsn page, uint32_t segment_size)
 {
 	return page % segment_size == 0 ? WAL_PAGE_LONG : WAL_PAGE_SHORT;
 }
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_WAL_PAGE_H */

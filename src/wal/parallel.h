@@ -8,8 +8,6 @@
 #include "host/throttle.h"
 #include "wal/segment.h"
 
-#pragma GCC visibility push(hidden)
-
 /* Called in a memory context that is reset then. */
 typedef void (*WalResultFn) (void *arg, const WalSegmentResult *result);
 
@@ -21,7 +19,5 @@ extern void wal_parallel_judge(const WalDirectory *dir, WalRange range,
 							   const WalNames *list, int workers,
 							   Throttle *throttle, WalResultFn result,
 							   void *arg);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_WAL_PARALLEL_H */

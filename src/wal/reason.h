@@ -11,8 +11,6 @@
 #include "page/status.h"
 #include "wal/format.h"
 
-#pragma GCC visibility push(hidden)
-
 #define WAL_MESSAGE_SIZE	320
 
 typedef enum WalReason
@@ -62,7 +60,5 @@ typedef struct WalFinding
 } WalFinding;
 
 typedef void (*WalFindingFn) (void *arg, const WalFinding *finding);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_WAL_REASON_H */

@@ -10,8 +10,6 @@
 #include "kernel/checksum.h"
 #include "wal/page.h"
 
-#pragma GCC visibility push(hidden)
-
 /* The CRC of a record from the raw register over its body. */
 static inline uint32_t
 wal_record_crc(uint32_t body, const uint8_t *header)
@@ -123,7 +121,5 @@ extern void wal_record_blame_crc(WalVerdict *verdict, WalLsn lsn,
  */
 extern bool wal_record_length_check(WalLsn lsn, const uint8_t *rec,
 									uint32_t rest, WalVerdict *verdict);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_WAL_RECORD_H */

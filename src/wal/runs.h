@@ -11,8 +11,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden)
-
 typedef struct WalRuns
 {
 	uint64_t	count;			/* segments */
@@ -32,7 +30,5 @@ extern uint64_t wal_runs_count(const WalRuns *runs);
 
 /* The run of this number, from 0 on. */
 extern WalRun wal_runs_find(const WalRuns *runs, uint64_t number);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_WAL_RUNS_H */

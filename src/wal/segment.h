@@ -11,8 +11,6 @@
 #include "wal/list.h"
 #include "wal/neighbour.h"
 
-#pragma GCC visibility push(hidden)
-
 /* A row of SQL; flat, so that a worker may send it as bytes. */
 typedef struct WalSegmentResult
 {
@@ -93,7 +91,5 @@ extern WalStatus wal_status_of_open(int error);
 /* Judges a name of a list; what cannot be read is a row too. */
 extern void wal_segment_judge_entry(WalSession *session, const WalName *name,
 									WalSegmentResult *result);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_WAL_SEGMENT_H */

@@ -7,8 +7,6 @@
 
 #include "wal/file.h"
 
-#pragma GCC visibility push(hidden)
-
 typedef struct WalSource
 {
 	WalFile    *file;			/* NULL: data */
@@ -42,7 +40,5 @@ extern uint64_t wal_source_kept(const WalSource *source);
  * known, as expected + 1 if there are more.
  */
 extern void wal_source_measure(WalSource *source, uint64_t expected);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_WAL_SOURCE_H */

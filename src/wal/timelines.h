@@ -12,8 +12,6 @@
 #include "wal/file.h"
 #include "wal/walk.h"
 
-#pragma GCC visibility push(hidden)
-
 /* A history file. */
 typedef struct WalLineage
 {
@@ -90,7 +88,5 @@ typedef struct WalDescent
  */
 extern bool wal_timelines_descend(const WalTimelines *ctx, WalDescent *descent,
 								  WalPath *path);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_WAL_TIMELINES_H */

@@ -9,8 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden)
-
 /* What differs from version to version. */
 typedef struct WalVersion
 {
@@ -31,7 +29,5 @@ extern const char *wal_version_name(uint16_t magic);
 
 /* The n-th version, newest first; NULL: there are no more. */
 extern const WalVersion *wal_version_at(size_t n);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_WAL_VERSION_H */

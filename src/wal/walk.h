@@ -19,8 +19,6 @@
 #include "wal/page.h"
 #include "wal/reason.h"
 
-#pragma GCC visibility push(hidden)
-
 /* The timeline wrote what lies before end, and before those of newer ones. */
 typedef struct WalHistory
 {
@@ -217,7 +215,5 @@ extern void wal_walk_resume(WalWalker *ctx, const WalPending *pending,
 							uint32_t offset, uint32_t last_timeline);
 
 extern void wal_walk_finish(WalWalker *ctx);
-
-#pragma GCC visibility pop
 
 #endif							/* ACCEL_WAL_WALK_H */

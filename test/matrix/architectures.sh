@@ -104,7 +104,8 @@ try()
 	need_tree "$arch" || { failed=$((failed + 1)); return; }
 	stage=$scratch/$arch
 	mkdir -p "$stage/lib" "$stage/usr/share/postgresql/$major/extension"
-	"$triplet-gcc" -std=gnu11 -O2 -Wall -fPIC -shared -D_GNU_SOURCE -I"$top/src" -I"$scratch/generated/src" \
+	"$triplet-gcc" -std=gnu11 -O2 -Wall -fPIC -shared -fvisibility=hidden -D_GNU_SOURCE \
+		-I"$top/src" -I"$scratch/generated/src" \
 		-DACCEL_DOCUMENTS='"/usr/share/doc"' \
 		-I"$root/usr/include/postgresql/$major/server" -I"$root/usr/include/postgresql" \
 		-o "$stage/lib/crc32c_accel.so" "$top"/src/*.c "$top"/src/*/*.c -lm \
