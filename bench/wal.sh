@@ -164,7 +164,7 @@ rows()	# CASE VARIANT RUN
 # Every segment whole, and as many records as pg_waldump counts.
 check_wal()	# CASE; sets records and bytes
 {
-	summary=$(bench_sql "SELECT sum(records), count(*) FILTER (WHERE status NOT LIKE 'ok%'), sum(errors),
+	summary=$(bench_sql "SELECT sum(records), count(*) FILTER (WHERE status NOT LIKE 'ok%'), sum(findings),
 		sum(bytes_verified + zero_bytes + unverified_tail_bytes + unverified_head_bytes), round(avg(fpi_bytes / 16777.216)) / 10
 		FROM verify_wal_directory('$scratch/$1')")
 	records=$(echo "$summary" | cut -d'|' -f1)

@@ -642,19 +642,20 @@ COMMENT ON FUNCTION crc32c_lo(oid) IS
 'CRC-32C of a large object, as crc32c(lo_get(loid)) in bounded memory; needs the right to read the large object';
 
 --
--- WAL.  A status is ok, ok_end_of_wal, ok_switched, partial, recycled, unused,
--- corrupt, missing, size_mismatch, foreign_system, unsupported_version,
--- io_error, removed_during_scan or not_verifiable.
+-- WAL.  A status is ok, ok_end_of_wal, ok_switched, ok_partial, ok_recycled,
+-- ok_unused, ok_removed_during_scan, corrupt, missing, size_mismatch,
+-- foreign_system, unsupported_version, io_error or not_verifiable.
 --
 
 CREATE FUNCTION verify_wal_segment(
 	segment text,
 	directory text DEFAULT NULL,
 	OUT segment text,
-	OUT timeline bigint,
+	OUT timeline_id bigint,
 	OUT start_lsn pg_lsn,
 	OUT end_lsn pg_lsn,
 	OUT status text,
+	OUT is_finding boolean,
 	OUT server_version text,
 	OUT records bigint,
 	OUT fpi_bytes bigint,
@@ -663,7 +664,7 @@ CREATE FUNCTION verify_wal_segment(
 	OUT unverified_tail_bytes bigint,
 	OUT zero_bytes bigint,
 	OUT skipped_bytes bigint,
-	OUT errors integer,
+	OUT findings bigint,
 	OUT first_error_lsn pg_lsn,
 	OUT crc32c bigint,
 	OUT message text,
@@ -680,10 +681,11 @@ CREATE FUNCTION verify_wal_segment(
 	data bytea,
 	segment text,
 	OUT segment text,
-	OUT timeline bigint,
+	OUT timeline_id bigint,
 	OUT start_lsn pg_lsn,
 	OUT end_lsn pg_lsn,
 	OUT status text,
+	OUT is_finding boolean,
 	OUT server_version text,
 	OUT records bigint,
 	OUT fpi_bytes bigint,
@@ -692,7 +694,7 @@ CREATE FUNCTION verify_wal_segment(
 	OUT unverified_tail_bytes bigint,
 	OUT zero_bytes bigint,
 	OUT skipped_bytes bigint,
-	OUT errors integer,
+	OUT findings bigint,
 	OUT first_error_lsn pg_lsn,
 	OUT crc32c bigint,
 	OUT message text,
@@ -708,13 +710,14 @@ GRANT EXECUTE ON FUNCTION verify_wal_segment(bytea, text) TO pg_read_server_file
 CREATE FUNCTION verify_wal_range(
 	start_lsn pg_lsn,
 	end_lsn pg_lsn DEFAULT NULL,
-	timeline bigint DEFAULT NULL,
+	timeline_id bigint DEFAULT NULL,
 	directory text DEFAULT NULL,
 	OUT segment text,
-	OUT timeline bigint,
+	OUT timeline_id bigint,
 	OUT start_lsn pg_lsn,
 	OUT end_lsn pg_lsn,
 	OUT status text,
+	OUT is_finding boolean,
 	OUT server_version text,
 	OUT records bigint,
 	OUT fpi_bytes bigint,
@@ -723,7 +726,7 @@ CREATE FUNCTION verify_wal_range(
 	OUT unverified_tail_bytes bigint,
 	OUT zero_bytes bigint,
 	OUT skipped_bytes bigint,
-	OUT errors integer,
+	OUT findings bigint,
 	OUT first_error_lsn pg_lsn,
 	OUT crc32c bigint,
 	OUT message text,
@@ -732,7 +735,7 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_verify_wal_range'
 LANGUAGE C VOLATILE PARALLEL SAFE;
 COMMENT ON FUNCTION verify_wal_range(pg_lsn, pg_lsn, bigint, text) IS
-'verifies the WAL segments that hold a range of LSNs, along a timeline''s history; damage outside the range does not count; end NULL is the end of WAL, timeline NULL the newest, directory NULL pg_wal';
+'verifies the WAL segments that hold a range of LSNs, along a timeline''s history; damage outside the range does not count; end NULL is the end of WAL, timeline_id NULL the newest timeline, directory NULL pg_wal';
 REVOKE ALL ON FUNCTION verify_wal_range(pg_lsn, pg_lsn, bigint, text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION verify_wal_range(pg_lsn, pg_lsn, bigint, text) TO pg_read_server_files;
 
@@ -742,10 +745,11 @@ CREATE FUNCTION verify_wal_directory(
 	last_segment text DEFAULT NULL,
 	workers integer DEFAULT 0,
 	OUT segment text,
-	OUT timeline bigint,
+	OUT timeline_id bigint,
 	OUT start_lsn pg_lsn,
 	OUT end_lsn pg_lsn,
 	OUT status text,
+	OUT is_finding boolean,
 	OUT server_version text,
 	OUT records bigint,
 	OUT fpi_bytes bigint,
@@ -754,7 +758,7 @@ CREATE FUNCTION verify_wal_directory(
 	OUT unverified_tail_bytes bigint,
 	OUT zero_bytes bigint,
 	OUT skipped_bytes bigint,
-	OUT errors integer,
+	OUT findings bigint,
 	OUT first_error_lsn pg_lsn,
 	OUT crc32c bigint,
 	OUT message text,
@@ -773,14 +777,14 @@ GRANT EXECUTE ON FUNCTION verify_wal_directory(text, text, text, integer) TO pg_
 CREATE TABLE verify_wal_files (
 	directory text COLLATE pg_catalog."C" NOT NULL,
 	segment text COLLATE pg_catalog."C" NOT NULL,
-	timeline bigint NOT NULL,
+	timeline_id bigint NOT NULL,
 	size bigint,
 	mtime timestamptz,
 	crc32c bigint,
 	sound_at timestamptz,
 	verified_at timestamptz NOT NULL,
 	status text NOT NULL,
-	finding boolean NOT NULL,
+	is_finding boolean NOT NULL,
 	start_open boolean NOT NULL,
 	end_open boolean NOT NULL,
 	message text,
@@ -789,14 +793,14 @@ CREATE TABLE verify_wal_files (
 COMMENT ON TABLE verify_wal_files IS 'what verify_wal_archive has found in each file of each archive';
 COMMENT ON COLUMN verify_wal_files.directory IS 'the archive';
 COMMENT ON COLUMN verify_wal_files.segment IS 'the file, a path below the archive; of a segment that was never there, its name';
-COMMENT ON COLUMN verify_wal_files.timeline IS 'timeline in the name';
+COMMENT ON COLUMN verify_wal_files.timeline_id IS 'timeline in the name';
 COMMENT ON COLUMN verify_wal_files.size IS 'bytes of the file as it is stored';
 COMMENT ON COLUMN verify_wal_files.mtime IS 'its modification time; NULL: it was written while it was read, and is read again';
 COMMENT ON COLUMN verify_wal_files.crc32c IS 'CRC-32C of the segment, decompressed, when it was last sound';
 COMMENT ON COLUMN verify_wal_files.sound_at IS 'when that was';
 COMMENT ON COLUMN verify_wal_files.verified_at IS 'when it was last read, or found to be gone';
-COMMENT ON COLUMN verify_wal_files.status IS 'as of verify_wal_directory, or changed: other contents with the same size and modification time';
-COMMENT ON COLUMN verify_wal_files.finding IS 'it is something to look at; a missing segment is not if all older ones are gone, too';
+COMMENT ON COLUMN verify_wal_files.status IS 'as of verify_wal_directory; or changed: other contents with the same size and modification time; or ok_expired: gone, as all older ones are';
+COMMENT ON COLUMN verify_wal_files.is_finding IS 'it is something to act on';
 COMMENT ON COLUMN verify_wal_files.start_open IS 'a record over the start is not verified: the segment before was not there';
 COMMENT ON COLUMN verify_wal_files.end_open IS 'a record over the end is not verified: the segment after was not there';
 COMMENT ON COLUMN verify_wal_files.message IS 'the finding in words';

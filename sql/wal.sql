@@ -11,20 +11,20 @@ SELECT pg_walfile_name(pg_current_wal_insert_lsn()) AS segment \gset
 SELECT pg_switch_wal() > '0/0' AS switched;
 
 -- a switched segment, the one in use, and what lies behind it
-SELECT segment = :'segment' AS segment, timeline, status, server_version = current_setting('server_version_num')::int / 10000 || '' AS version,
+SELECT segment = :'segment' AS segment, timeline_id, status, server_version = current_setting('server_version_num')::int / 10000 || '' AS version,
 	records > 40000 AS records, start_lsn < end_lsn AS range, unverified_head_bytes, unverified_tail_bytes, zero_bytes > 0 AS zeros,
-	skipped_bytes, errors, first_error_lsn, message,
+	skipped_bytes, findings, first_error_lsn, message,
 	bytes_verified + zero_bytes = pg_size_bytes(current_setting('wal_segment_size')) AS all_bytes,
 	crc32c = crc32c_file('pg_wal/' || :'segment') AS digest
 FROM verify_wal_segment(:'segment');
 SELECT pg_logical_emit_message(true, 'regress', 'x') > '0/0' AS written;
-SELECT status, errors, unverified_tail_bytes FROM verify_wal_segment(pg_walfile_name(pg_current_wal_flush_lsn()));
+SELECT status, findings, unverified_tail_bytes FROM verify_wal_segment(pg_walfile_name(pg_current_wal_flush_lsn()));
 SELECT count(*) FILTER (WHERE status IN ('ok', 'ok_switched')) > 0 AS complete,
 	count(*) FILTER (WHERE status = 'ok_end_of_wal') AS in_use,
-	count(*) FILTER (WHERE status NOT IN ('ok', 'ok_switched', 'ok_end_of_wal', 'recycled', 'unused')) AS other,
-	sum(errors) AS errors
+	count(*) FILTER (WHERE is_finding OR status NOT LIKE 'ok%') AS other,
+	sum(findings) AS findings
 FROM verify_wal_directory();
-SELECT count(*), min(status), sum(errors) AS errors
+SELECT count(*), min(status), sum(findings) AS findings
 FROM verify_wal_range((SELECT start_lsn FROM verify_wal_segment(:'segment')), (SELECT end_lsn FROM verify_wal_segment(:'segment')));
 SELECT count(*) FROM verify_wal_findings(NULL, :'segment');
 -- parallel workers give the same rows in the same order
@@ -35,8 +35,8 @@ SELECT (SELECT array_agg(w::text) FROM verify_wal_directory(last_segment => :'se
 CREATE TEMP TABLE wal_bytes AS SELECT pg_read_binary_file('pg_wal/' || :'segment') AS data;
 CREATE FUNCTION pg_temp.flip(data bytea, at integer, n integer = 0) RETURNS bytea LANGUAGE sql AS
 $$ SELECT set_byte(data, at, get_byte(data, at) # (1 << n)) $$;
-SELECT status, errors FROM wal_bytes, verify_wal_segment(data, :'segment');
-SELECT what, (v).status, (v).errors, (v).first_error_lsn - (v).start_lsn AS at,
+SELECT status, findings FROM wal_bytes, verify_wal_segment(data, :'segment');
+SELECT what, (v).status, (v).findings, (v).first_error_lsn - (v).start_lsn AS at,
 	regexp_replace((v).message, '[0-9A-F]{4,}|[0-9]+', 'N', 'g') AS message
 FROM wal_bytes, LATERAL (VALUES
 	('page magic', pg_temp.flip(data, 8192)),
@@ -51,8 +51,8 @@ FROM wal_bytes, LATERAL (VALUES
 	('zero tail', pg_temp.flip(data, length(data) - 100))
 ) t(what, damaged), LATERAL (SELECT v FROM verify_wal_segment(damaged, :'segment') v) x
 WHERE what NOT IN ('system identifier', 'remaining length') ORDER BY what;
-SELECT (v).status, (v).errors FROM wal_bytes, LATERAL (SELECT verify_wal_segment(pg_temp.flip(data, 24), :'segment') v) x;
-SELECT what, (v).status FROM wal_bytes, LATERAL (VALUES
+SELECT (v).status, (v).is_finding, (v).findings FROM wal_bytes, LATERAL (SELECT verify_wal_segment(pg_temp.flip(data, 24), :'segment') v) x;
+SELECT what, (v).status, (v).is_finding, (v).findings FROM wal_bytes, LATERAL (VALUES
 	('empty', ''::bytea),
 	('few bytes', substr(data, 1, 30)),
 	('half', substr(data, 1, length(data) / 2)),
@@ -61,7 +61,9 @@ SELECT what, (v).status FROM wal_bytes, LATERAL (VALUES
 	('text', convert_to(repeat('no WAL at all, but long enough for one ', 1 << 15), 'UTF8')),
 	('another name', data)
 ) t(what, damaged), LATERAL (SELECT verify_wal_segment(damaged, CASE what WHEN 'another name' THEN '0000000100000000000000FE' ELSE :'segment' END) v) x;
-SELECT status, errors FROM wal_bytes, verify_wal_segment(data, :'segment' || '.partial');
+SELECT status, findings FROM wal_bytes, verify_wal_segment(data, :'segment' || '.partial');
+-- whatever is there or not, the words and the column agree
+SELECT segment, status, is_finding, findings FROM verify_wal_segment('0000000100000000000000FE');
 
 -- bad arguments
 \set VERBOSITY sqlstate

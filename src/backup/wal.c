@@ -28,13 +28,20 @@ path_of(const Judging *judging, const WalSegmentResult *result)
 	return psprintf("%s/%s", judging->wal->shown, name);
 }
 
-/* What is no WAL may be encrypted in an archive, but not in a pg_wal. */
+/*
+ * What is no WAL may be encrypted in an archive, but not in a pg_wal.  A file
+ * that is no finding by itself is not the segment that the backup needs.
+ */
 static const char *
 status_of(const Judging *judging, const WalSegmentResult *result)
 {
-	return wal_status_name(judging->wal->own &&
-						   result->message.reason == WAL_REASON_FILE_UNREADABLE ?
-						   WAL_CORRUPT : result->status);
+	if (judging->wal->own &&
+		result->message.reason == WAL_REASON_FILE_UNREADABLE)
+		return wal_status_name(WAL_CORRUPT);
+	if (result->status != WAL_NOT_VERIFIABLE &&
+		!wal_status_is_finding(result->status))
+		return wal_status_name(WAL_MISSING);
+	return wal_status_name(result->status);
 }
 
 static void
@@ -109,7 +116,7 @@ static bool
 is_for_later(const Judging *judging, const WalSegmentResult *result)
 {
 	return judging->wal->own && judging->end == WAL_LSN_MAX &&
-		(result->status == WAL_RECYCLED || result->status == WAL_UNUSED);
+		(result->status == WAL_OK_RECYCLED || result->status == WAL_OK_UNUSED);
 }
 
 static void

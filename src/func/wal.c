@@ -14,7 +14,7 @@
 #include "wal/beside.h"
 #include "wal/parallel.h"
 
-#define RESULT_COLUMNS	18
+#define RESULT_COLUMNS	19
 #define FINDING_COLUMNS 5
 
 static char *
@@ -45,6 +45,7 @@ result_values(const WalSegmentResult *result, Datum values[RESULT_COLUMNS],
 			  bool nulls[RESULT_COLUMNS])
 {
 	const WalCounts *counts = &result->counts;
+	bool		finding = wal_status_is_finding(result->status);
 	const char *version = wal_version_name(result->magic);
 	char	   *message = result_message(result);
 	char		segment[WAL_NAME_SIZE];
@@ -66,11 +67,12 @@ result_values(const WalSegmentResult *result, Datum values[RESULT_COLUMNS],
 	nulls[i] = !result->has_counts;
 	values[i++] = LSNGetDatum(result->end_lsn);
 	values[i++] = CStringGetTextDatum(wal_status_name(result->status));
+	values[i++] = BoolGetDatum(finding);
 	nulls[i] = version == NULL;
 	values[i++] = version == NULL ? (Datum) 0 : CStringGetTextDatum(version);
 	for (int n = 0; n < (int) lengthof(numbers); n++)
 		values[i++] = Int64GetDatum((int64) numbers[n]);
-	values[i++] = Int32GetDatum((int32) counts->errors);
+	values[i++] = Int64GetDatum(finding ? Max((int64) counts->errors, 1) : 0);
 	nulls[i] = counts->errors == 0;
 	values[i++] = LSNGetDatum(counts->first_error);
 	nulls[i] = !result->has_crc;

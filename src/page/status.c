@@ -71,3 +71,9 @@ status_is_finding(const char *name)
 	return strncmp(name, "ok", 2) != 0 &&
 		strcmp(name, page_status_name(PAGE_NOT_VERIFIABLE)) != 0;
 }
+
+bool
+wal_status_is_finding(WalStatus status)
+{
+	return status_is_finding(wal_status_name(status));
+}

@@ -32,9 +32,11 @@
 	WAL_STATUS(WAL_OK, "ok") \
 	WAL_STATUS(WAL_OK_END_OF_WAL, "ok_end_of_wal") \
 	WAL_STATUS(WAL_OK_SWITCHED, "ok_switched") \
-	WAL_STATUS(WAL_PARTIAL, "partial") \
-	WAL_STATUS(WAL_RECYCLED, "recycled") \
-	WAL_STATUS(WAL_UNUSED, "unused") \
+	WAL_STATUS(WAL_OK_PARTIAL, "ok_partial") \
+	WAL_STATUS(WAL_OK_RECYCLED, "ok_recycled") \
+	WAL_STATUS(WAL_OK_UNUSED, "ok_unused") \
+	WAL_STATUS(WAL_OK_REMOVED, "ok_removed_during_scan") \
+	WAL_STATUS(WAL_OK_EXPIRED, "ok_expired") \
 	WAL_STATUS(WAL_CORRUPT, "corrupt") \
 	WAL_STATUS(WAL_CHANGED, "changed") \
 	WAL_STATUS(WAL_MISSING, "missing") \
@@ -42,7 +44,6 @@
 	WAL_STATUS(WAL_FOREIGN_SYSTEM, "foreign_system") \
 	WAL_STATUS(WAL_UNSUPPORTED_VERSION, "unsupported_version") \
 	WAL_STATUS(WAL_IO_ERROR, "io_error") \
-	WAL_STATUS(WAL_REMOVED_DURING_SCAN, "removed_during_scan") \
 	WAL_STATUS(WAL_NOT_VERIFIABLE, "not_verifiable")
 
 /* Files of a cluster that carry a CRC-32C of their own, and what they are. */
@@ -99,6 +100,7 @@ typedef enum ClusterStatus
 
 extern const char *page_status_name(PageStatus status);
 extern const char *wal_status_name(WalStatus status);
+extern bool wal_status_is_finding(WalStatus status);
 extern WalStatus wal_status_of(const char *name);	/* WAL_STATUSES: none */
 extern const char *cluster_kind_name(ClusterKind kind);
 extern const char *cluster_status_name(ClusterStatus status);

@@ -125,13 +125,20 @@ kind_of(const WalName *name)
 		name->kind == WAL_KIND_BACKUP ? "backup file" : "WAL segment";
 }
 
+/* A finding, or what could not be verified? */
+static bool
+is_reported(WalStatus status)
+{
+	return status == WAL_NOT_VERIFIABLE || wal_status_is_finding(status);
+}
+
 /* One WARNING per finding, up to a bound. */
 static void
 report_finding(ArchiveRun *run, const WalName *name, WalStatus status,
 			   const char *message)
 {
 	bool		unread = status == WAL_IO_ERROR;
-	bool		known = status != WAL_NOT_VERIFIABLE;
+	bool		known = wal_status_is_finding(status);
 	bool		missing = status == WAL_MISSING;
 	const char *kind = kind_of(name);
 	bool		beside = name->kind == WAL_KIND_HISTORY || name->kind == WAL_KIND_BACKUP;
@@ -187,7 +194,7 @@ static void
 report_verdict(ArchiveRun *run, const WalArchiveFile *file,
 			   const WalArchiveVerdict *verdict, const char *words)
 {
-	if (verdict->memory.finding)
+	if (is_reported(verdict->memory.status))
 		report_finding(run, &file->name, verdict->memory.status,
 					   words == NULL ? "no more is known" : words);
 	else if (verdict->rewritten)
@@ -353,7 +360,7 @@ judge_file(ArchiveRun *run, const WalArchiveFile *file,
 	WalArchiveVerdict verdict;
 	const char *words;
 
-	if (result->status == WAL_REMOVED_DURING_SCAN)
+	if (result->status == WAL_OK_REMOVED)
 		return;
 	verdict = wal_archive_judge(&run->archive, file, result,
 								GetCurrentTimestamp());
@@ -424,12 +431,11 @@ judge_missing(ArchiveRun *run, const WalArchiveFile *file)
 		words = psprintf("the file is gone; it was sound at %s",
 						 timestamptz_to_str(memory.sound_at));
 	report_finding(run, &file->name, WAL_MISSING, words);
-	if (file->remembered && memory.status == WAL_MISSING && memory.finding)
+	if (file->remembered && memory.status == WAL_MISSING)
 		return;
 	if (!file->remembered)
 		memory.stat.mtime = WAL_MTIME_UNKNOWN;
 	memory.status = WAL_MISSING;
-	memory.finding = true;
 	memory.verified_at = GetCurrentTimestamp();
 	add_row(run, file, false, &memory, words);
 }
@@ -440,11 +446,10 @@ judge_expired(ArchiveRun *run, const WalArchiveFile *file)
 {
 	WalArchiveMemory memory = file->memory;
 
-	if (memory.status == WAL_MISSING && !memory.finding)
+	if (memory.status == WAL_OK_EXPIRED)
 		return;
 	run->totals.expired++;
-	memory.status = WAL_MISSING;
-	memory.finding = false;
+	memory.status = WAL_OK_EXPIRED;
 	memory.verified_at = GetCurrentTimestamp();
 	add_row(run, file, false, &memory, "the file is gone, and all older ones are");
 }
@@ -456,7 +461,7 @@ judge_unread(ArchiveRun *run, const WalArchiveFile *file)
 	switch (file->state)
 	{
 		case WAL_ARCHIVE_THERE:
-			if (file->memory.finding)
+			if (is_reported(file->memory.status))
 				report_finding(run, &file->name, file->memory.status,
 							   "it was so when it was read, and was not written since");
 			break;
@@ -536,10 +541,9 @@ judge_beside(void *arg, const WalSegmentResult *result)
 
 	file.name = result->name;
 	memory.status = result->status;
-	memory.finding = result->status != WAL_OK;
 	memory.stat.mtime = WAL_MTIME_UNKNOWN;
 	memory.verified_at = GetCurrentTimestamp();
-	if (memory.finding)
+	if (is_reported(memory.status))
 		report_finding(run, &file.name, result->status, words);
 	add_row(run, &file, false, &memory, words);
 }

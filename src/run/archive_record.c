@@ -34,7 +34,6 @@ enum
 	COLUMN_SOUND_AT,
 	COLUMN_VERIFIED_AT,
 	COLUMN_STATUS,
-	COLUMN_FINDING,
 	COLUMN_START_OPEN,
 	COLUMN_END_OPEN
 };
@@ -73,7 +72,6 @@ read_row(HeapTuple row, WalName *name, WalArchiveMemory *memory)
 	memory->sound_at = isnull ? 0 : DatumGetTimestampTz(value);
 	memory->verified_at = DatumGetTimestampTz(column(row, COLUMN_VERIFIED_AT, &isnull));
 	memory->status = wal_status_of(SPI_getvalue(row, SPI_tuptable->tupdesc, COLUMN_STATUS));
-	memory->finding = flag(row, COLUMN_FINDING);
 	memory->start_open = flag(row, COLUMN_START_OPEN);
 	memory->end_open = flag(row, COLUMN_END_OPEN);
 	return wal_name_parse(SPI_getvalue(row, SPI_tuptable->tupdesc, COLUMN_SEGMENT),
@@ -131,7 +129,7 @@ archive_record_load(const History *history, WalArchive *archive)
 		MemoryContextSwitchTo(rows);
 		history_execute(history, TABLE, SPI_OK_SELECT, &plan,
 						"SELECT segment, size, mtime, crc32c, sound_at, verified_at,"
-						" status, finding, start_open, end_open"
+						" status, start_open, end_open"
 						" FROM " HISTORY_SCHEMA "." TABLE
 						" WHERE directory OPERATOR(pg_catalog.=) $1"
 						" AND segment OPERATOR(pg_catalog.>) $2"
@@ -186,7 +184,7 @@ insert_row(const History *history, SPIPlanPtr *plan, Datum directory,
 		TimestampTzGetDatum(memory->sound_at),
 		TimestampTzGetDatum(memory->verified_at),
 		CStringGetTextDatum(wal_status_name(memory->status)),
-		BoolGetDatum(memory->finding),
+		BoolGetDatum(wal_status_is_finding(memory->status)),
 		BoolGetDatum(memory->start_open),
 		BoolGetDatum(memory->end_open),
 		text_or_null(row->message, &nulls[12]),
@@ -301,7 +299,7 @@ archive_record_prune(const History *history, TimestampTz limit)
 	history_execute(history, TABLE, SPI_OK_DELETE, NULL,
 					"SELECT t.ctid FROM " HISTORY_SCHEMA "." TABLE " t"
 					" WHERE verified_at OPERATOR(pg_catalog.<) $1"
-					" AND status OPERATOR(pg_catalog.=) 'missing' AND NOT finding FOR UPDATE",
+					" AND status OPERATOR(pg_catalog.=) 'ok_expired' FOR UPDATE",
 					lengthof(types), types, values, NULL);
 	rows = (int64) SPI_processed;
 	return rows + forget_gone(history, limit);

@@ -88,9 +88,9 @@ is_sound(WalStatus status)
 		case WAL_OK:
 		case WAL_OK_END_OF_WAL:
 		case WAL_OK_SWITCHED:
-		case WAL_PARTIAL:
-		case WAL_RECYCLED:
-		case WAL_UNUSED:
+		case WAL_OK_PARTIAL:
+		case WAL_OK_RECYCLED:
+		case WAL_OK_UNUSED:
 		case WAL_FOREIGN_SYSTEM:
 			return true;
 		default:
@@ -489,8 +489,6 @@ wal_archive_judge(const WalArchive *archive, const WalArchiveFile *file,
 		memory->status = WAL_CHANGED;
 	verdict.rewritten = changed && sound && !verdict.rotten &&
 		file->name.kind == WAL_KIND_SEGMENT;
-	memory->finding = !is_sound(memory->status) ||
-		memory->status == WAL_FOREIGN_SYSTEM;
 	if (is_sound(memory->status))
 	{
 		memory->has_crc = result->has_crc;

@@ -23,7 +23,6 @@ typedef struct WalArchiveMemory
 {
 	WalArchiveStat stat;
 	WalStatus	status;
-	bool		finding;
 	bool		start_open;		/* a record over that border was not judged */
 	bool		end_open;
 	bool		has_crc;

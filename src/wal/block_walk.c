@@ -207,9 +207,9 @@ is_sound(WalStatus status)
 		case WAL_OK:
 		case WAL_OK_SWITCHED:
 		case WAL_OK_END_OF_WAL:
-		case WAL_PARTIAL:
-		case WAL_RECYCLED:
-		case WAL_UNUSED:
+		case WAL_OK_PARTIAL:
+		case WAL_OK_RECYCLED:
+		case WAL_OK_UNUSED:
 			return true;
 		default:
 			return false;
@@ -235,7 +235,7 @@ begins_later(Walk *ctx, const WalSegmentResult *result)
 
 	if (ctx->options->from != 0 || ctx->last != 0 ||
 		(result->status != WAL_MISSING &&
-		 result->status != WAL_REMOVED_DURING_SCAN))
+		 result->status != WAL_OK_REMOVED))
 		return false;
 	ctx->end->begin = (wal_name_segno(ctx->segment, size) + 1) * size;
 	ctx->end->end = ctx->end->begin;

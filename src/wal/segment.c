@@ -160,7 +160,7 @@ verdict_of_file(SegmentScan *seg, WalStatus status,
 	seg->result->counts.errors = 0;
 	if (seg->findings != NULL)
 		seg->findings->count = 0;
-	if (status != WAL_RECYCLED && status != WAL_UNUSED)
+	if (status != WAL_OK_RECYCLED && status != WAL_OK_UNUSED)
 		finding_of_file(seg, status, 0, verdict);
 }
 
@@ -244,7 +244,7 @@ judge_misplaced(SegmentScan *seg, const WalWalkOptions *options)
 								 options->segment_start, seg->id.segment_size);
 
 	if (recycled && may_be_empty(options))
-		verdict_of_file(seg, WAL_RECYCLED, &why);
+		verdict_of_file(seg, WAL_OK_RECYCLED, &why);
 	else
 	{
 		seg->result->counts.skipped_bytes =
@@ -276,7 +276,7 @@ judge_identity(SegmentScan *seg, const WalWalkOptions *options)
 	if (seg->id.unsupported.reason != WAL_REASON_NONE)
 		verdict_of_file(seg, WAL_UNSUPPORTED_VERSION, &seg->id.unsupported);
 	else if ((seg->id.zero || seg->source.size == 0) && empty)
-		verdict_of_file(seg, WAL_UNUSED, &none);
+		verdict_of_file(seg, WAL_OK_UNUSED, &none);
 	else if (empty && is_from_abandoned_timeline(seg, options) &&
 			 seg->id.address == options->segment_start)
 	{
@@ -284,7 +284,7 @@ judge_identity(SegmentScan *seg, const WalWalkOptions *options)
 									 seg->id.timeline,
 									 wal_path_at(&options->path, options->segment_start), 0);
 
-		verdict_of_file(seg, WAL_RECYCLED, &why);
+		verdict_of_file(seg, WAL_OK_RECYCLED, &why);
 	}
 	else if (is_misplaced(seg, options))
 		judge_misplaced(seg, options);
@@ -434,7 +434,7 @@ judge_walk(SegmentScan *seg)
 	if (walker->counts.errors > 0)
 		result->status = WAL_CORRUPT;
 	else if (result->status == WAL_OK)
-		result->status = seg->name.kind == WAL_KIND_PARTIAL ? WAL_PARTIAL :
+		result->status = seg->name.kind == WAL_KIND_PARTIAL ? WAL_OK_PARTIAL :
 			statuses[walker->outcome];
 }
 
@@ -746,7 +746,7 @@ judge_change(SegmentScan *seg)
 	seg->result->counts.errors = 0;
 	if (seg->findings != NULL)
 		seg->findings->count = 0;
-	seg->result->status = WAL_REMOVED_DURING_SCAN;
+	seg->result->status = WAL_OK_REMOVED;
 	seg->result->message = verdict_of(reason, 0, 0, 0);
 	memset(seg->session->carry, 0, sizeof(WalCarry));
 }
@@ -884,7 +884,7 @@ row_of_unopened(WalSession *session, const WalName *name,
 		wal_segment_missing(session, name, result, NULL);
 		if (result->message.reason == WAL_REASON_FILE_LINK)
 			return;
-		row_of_name(session, name, result, WAL_REMOVED_DURING_SCAN,
+		row_of_name(session, name, result, WAL_OK_REMOVED,
 					WAL_REASON_FILE_GONE, 0);
 	}
 	else if (opened == FILE_SCAN_IRREGULAR)
@@ -906,7 +906,7 @@ wal_segment_judge_entry(WalSession *session, const WalName *name,
 		bool		removed = wal_list_was_removed(session->dir, name);
 
 		row_of_name(session, name, result,
-					removed ? WAL_REMOVED_DURING_SCAN : WAL_MISSING,
+					removed ? WAL_OK_REMOVED : WAL_MISSING,
 					removed ? WAL_REASON_FILE_REMOVED : WAL_REASON_FILE_MISSING, 0);
 		return;
 	}

@@ -32,7 +32,7 @@ foreach my $from (@folders)
 	my $end = AccelWal::record_end(@{ $records[-1] }, $MB);
 	my $written = "verify_wal_directory('$dir') WHERE records > 0 OR status = 'ok_switched'";
 
-	is( sql("SELECT string_agg(DISTINCT concat_ws(' ', server_version, status, errors), ', ') FROM $written"),
+	is( sql("SELECT string_agg(DISTINCT concat_ws(' ', server_version, status, findings), ', ') FROM $written"),
 		"$version foreign_system 1", "$version: another cluster's, of this version");
 
 	# WAL of this version is made this server's own, so that nothing else can be
@@ -42,8 +42,8 @@ foreach my $from (@folders)
 	AccelWal::poke($_, 24, pack('Q', $system))
 	  foreach grep { $own && AccelWal::peek($_, 0, 8) ne "\0" x 8 } glob("$dir/0*");
 	is( sql("SELECT string_agg(w::text, E'\\n') FROM verify_wal_directory('$dir') w
-		WHERE errors > CASE WHEN records > 0 OR status = 'foreign_system' THEN $foreign ELSE 0 END OR status NOT IN
-			('ok', 'ok_switched', 'ok_end_of_wal', 'recycled', 'unused'" . ($own ? '' : ", 'foreign_system'") . ')'),
+		WHERE findings > CASE WHEN records > 0 OR status = 'foreign_system' THEN $foreign ELSE 0 END OR status NOT IN
+			('ok', 'ok_switched', 'ok_end_of_wal', 'ok_recycled', 'ok_unused'" . ($own ? '' : ", 'foreign_system'") . ')'),
 		'', "$version: nothing else reported");
 	is(sql("SELECT string_agg(DISTINCT server_version, ' ') FROM $written"), $version, "$version: named");
 	is(sql("SELECT sum(records) FROM $written"), scalar(@records),
@@ -60,13 +60,13 @@ foreach my $from (@folders)
 	my $name = sprintf('00000001%08X%08X', $lsn / 2**32, $lsn % 2**32 / $MB);
 	my $at = $lsn % $MB + 24 + int(($len - 24) / 2);
 	AccelWal::poke("$dir/$name", $at, chr(ord(AccelWal::peek("$dir/$name", $at, 1)) ^ 16));
-	is( sql("SELECT string_agg(concat_ws(' ', segment, status, errors, first_error_lsn - '0/0', skipped_bytes), ', ')
-		FROM verify_wal_directory('$dir') WHERE errors > $foreign"),
+	is( sql("SELECT string_agg(concat_ws(' ', segment, status, findings, first_error_lsn - '0/0', skipped_bytes), ', ')
+		FROM verify_wal_directory('$dir') WHERE findings > $foreign"),
 		"$name corrupt " . ($foreign + 1) . " $lsn " . int(($len + 7) / 8) * 8, "$version: one record damaged, one finding");
 	is( sql("SELECT string_agg(concat_ws(' ', lsn - '0/0', file_offset, status), ', ') FROM verify_wal_findings('$dir', '$name') WHERE status = 'corrupt'"),
 		$lsn . ' ' . $lsn % $MB . ' corrupt', "$version: at its place");
 	is(sql("SELECT sum(records) FROM $written"), $#records, "$version: all others are verified");
-	is( sql("SELECT concat_ws(' ', server_version, errors, start_lsn - '0/0') FROM verify_wal_segment(pg_read_binary_file('$dir/$name'), '$name')"),
+	is( sql("SELECT concat_ws(' ', server_version, findings, start_lsn - '0/0') FROM verify_wal_segment(pg_read_binary_file('$dir/$name'), '$name')"),
 		"$version " . ($foreign + 1) . ' ' . int($lsn / $MB) * $MB, "$version: as bytes");
 }
 

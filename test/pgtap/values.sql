@@ -96,9 +96,9 @@ CREATE TEMP TABLE wal AS
 		((lsn - '0/0') % (SELECT setting::bigint FROM pg_settings WHERE name = 'wal_segment_size'))::int AS at
 	FROM message, pg_walfile_name(lsn) AS name;
 UPDATE wal SET at = at - 100 WHERE at % 8192 < 64;	-- not into a page header
-SELECT ok(v.status LIKE 'ok%' AND v.errors = 0 AND v.records > 0, 'WAL of this server is ok: ' || v.status)
+SELECT ok(v.status LIKE 'ok%' AND v.findings = 0 AND v.records > 0, 'WAL of this server is ok: ' || v.status)
 FROM wal, verify_wal_segment(bytes, name) v;
-SELECT is(v.status || ' ' || v.errors, 'corrupt 1', 'a flipped bit is one error')
+SELECT is(v.status || ' ' || v.findings, 'corrupt 1', 'a flipped bit is one error')
 FROM wal, verify_wal_segment(set_byte(bytes, at, get_byte(bytes, at) # 16), name) v;
 SELECT is(v.status, 'corrupt', 'a wrong magic number is corrupt')
 FROM wal, verify_wal_segment(set_byte(bytes, 8192, get_byte(bytes, 8192) # 255), name) v;

@@ -33,7 +33,7 @@ $node->safe_psql('postgres', 'CREATE EXTENSION crc32c_accel');
 
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 
-my $bad = q{status NOT IN ('ok', 'ok_switched', 'ok_end_of_wal', 'recycled', 'unused', 'partial', 'removed_during_scan') OR errors > 0};
+my $bad = q{is_finding OR status NOT LIKE 'ok%' OR findings > 0};
 
 # --- an archive with everything in it ---------------------------------------
 
@@ -122,12 +122,12 @@ sub long_record
 	cmp_ok($to - $from, '<', $factor * 60000000, "$title: not read over and over") unless $workers;
 	return $row;
 }
-my $verified = "count(*) > 55, sum(errors), count(*) FILTER (WHERE unverified_tail_bytes + unverified_head_bytes > 0)";
+my $verified = "count(*) > 55, sum(findings), count(*) FILTER (WHERE unverified_tail_bytes + unverified_head_bytes > 0)";
 is(long_record('a long record', $verified, 5, 0), 't|0|0', 'a long record: all of it is verified');
 is(long_record('workers', $verified, 5, 2), 't|0|0', 'a long record: by workers');
 my ($middle) = (sort glob("$long/0*"))[30];
 AccelWal::poke($middle, 500000, 'damage');
-my $damaged = "count(*) FILTER (WHERE status = 'corrupt' AND errors = 1 AND message ~ 'data checksum in record') > 55, md5(string_agg(w::text, ''))";
+my $damaged = "count(*) FILTER (WHERE status = 'corrupt' AND findings = 1 AND message ~ 'data checksum in record') > 55, md5(string_agg(w::text, ''))";
 my $row = long_record('damaged', $damaged, 12, 0);
 like($row, qr/^t\|/, 'a long record, damaged: reported for each of its segments');
 is(long_record('damaged, workers', $damaged, 12, 2), $row, 'damaged: by workers, the same rows');
@@ -168,7 +168,7 @@ foreach my $file (glob($node->data_dir . '/pg_wal/0*'))
 	my ($name) = $file =~ m{/([0-9A-F]{24})$} or next;
 	copy($file, $chain) if $name ge $before_long && $name lt $after_long;
 }
-my ($read_before, $of_chain, $read_after) = split /\n/, sql("$read; SELECT count(*) > 18, sum(errors) FROM verify_wal_directory('$chain'); $read");
+my ($read_before, $of_chain, $read_after) = split /\n/, sql("$read; SELECT count(*) > 18, sum(findings) FROM verify_wal_directory('$chain'); $read");
 is($of_chain, 't|0', 'a long record, others after it');
 cmp_ok($read_after - $read_before, '<', 5 * 20000000, 'others after it: not read over and over');
 
@@ -177,15 +177,15 @@ cmp_ok($read_after - $read_before, '<', 5 * 20000000, 'others after it: not read
 AccelWal::poke($middle, $MB - 8192 + 16, pack('L', unpack('L', AccelWal::peek($middle, $MB - 8192 + 16, 4)) ^ 0x1000));
 foreach my $workers (0, 2)
 {
-	is(sql("SELECT string_agg(d.status || ' ' || d.errors || ' ' || s.message, ', ') FROM verify_wal_directory('$chain', workers => $workers) d, verify_wal_segment(d.segment, '$chain') s
-		WHERE d.errors > 0 OR d::text <> s::text") =~ s/length \d+ \(expected \d+\).*//r,
+	is(sql("SELECT string_agg(d.status || ' ' || d.findings || ' ' || s.message, ', ') FROM verify_wal_directory('$chain', workers => $workers) d, verify_wal_segment(d.segment, '$chain') s
+		WHERE d.findings > 0 OR d::text <> s::text") =~ s/length \d+ \(expected \d+\).*//r,
 		'corrupt 1 invalid contrecord ', "the length in a segment's last page is wrong: reported, $workers workers");
 }
 
 # segments of zeros: one pass is enough
 my $zeros = PostgreSQL::Test::Utils::tempdir();
 AccelWal::put(sprintf('%s/00000001%016X', $zeros, $_), "\0" x $MB) foreach 1 .. 20;
-my ($bytes_before, $row_of_zeros, $bytes_after) = split /\n/, sql("$read; SELECT count(*), sum(errors), min(status), max(status) FROM verify_wal_directory('$zeros'); $read");
+my ($bytes_before, $row_of_zeros, $bytes_after) = split /\n/, sql("$read; SELECT count(*), sum(findings), min(status), max(status) FROM verify_wal_directory('$zeros'); $read");
 is($row_of_zeros, '20|20|corrupt|corrupt', 'segments of zeros');
 cmp_ok($bytes_after - $bytes_before, '<', 20 * 1.6 * $MB, 'segments of zeros are read once');
 
@@ -254,7 +254,7 @@ sql(q{INSERT INTO t SELECT g, 'after' FROM generate_series(100001, 100100) g; SE
 is(sql("SELECT count(*) FROM verify_wal_directory() WHERE $bad"), 0, 'abandoned record: nothing reported');
 like(sql("SELECT status || ': ' || message FROM verify_wal_segment('$before')"),
 	qr/^ok: 1 record was cut off by a crash/, 'abandoned record: told');
-is(sql("SELECT status || errors FROM verify_wal_segment('$behind')"), 'ok_switched0',
+is(sql("SELECT status || findings FROM verify_wal_segment('$behind')"), 'ok_switched0',
 	'the segment that begins with the overwrite record');
 
 # --- a storm: log is written, recycled and removed while it is read ---------
@@ -304,11 +304,11 @@ foreach my $delay (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 	my $reader = IPC::Run::start(
 		[
 			'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c',
-			"SELECT count(*) > 0 FROM verify_wal_directory('$many') WHERE status = 'removed_during_scan'"
+			"SELECT count(*) > 0 FROM verify_wal_directory('$many') WHERE status = 'ok_removed_during_scan'"
 		],
 		'>', \$ro, '2>', \my $re);
 	Accel::seen_in($node, $reader,
-		"SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE '%removed_during_scan%' AND pid <> pg_backend_pid()");
+		"SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE '%ok_removed_during_scan%' AND pid <> pg_backend_pid()");
 	sleep $delay;
 	unlink link_name($links - $_) foreach 0 .. 1000;
 	$reader->finish;

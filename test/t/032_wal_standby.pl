@@ -28,7 +28,7 @@ $standby->init_from_backup($primary, 'base', has_streaming => 1);
 Accel::configure($standby);
 $standby->start;
 
-my $bad = q{status NOT IN ('ok', 'ok_switched', 'ok_end_of_wal', 'recycled', 'unused', 'partial') OR errors > 0};
+my $bad = q{is_finding OR status NOT LIKE 'ok%' OR findings > 0};
 
 sub nothing_reported
 {
@@ -42,7 +42,7 @@ sub statuses
 {
 	my ($node, $call) = @_;
 	return $node->safe_psql('postgres',
-		"SELECT string_agg(substr(segment, 8, 1) || '/' || substr(segment, 23) || ' ' || status, ', ') FROM $call WHERE status NOT IN ('recycled', 'unused')");
+		"SELECT string_agg(substr(segment, 8, 1) || '/' || substr(segment, 23) || ' ' || status, ', ') FROM $call WHERE status NOT IN ('ok_recycled', 'ok_unused')");
 }
 
 $primary->safe_psql('postgres', q{
@@ -82,19 +82,19 @@ $standby->safe_psql('postgres', q{INSERT INTO t SELECT g, 'new timeline' FROM ge
 nothing_reported($standby, 'verify_wal_directory()', 'promoted: nothing reported');
 my $list = statuses($standby, 'verify_wal_directory()');
 like($list, qr{2/.. ok_end_of_wal$}, 'promoted: the log ends on the new timeline');
-like($list, qr{1/\w\w(?:\.partial partial| ok_end_of_wal|), 2/},
+like($list, qr{1/\w\w(?:\.partial ok_partial| ok_end_of_wal|), 2/},
 	'promoted: the old timeline ends where it was left');
 is( $standby->safe_psql('postgres',
-		q{SELECT max(end_lsn) BETWEEN (SELECT pg_current_wal_flush_lsn()) - 16384 AND pg_current_wal_insert_lsn() FROM verify_wal_directory() WHERE timeline = 2 AND status LIKE 'ok%'}),
+		q{SELECT max(end_lsn) BETWEEN (SELECT pg_current_wal_flush_lsn()) - 16384 AND pg_current_wal_insert_lsn() FROM verify_wal_directory() WHERE timeline_id = 2 AND status LIKE 'ok%'}),
 	't', 'promoted: up to the flush position');
 my $copy = PostgreSQL::Test::Utils::tempdir();
 AccelWal::copy_files($standby->data_dir . '/pg_wal', $copy);
 mkdir "$copy/archive_status";
 nothing_reported($standby, "verify_wal_directory('$copy')", 'copy of the new pg_wal: nothing reported');
 my $start = $standby->safe_psql('postgres',
-	"SELECT min(start_lsn) FROM verify_wal_directory('$copy') WHERE timeline = 2 AND status LIKE 'ok%'");
+	"SELECT min(start_lsn) FROM verify_wal_directory('$copy') WHERE timeline_id = 2 AND status LIKE 'ok%'");
 is( AccelWal::number($standby->safe_psql('postgres',
-			"SELECT max(end_lsn) FROM verify_wal_directory('$copy') WHERE timeline = 2 AND status LIKE 'ok%'")),
+			"SELECT max(end_lsn) FROM verify_wal_directory('$copy') WHERE timeline_id = 2 AND status LIKE 'ok%'")),
 	AccelWal::waldump_end($standby, $copy, $start, 2, $MB),
 	'copy of the new pg_wal: it ends where pg_waldump stops');
 
@@ -109,7 +109,7 @@ nothing_reported($standby, "verify_wal_directory('$archive')", 'archive of two t
 my $archived = statuses($standby, "verify_wal_directory('$archive')");
 like($archived, qr{1/\w\w ok.*2/\w\w ok}, 'archive of two timelines: both there');
 my $switch = $standby->safe_psql('postgres',
-	"SELECT min(segment) FROM verify_wal_directory('$archive') WHERE timeline = 2 AND segment NOT LIKE '%history'");
+	"SELECT min(segment) FROM verify_wal_directory('$archive') WHERE timeline_id = 2 AND segment NOT LIKE '%history'");
 is($standby->safe_psql('postgres', "SELECT unverified_head_bytes FROM verify_wal_segment('$switch', '$archive')"),
 	0, 'the record over the border between timelines is checked');
 
@@ -120,14 +120,14 @@ is( $standby->safe_psql('postgres', "SELECT status || ' ' || file_offset FROM ve
 is($standby->safe_psql('postgres', "SELECT string_agg(segment, ' ') FROM verify_wal_directory('$archive') WHERE status = 'corrupt'"), $switch,
 	'a timeline too new before the switch: nothing else is corrupt');
 AccelWal::poke("$archive/$switch", 4, pack('L', 1));
-like($standby->safe_psql('postgres', "SELECT status || errors FROM verify_wal_segment('$switch', '$archive')"),
+like($standby->safe_psql('postgres', "SELECT status || findings FROM verify_wal_segment('$switch', '$archive')"),
 	qr/^ok(_switched)?0$/, 'and right again');
 
 # a gap
-my @ones = split /\n/, $standby->safe_psql('postgres', "SELECT segment FROM verify_wal_directory('$archive') WHERE timeline = 1 AND segment !~ 'partial'");
+my @ones = split /\n/, $standby->safe_psql('postgres', "SELECT segment FROM verify_wal_directory('$archive') WHERE timeline_id = 1 AND segment !~ 'partial'");
 unlink "$archive/$ones[2]";
-is( $standby->safe_psql('postgres', "SELECT segment || ' ' || status || ' ' || errors FROM verify_wal_directory('$archive') WHERE status = 'missing'"),
-	"$ones[2] missing 0", 'a gap');
+is( $standby->safe_psql('postgres', "SELECT segment || ' ' || status || ' ' || findings FROM verify_wal_directory('$archive') WHERE status = 'missing'"),
+	"$ones[2] missing 1", 'a gap');
 is( $standby->safe_psql('postgres', "SELECT unverified_head_bytes > 0 OR records > 0 FROM verify_wal_segment('$ones[3]', '$archive')"),
 	't', 'the segment behind a gap is judged');
 

@@ -70,9 +70,9 @@ my $positions = join(', ', map { my $t = $_; $t =~ s/'/''/g; "('$t', '" . lsn($a
 my $pairs = qq{WITH p(what, at) AS (VALUES $positions), r AS (
 	SELECT a.what AS from_what, b.what AS to_what, a.at AS start, b.at AS stop,
 		(SELECT coalesce(string_agg(v.segment, ' '), '') FROM verify_wal_range(a.at, b.at, 1, %s) v) AS segments,
-		(SELECT string_agg(concat_ws(' ', v.segment, v.status, v.errors, v.first_error_lsn, v.message), '; ')
+		(SELECT string_agg(concat_ws(' ', v.segment, v.status, v.findings, v.first_error_lsn, v.message), '; ')
 			FROM verify_wal_range(a.at, b.at, 1, %s) v
-			WHERE v.errors > 0 OR v.status NOT IN ('ok', 'ok_switched', 'ok_end_of_wal')) AS reported,
+			WHERE v.findings > 0 OR v.status NOT IN ('ok', 'ok_switched', 'ok_end_of_wal')) AS reported,
 		(SELECT string_agg(upper('00000001' || lpad(to_hex(s::bigint >> 12), 8, '0') || lpad(to_hex(s::bigint & 4095), 8, '0')), ' ' ORDER BY s)
 			FROM generate_series(div(a.at - '0/0', $MB), greatest(div(a.at - '0/0', $MB), div(b.at - '0/1', $MB))) s) AS expected
 	FROM p a JOIN p b ON a.at <= b.at)
@@ -116,29 +116,29 @@ sub state
 	my ($ret, $out, $err) = $node->psql('postgres', "\\set VERBOSITY sqlstate\n$query");
 	return $err =~ /ERROR:  (\w+)/ ? $1 : "rows: $out";
 }
-my $columns = "string_agg(segment || ' ' || status || ' ' || errors, ', ')";
+my $columns = "string_agg(segment || ' ' || status || ' ' || findings, ', ')";
 sub range { return sql("SELECT $columns FROM verify_wal_range($_[0])"); }
 my ($first, $beyond) = (lsn($begin), lsn($end + 5 * $MB));
 is(sql("SELECT count(*) FROM verify_wal_range('$first', NULL, 1, '$dir')"), scalar(@names), 'no end: as far as there are');
-is(range("'$beyond', NULL, 1, '$dir'"), name($end + 5 * $MB) . ' missing 0', 'beyond the end of an archive: missing');
-is(range("'$beyond', '$beyond', 1, '$dir'"), name($end + 5 * $MB) . ' missing 0', 'beyond the end, empty');
+is(range("'$beyond', NULL, 1, '$dir'"), name($end + 5 * $MB) . ' missing 1', 'beyond the end of an archive: missing');
+is(range("'$beyond', '$beyond', 1, '$dir'"), name($end + 5 * $MB) . ' missing 1', 'beyond the end, empty');
 is(range("'" . lsn($end - 1) . "', '" . lsn($end + 1) . "', 1, '$dir'"),
-	"$names[-1] ok_switched 0, " . name($end) . ' missing 0', 'over the end of an archive');
-is(range("'FFFFFFFF/0', NULL, NULL, '$dir'"), '00000001FFFFFFFF00000000 missing 0', 'the last positions of all');
-is(range("'0/0', '0/0', 1, '$dir'"), '000000010000000000000000 missing 0', 'nothing of nothing');
-is(sql("SELECT count(*) FROM verify_wal_range(pg_current_wal_flush_lsn(), pg_current_wal_flush_lsn()) WHERE errors = 0"),
+	"$names[-1] ok_switched 0, " . name($end) . ' missing 1', 'over the end of an archive');
+is(range("'FFFFFFFF/0', NULL, NULL, '$dir'"), '00000001FFFFFFFF00000000 missing 1', 'the last positions of all');
+is(range("'0/0', '0/0', 1, '$dir'"), '000000010000000000000000 missing 1', 'nothing of nothing');
+is(sql("SELECT count(*) FROM verify_wal_range(pg_current_wal_flush_lsn(), pg_current_wal_flush_lsn()) WHERE findings = 0"),
 	1, 'own pg_wal: the flush position');
-is(sql("SELECT count(*) FILTER (WHERE errors > 0 OR status = 'missing') FROM verify_wal_range('$beyond')"),
+is(sql("SELECT count(*) FILTER (WHERE findings > 0 OR status = 'missing') FROM verify_wal_range('$beyond')"),
 	0, 'own pg_wal: beyond its end nothing is expected');
 is(state("SELECT * FROM verify_wal_range('0/2', '0/1')"), '22023', 'upside down');
 is(state("SELECT * FROM verify_wal_range('0/1', '0/2', -1)"), '22023', 'a negative timeline');
 is(state("SELECT * FROM verify_wal_range('0/1', '0/2', 4294967296)"), '22023', 'a timeline that is too great');
-is(range("'$first', '$first', 4294967295, '$dir'"), name($begin, 4294967295) . ' missing 0', 'the last timeline of all');
-is(sql("SELECT timeline FROM verify_wal_segment(''::bytea, '800000010000000000000008')"), '2147483649', 'a timeline beyond 2^31');
+is(range("'$first', '$first', 4294967295, '$dir'"), name($begin, 4294967295) . ' missing 1', 'the last timeline of all');
+is(sql("SELECT timeline_id FROM verify_wal_segment(''::bytea, '800000010000000000000008')"), '2147483649', 'a timeline beyond 2^31');
 is(state("SELECT * FROM verify_wal_range('0/1', '0/2', 1, '$dir/nothing')"), '58P01', 'no such folder');
 is(state("SELECT * FROM verify_wal_range('0/1', '0/2', 1, '$dir/$names[0]')"), '42809', 'a file for a folder');
 is(sql("SELECT count(*) FROM verify_wal_range(NULL)"), 0, 'NULL: no rows');
-is(range("'$first', '$first', 7, '$dir'"), name($begin, 7) . ' missing 0', 'a timeline that is not there');
+is(range("'$first', '$first', 7, '$dir'"), name($begin, 7) . ' missing 1', 'a timeline that is not there');
 
 # --- over a switch of timelines -----------------------------------------------------
 
@@ -167,11 +167,11 @@ foreach my $folder ("'$both'", 'NULL')
 	{
 		my ($from, $to, $timeline, @want) = @{ $ranges{$what} };
 		# the old timeline's last segment may have been renamed to .partial
-		is( sql("SELECT string_agg(replace(segment, '.partial', ''), ' ') || ' ' || sum(errors) || ' ' || bool_and(status ~ '^(ok|partial)')
+		is( sql("SELECT string_agg(replace(segment, '.partial', ''), ' ') || ' ' || sum(findings) || ' ' || bool_and(status ~ '^ok')
 				FROM verify_wal_range('" . lsn($from) . "', '" . lsn($to) . "', $timeline, $folder)"),
 			join(' ', map { name($segment + $_->[1] * $MB, $_->[0]) } @want) . ' 0 true', "$title: $what");
 	}
-	is( sql("SELECT max(timeline) || ' ' || sum(errors) FROM verify_wal_range('" . lsn($segment - $MB) . "', NULL, NULL, $folder)"),
+	is( sql("SELECT max(timeline_id) || ' ' || sum(findings) FROM verify_wal_range('" . lsn($segment - $MB) . "', NULL, NULL, $folder)"),
 		'2 0', "$title: the newest timeline if none is named");
 }
 
@@ -180,12 +180,12 @@ foreach my $folder ("'$both'", 'NULL')
 my $name = name($plain->{lsn});
 sql("CREATE TABLE b (data bytea); ALTER TABLE b ALTER data SET STORAGE EXTERNAL; INSERT INTO b VALUES (pg_read_binary_file('$dir/$name'))");
 sql('CREATE TABLE c (data bytea); INSERT INTO c SELECT data FROM b');
-is(sql("SELECT string_agg(concat_ws(' ', status, errors, records > 100), ', ') FROM (SELECT * FROM b UNION ALL SELECT * FROM c) s, verify_wal_segment(data, '$name')"),
+is(sql("SELECT string_agg(concat_ws(' ', status, findings, records > 100), ', ') FROM (SELECT * FROM b UNION ALL SELECT * FROM c) s, verify_wal_segment(data, '$name')"),
 	'ok 0 t, ok 0 t', 'bytes out of line, as they are and compressed');
 is(sql("SELECT string_agg(n || ' ' || status, ', ') FROM b, unnest(ARRAY[0, 1, 23, 24, 39, 40, 8191, 8192, 8193, 16384, 100000]) n,
 	verify_wal_segment(substr(data, 1, n), '$name') WHERE status <> 'size_mismatch'"),
 	'', 'cut anywhere: size_mismatch');
-is(sql("SELECT string_agg(status || ' ' || errors, ', ') FROM b, unnest(ARRAY[1, 8192, $MB, 5 * $MB]) n, verify_wal_segment(data || decode(repeat('00', n), 'hex'), '$name')"),
+is(sql("SELECT string_agg(status || ' ' || findings, ', ') FROM b, unnest(ARRAY[1, 8192, $MB, 5 * $MB]) n, verify_wal_segment(data || decode(repeat('00', n), 'hex'), '$name')"),
 	join(', ', ('size_mismatch 1') x 4), 'too long');
 is(sql("SELECT string_agg(DISTINCT status, ', ') FROM b, unnest(ARRAY['" . join("', '", map { name($begin + $_ * $MB) } 5, 6, 700) . "']) n, verify_wal_segment(data, n)"),
 	'corrupt', 'under another name');

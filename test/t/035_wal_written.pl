@@ -56,7 +56,7 @@ unlink "$folder/$names[0].partial";
 # The log in three pieces: the writer stands in the second one when that is read,
 # and has gone on when the third one is.
 foreach my $case (
-	[ 'a .partial file', '.partial', $whole, "\0" x ($MB - $front), 'partial 0', undef ],
+	[ 'a .partial file', '.partial', $whole, "\0" x ($MB - $front), 'ok_partial 0', undef ],
 	[ 'damaged before', '.partial', $damaged, "\0" x ($MB - $front), 'corrupt 1', $place ],
 	[ 'another server\'s pg_wal', '', $whole, "\0" x ($MB - $front), 'ok_end_of_wal 0', undef ],
 	[ 'a recycled file of another server', '', $whole, AccelWal::peek("$pg_wal/$names[1]", $front, $MB - $front), 'ok_end_of_wal 0', undef ],
@@ -70,7 +70,7 @@ foreach my $case (
 
 	$copied ? rmdir "$folder/archive_status" : mkdir "$folder/archive_status";
 	$before->();
-	is( meanwhile(5, $name, "SELECT status || ' ' || errors FROM verify_wal_segment('$name', '$folder')", $after),
+	is( meanwhile(5, $name, "SELECT status || ' ' || findings FROM verify_wal_segment('$name', '$folder')", $after),
 		$want, "$title: overtaken while it is read");
 	$before->();
 	is( meanwhile(5, $name, "SELECT string_agg(file_offset || ' ' || status, ', ') FROM verify_wal_findings('$folder', '$name')", $after),
@@ -82,11 +82,11 @@ foreach my $case (
 foreach my $size (0, 1, 8191, 8192, 500_000)
 {
 	AccelWal::put("$folder/$names[0].partial", "\0" x $size);
-	is(sql("SELECT status || ' ' || errors FROM verify_wal_segment('$names[0].partial', '$folder')"),
-		'unused 0', "a .partial file of $size bytes, all zero");
+	is(sql("SELECT status || ' ' || findings FROM verify_wal_segment('$names[0].partial', '$folder')"),
+		'ok_unused 0', "a .partial file of $size bytes, all zero");
 }
 AccelWal::put("$folder/$names[0].partial", substr($whole, 0, 500_000));
-is(sql("SELECT status || ' ' || errors FROM verify_wal_segment('$names[0].partial', '$folder')"),
+is(sql("SELECT status || ' ' || findings FROM verify_wal_segment('$names[0].partial', '$folder')"),
 	'size_mismatch 1', 'a .partial file that was truncated');
 unlink "$folder/$names[0].partial";
 
@@ -100,7 +100,7 @@ my $zeros = sql("SELECT zero_bytes FROM verify_wal_segment('$switched')");
 my $tail = int(($MB - $zeros) / 8192 + 3) * 8192;
 copy("$pg_wal/$_", "$folder/$_") foreach $before, $switched;
 AccelWal::poke("$folder/$switched", $tail, AccelWal::peek("$pg_wal/$before", $tail, $MB - $tail));
-my $cut = "SELECT concat_ws('|', status, errors, $zeros - zero_bytes, message) FROM verify_wal_segment('$switched', '$folder')";
+my $cut = "SELECT concat_ws('|', status, findings, $zeros - zero_bytes, message) FROM verify_wal_segment('$switched', '$folder')";
 like(sql($cut), qr/^ok_switched\|0\|@{[$MB - $tail]}\|recycled contents follow the XLOG_SWITCH record/,
 	'a switch that a crash cut off');
 AccelWal::poke("$folder/$switched", $tail - 100, 'x');
@@ -134,11 +134,11 @@ foreach my $where ([ 'own pg_wal', '' ], [ 'a copy', "'$copy'" ])
 {
 	my ($title, $argument) = @$where;
 	my $all = "verify_wal_directory($argument)";
-	is($restored->safe_psql('postgres', "SELECT string_agg(w::text, E'\\n') FROM $all w WHERE errors > 0 OR status = 'corrupt'"),
+	is($restored->safe_psql('postgres', "SELECT string_agg(w::text, E'\\n') FROM $all w WHERE findings > 0 OR status = 'corrupt'"),
 		'', "$title: log behind the point where its timeline was left is no finding");
 	like($restored->safe_psql('postgres', "SELECT string_agg(DISTINCT status, ' ') || ' ' || (count(*) > 3) FROM $all
-			WHERE timeline = 2 AND start_lsn > (SELECT max(end_lsn) FROM $all WHERE status = 'ok_end_of_wal' AND timeline = 2 AND records > 0)"),
-		qr/^recycled( unused)? true$/, "$title: it is recycled");
+			WHERE timeline_id = 2 AND start_lsn > (SELECT max(end_lsn) FROM $all WHERE status = 'ok_end_of_wal' AND timeline_id = 2 AND records > 0)"),
+		qr/^ok_recycled( ok_unused)? true$/, "$title: it is recycled");
 }
 $restored->stop;
 done_testing();

@@ -62,7 +62,7 @@ my @names = split /\n/, sql("SELECT segment FROM verify_wal_directory() WHERE st
 my $plain = "$tmp/plain";
 mkdir $plain;
 copy($node->data_dir . "/pg_wal/$_", "$plain/$_") foreach @names;
-is(sql("SELECT count(*), sum(errors), count(DISTINCT compression), max(compression) FROM verify_wal_directory('$plain')"),
+is(sql("SELECT count(*), sum(findings), count(DISTINCT compression), max(compression) FROM verify_wal_directory('$plain')"),
 	scalar(@names) . '|0|1|none', 'plain: intact');
 my $name = $names[1];
 my $flipped_name = $names[2];
@@ -115,7 +115,7 @@ my @formats = (
 	[ 'zstd, no checksum, a large window', '.zst', 'zstd', 'zstd', sub { through($_[0], 'zstd -c -q -1 --no-check --long=27') } ]);
 
 # All that a row says but how its file is named and stored.
-my $columns = 'timeline, start_lsn, end_lsn, status, server_version, records, fpi_bytes, bytes_verified, unverified_head_bytes, unverified_tail_bytes, zero_bytes, skipped_bytes, errors, first_error_lsn, crc32c, message';
+my $columns = 'timeline_id, start_lsn, end_lsn, status, server_version, records, fpi_bytes, bytes_verified, unverified_head_bytes, unverified_tail_bytes, zero_bytes, skipped_bytes, findings, first_error_lsn, crc32c, message';
 my $number = 0;
 
 # Makes a directory of a function's results for each plain segment.
@@ -304,8 +304,8 @@ sub judged
 	}
 	my ($same, $unreported) = split /\|/, sql("WITH judged AS (SELECT i, j.*, j.crc32c IS NOT DISTINCT FROM p.crc32c AS same
 			FROM generate_series(0, $count - 1) i, verify_wal_segment('$segment', '$folder/' || i) j, verify_wal_segment('$segment', '$plain') p)
-		SELECT string_agg(i::text, ' ') FILTER (WHERE errors = 0 AND same),
-			coalesce(string_agg(i || ' ' || status || ' ' || coalesce(message, ''), E'\n') FILTER (WHERE errors = 0 AND NOT same), '') || ' of ' || count(*)
+		SELECT string_agg(i::text, ' ') FILTER (WHERE findings = 0 AND same),
+			coalesce(string_agg(i || ' ' || status || ' ' || coalesce(message, ''), E'\n') FILTER (WHERE findings = 0 AND NOT same), '') || ' of ' || count(*)
 		FROM judged"), 2;
 	foreach my $i (0 .. $count - 1)
 	{
@@ -353,21 +353,21 @@ foreach my $compression (sort keys %readable)
 	mkdir $folder;
 	my $half = int(length($bytes) / 2);
 	put_old("$folder/$flipped_name$suffix", substr($bytes, 0, $half));
-	like(sql("SELECT status, errors, records > 0 AND bytes_verified + skipped_bytes + unverified_head_bytes + unverified_tail_bytes < $MB, message FROM verify_wal_segment('$flipped_name', '$folder')"),
+	like(sql("SELECT status, findings, records > 0 AND bytes_verified + skipped_bytes + unverified_head_bytes + unverified_tail_bytes < $MB, message FROM verify_wal_segment('$flipped_name', '$folder')"),
 		qr/^corrupt\|1\|t\|the compressed data ends early, at offset $half$/, "$compression: cut off: said, with what came before");
 	is(sql("SELECT reason || ' ' || status || ' ' || (file_offset > 8192) FROM verify_wal_findings('$folder', '$flipped_name')"),
 		'compressed_truncated corrupt true', "$compression: cut off: as a finding");
 	put_old("$folder/$flipped_name$suffix", "$bytes garbage");
-	is(sql("SELECT status, errors, message, bytes_verified > 0 FROM verify_wal_segment('$flipped_name', '$folder')"),
+	is(sql("SELECT status, findings, message, bytes_verified > 0 FROM verify_wal_segment('$flipped_name', '$folder')"),
 		'corrupt|1|unexpected data after the end of the compressed data, at offset ' . length($bytes) . '|t', "$compression: trailing garbage");
 	if ($compression eq 'gzip')
 	{
 		my ($crc, $length) = unpack('LL', substr($bytes, -8));
 		put_old("$folder/$flipped_name$suffix", substr($bytes, 0, -8) . pack('LL', $crc ^ 1, $length));
-		is(sql("SELECT status, errors, message FROM verify_wal_segment('$flipped_name', '$folder')"),
+		is(sql("SELECT status, findings, message FROM verify_wal_segment('$flipped_name', '$folder')"),
 			sprintf('corrupt|1|incorrect checksum of the compressed data before offset %u, calculated %08X but expected %08X', length($bytes), $crc, $crc ^ 1), 'gzip: another CRC-32');
 		put_old("$folder/$flipped_name$suffix", substr($bytes, 0, -8) . pack('LL', $crc, $length - 1));
-		is(sql("SELECT status, errors, message FROM verify_wal_segment('$flipped_name', '$folder')"),
+		is(sql("SELECT status, findings, message FROM verify_wal_segment('$flipped_name', '$folder')"),
 			'corrupt|1|incorrect length ' . ($length - 1) . ' of the compressed data before offset ' . length($bytes) . ", expected $length", 'gzip: another length');
 	}
 	put_old("$folder/$flipped_name$suffix", '');
@@ -377,10 +377,10 @@ foreach my $compression (sort keys %readable)
 	is(sql("SELECT status, compression, message FROM verify_wal_segment('$flipped_name', '$folder')"),
 		"corrupt|$compression|the compressed data is invalid at offset 0", "$compression: another first byte");
 	put_old("$folder/$flipped_name$suffix", $encode->(substr(slurp_file("$plain/$flipped_name"), 0, 500000)));
-	is(sql("SELECT status, errors, message FROM verify_wal_segment('$flipped_name', '$folder')"),
+	is(sql("SELECT status, findings, message FROM verify_wal_segment('$flipped_name', '$folder')"),
 		"size_mismatch|1|WAL segment has 500000 bytes, expected $MB", "$compression: a short segment");
 	put_old("$folder/$flipped_name$suffix", $encode->(slurp_file("$plain/$flipped_name") . "\0"));
-	is(sql("SELECT status, errors, message FROM verify_wal_segment('$flipped_name', '$folder')"),
+	is(sql("SELECT status, findings, message FROM verify_wal_segment('$flipped_name', '$folder')"),
 		"size_mismatch|1|the decompressed WAL segment has more than $MB bytes", "$compression: a long one");
 	put_old("$folder/$flipped_name$suffix", $encode->('no WAL ' x 100000));
 	is(sql("SELECT status, message FROM verify_wal_segment('$flipped_name', '$folder')"),
@@ -389,13 +389,13 @@ foreach my $compression (sort keys %readable)
 
 	# a stream that a receiver still writes to
 	put_old("$folder/$flipped_name$suffix.partial", substr($bytes, 0, $half));
-	is(sql("SELECT status, errors, records > 0, segment FROM verify_wal_directory('$folder')"),
-		"partial|0|t|$flipped_name$suffix.partial", "$compression: a partial one, still written");
+	is(sql("SELECT status, findings, records > 0, segment FROM verify_wal_directory('$folder')"),
+		"ok_partial|0|t|$flipped_name$suffix.partial", "$compression: a partial one, still written");
 
 	# 300 MB of zeros
 	my $zeros = substr($encode->("\0" x (100 * $MB)), 0);
 	put_old("$folder/$names[0]$suffix", $zeros x 3);
-	my ($before, $row, $after) = (sql($read), sql("SELECT status, errors > 0 FROM verify_wal_segment('$names[0]', '$folder')"), sql($read));
+	my ($before, $row, $after) = (sql($read), sql("SELECT status, findings > 0 FROM verify_wal_segment('$names[0]', '$folder')"), sql($read));
 	is($row, 'corrupt|t', "$compression: a bomb");
 	cmp_ok($after - $before, '<', 900000, "$compression: a bomb is not read to its end");
 }
@@ -408,8 +408,8 @@ SKIP:
 	put_old("$tmp/window", '');
 	mkdir "$tmp/wide";
 	put_old("$tmp/wide/$name.zst", "\x28\xB5\x2F\xFD\0\xA8\x0B\0\0\0");
-	is(sql("SELECT status, errors, message FROM verify_wal_segment('$name', '$tmp/wide')"),
-		'not_verifiable|1|decompression needs a window of more than 128 MB', 'zstd: a window of 2 GB');
+	is(sql("SELECT status, findings, message FROM verify_wal_segment('$name', '$tmp/wide')"),
+		'not_verifiable|0|decompression needs a window of more than 128 MB', 'zstd: a window of 2 GB');
 }
 
 SKIP:
@@ -430,31 +430,31 @@ put_old("$others/$names[0].xz", "\xFD7zXZ\0 and so on");
 put_old("$others/$names[1].gz", 'Salted__ by pgBackRest');
 put_old("$others/$names[2].br", 'whatever');
 put_old("$others/$names[3]", "BZh91AY&SY and so on");
-is(sql("SELECT string_agg(compression || ' ' || status || ' ' || errors || ' ' || split_part(message, ',', 1), E'\\n') FROM verify_wal_directory('$others')"),
-	join("\n", map { "$_ not_verifiable 1 the file is in format $_" } 'xz', 'encrypted', 'brotli', 'bzip2'), 'formats that are not read');
+is(sql("SELECT string_agg(compression || ' ' || status || ' ' || findings || ' ' || split_part(message, ',', 1), E'\\n') FROM verify_wal_directory('$others')"),
+	join("\n", map { "$_ not_verifiable 0 the file is in format $_" } 'xz', 'encrypted', 'brotli', 'bzip2'), 'formats that are not read');
 # of "lz4 -l"; and what begins as LZ4 and Zstandard alike
 my $skippable = "\x5F\x2A\x4D\x18\x05\0\0\0skips";
 put_old("$others/$names[4]", "\x02\x21\x4C\x18 and so on");
-my $row_of_one = q{SELECT concat_ws(' ', compression, status, errors, message) FROM verify_wal_segment};
-my $whole = q{SELECT concat_ws(' ', compression, crc32c, errors) FROM verify_wal_segment};
-is(sql("$row_of_one('$names[4]', '$others')"), 'lz4_legacy not_verifiable 1 the file is in format lz4_legacy, which is not read here: restore the segment, or give its bytes to verify_wal_segment(bytea, text)', 'LZ4 legacy frames');
+my $row_of_one = q{SELECT concat_ws(' ', compression, status, findings, message) FROM verify_wal_segment};
+my $whole = q{SELECT concat_ws(' ', compression, crc32c, findings) FROM verify_wal_segment};
+is(sql("$row_of_one('$names[4]', '$others')"), 'lz4_legacy not_verifiable 0 the file is in format lz4_legacy, which is not read here: restore the segment, or give its bytes to verify_wal_segment(bytea, text)', 'LZ4 legacy frames');
 foreach my $compression (grep { $readable{$_} } 'lz4', 'zstd')
 {
 	put_old("$others/$names[4]", $skippable x 2 . $readable{$compression}->[4]->(slurp_file("$plain/$names[4]")));
-	is(sql("$whole('$names[4]', '$others')"), "$compression " . sql("SELECT concat_ws(' ', crc32c, errors) FROM verify_wal_segment('$names[4]', '$plain')"),
+	is(sql("$whole('$names[4]', '$others')"), "$compression " . sql("SELECT concat_ws(' ', crc32c, findings) FROM verify_wal_segment('$names[4]', '$plain')"),
 		"$compression: after skippable frames, named as nothing");
 	# frames of holes, 4 GB each
 	put_old("$others/$names[4]", '');
 	AccelWal::poke("$others/$names[4]", $_ * (2**32 + 7), "\x5F\x2A\x4D\x18\xFF\xFF\xFF\xFF") foreach 0 .. 19;
 	my ($from, $row, $to) = (sql($read), sql("$row_of_one('$names[4]', '$others')"), sql($read));
-	like($row, qr/^\w+ not_verifiable 1 0 bytes came out of the first \d+ bytes of the compressed data: it is not read further$/, "$compression: 80 GB that are skipped");
+	like($row, qr/^\w+ not_verifiable 0 0 bytes came out of the first \d+ bytes of the compressed data: it is not read further$/, "$compression: 80 GB that are skipped");
 	cmp_ok($to - $from, '<', 60 * $MB, "$compression: 80 GB that are skipped are not read");
 }
 SKIP:
 {
 	skip 'zstd is not read here', 1 unless $readable{zstd};
 	put_old("$others/$names[4]", "\x28\xB5\x2F\xFD\x21\x01\x01\x09\0\0x");
-	is(sql("$row_of_one('$names[4]', '$others')"), 'zstd not_verifiable 1 decompression needs a dictionary', 'zstd: a dictionary');
+	is(sql("$row_of_one('$names[4]', '$others')"), 'zstd not_verifiable 0 decompression needs a dictionary', 'zstd: a dictionary');
 }
 unlink "$others/$names[4]";
 copy("$plain/$names[0]", "$others/$names[0].gz");
@@ -471,7 +471,7 @@ my $nothing = "$tmp/nothing";
 mkdir $nothing;
 put_old("$nothing/$_", 'x') foreach 'README', '000000010000000000000001.00000028.backup.old', '00000002.history.old';
 mkdir "$nothing/$_" foreach 'base', '0000000100000000';
-is(sql("SELECT status, segment IS NULL, timeline IS NULL, message FROM verify_wal_directory('$nothing')"),
+is(sql("SELECT status, segment IS NULL, timeline_id IS NULL, message FROM verify_wal_directory('$nothing')"),
 	'not_verifiable|t|t|none of the 4 entries of the directory is named as a WAL segment', 'a directory without segments');
 copy("$plain/$name", "$nothing/0000000100000000/$name");
 is(sql("SELECT segment, status FROM verify_wal_directory('$nothing')"), "0000000100000000/$name|ok", 'a folder of segments');
@@ -507,10 +507,10 @@ my ($marked) = grep { slurp_file("$plain/$_") =~ /MARK7-{60}/ } @names;
 my ($at, $record) = AccelWal::variant($node, slurp_file("$plain/$marked"));
 my $digested = "$marked-$sha1{$marked}";
 AccelWal::poke("$plain/$marked", $at, $record);
-is(sql("SELECT status, errors FROM verify_wal_segment('$marked', '$plain')"), $marked eq $names[-1] ? 'ok_switched|0' : 'ok|0', 'WAL does not tell other contents');
+is(sql("SELECT status, findings FROM verify_wal_segment('$marked', '$plain')"), $marked eq $names[-1] ? 'ok_switched|0' : 'ok|0', 'WAL does not tell other contents');
 my $other = sha1_hex(slurp_file("$plain/$marked"));
 copy("$plain/$marked", "$digests/$digested");
-is(sql("SELECT segment, status, errors, message FROM verify_wal_directory('$digests') WHERE errors > 0"),
+is(sql("SELECT segment, status, findings, message FROM verify_wal_directory('$digests') WHERE findings > 0"),
 	"$digested|corrupt|1|incorrect SHA-1 in the name of the file, calculated " . substr($other, 0, 16) . '... but expected ' . substr($sha1{$marked}, 0, 16) . '...',
 	'another SHA-1 than that in the name');
 is(sql("SELECT reason, file_offset FROM verify_wal_findings('$digests', '$digested')"), 'file_digest|0', 'another SHA-1: as a finding');

@@ -105,11 +105,11 @@ $node->poll_query_until('postgres', "SELECT last_archived_wal >= '$last' FROM pg
 my $end = sql('SELECT pg_current_wal_insert_lsn()');
 sql(q{SELECT pg_logical_emit_message(true, 'past', 'the end')});
 
-my $columns = q{substring(segment FROM '(?:.*/)?(\w{24})'), status, records, fpi_bytes, crc32c, errors};
+my $columns = q{substring(segment FROM '(?:.*/)?(\w{24})'), status, records, fpi_bytes, crc32c, findings};
 my $expected = sql("SELECT $columns FROM (SELECT * FROM verify_wal_directory('$plain') WHERE segment !~ '[.]backup') w");
 my @names = $expected =~ /^(\w{24})/mg;
 is($names[-1], $last, 'plain: up to the end');
-is(sql("SELECT count(*) FILTER (WHERE status LIKE 'ok%'), count(DISTINCT segment) > 10, sum(errors) FROM (SELECT * FROM verify_wal_directory('$plain') WHERE segment !~ '[.]backup') w"),
+is(sql("SELECT count(*) FILTER (WHERE status LIKE 'ok%'), count(DISTINCT segment) > 10, sum(findings) FROM (SELECT * FROM verify_wal_directory('$plain') WHERE segment !~ '[.]backup') w"),
 	scalar(@names) . '|t|0', 'plain: every segment is whole');
 my ($later) = $expected =~ /^($first\|.*)/ms;
 
@@ -127,12 +127,12 @@ sub whole
 		diag "SKIP $what: this build has no library for it";
 		return 0;
 	}
-	is(sql("SELECT $columns FROM (SELECT * FROM verify_wal_directory('$directory') WHERE segment !~ '[.]backup') w WHERE status <> 'partial'"), $rows, "$what: the rows of the plain segments");
-	is(sql("SELECT $columns FROM (SELECT * FROM verify_wal_directory('$directory', workers => 2) WHERE segment !~ '[.]backup') w WHERE status <> 'partial'"), $rows, "$what: by workers");
+	is(sql("SELECT $columns FROM (SELECT * FROM verify_wal_directory('$directory') WHERE segment !~ '[.]backup') w WHERE status <> 'ok_partial'"), $rows, "$what: the rows of the plain segments");
+	is(sql("SELECT $columns FROM (SELECT * FROM verify_wal_directory('$directory', workers => 2) WHERE segment !~ '[.]backup') w WHERE status <> 'ok_partial'"), $rows, "$what: by workers");
 	is(sql("SELECT DISTINCT status FROM verify_wal_directory('$directory') WHERE segment ~ '[.]backup'"), $what =~ /pgbackrest|barman/ ? 'ok' : '', "$what: the backup file");
 	is(sql("SELECT string_agg(DISTINCT compression, ' ') FROM (SELECT * FROM verify_wal_directory('$directory') WHERE segment !~ '[.]backup') w"), $compression, "$what: $compression");
 
-	my $file = sql("SELECT segment FROM (SELECT * FROM verify_wal_directory('$directory') WHERE segment !~ '[.]backup') w WHERE status <> 'partial' ORDER BY start_lsn DESC OFFSET 3 LIMIT 1");
+	my $file = sql("SELECT segment FROM (SELECT * FROM verify_wal_directory('$directory') WHERE segment !~ '[.]backup') w WHERE status <> 'ok_partial' ORDER BY start_lsn DESC OFFSET 3 LIMIT 1");
 	my $at = int((-s "$directory/$file") / 2);
 	my $byte = AccelWal::peek("$directory/$file", $at, 1);
 	AccelWal::poke("$directory/$file", $at, $byte ^ "\x10");
@@ -239,8 +239,8 @@ foreach my $method ('gzip', 'lz4')
 		skip "pg_receivewal was built without $method", 1 if $err =~ /not supported by this build|build does not support/;
 		ok($ok, "pg_receivewal, $method: receives") or diag "$out$err";
 		# of the one that it still writes to only the beginning is there
-		is(sql("SELECT string_agg(status || ' ' || errors, ', ') FROM (SELECT * FROM verify_wal_directory('$directory') WHERE segment !~ '[.]backup') w WHERE segment LIKE '%.partial'"),
-			'partial 0', "pg_receivewal, $method: the last one is partial")
+		is(sql("SELECT string_agg(status || ' ' || findings, ', ') FROM (SELECT * FROM verify_wal_directory('$directory') WHERE segment !~ '[.]backup') w WHERE segment LIKE '%.partial'"),
+			'ok_partial 0', "pg_receivewal, $method: the last one is partial")
 		  if whole("pg_receivewal, $method", $directory, $method, $later);
 		my @received = grep { $_ ge $first } @names;
 		is(differing(sub { ungzipped("$directory/$_[0].gz") }, @received), '', 'pg_receivewal: gunzip gives the bytes') if $method eq 'gzip';

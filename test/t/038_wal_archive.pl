@@ -114,7 +114,7 @@ sub value
 
 archive(@wal[0 .. 3]);
 reads('first run', '', 4, 4);
-is(rows('segment, timeline, size, status, finding, start_open, end_open, crc32c IS NOT NULL, sound_at = verified_at, mtime IS NOT NULL'),
+is(rows('segment, timeline_id, size, status, is_finding, start_open, end_open, crc32c IS NOT NULL, sound_at = verified_at, mtime IS NOT NULL'),
 	join("\n", map { "$wal[$_]|1|$MB|ok|f|" . 'f|' . ($_ == 3 ? 't' : 'f') . '|t|t|t' } 0 .. 3), 'what is remembered');
 is($q->("SELECT count(*) FROM verify_wal_files s JOIN verify_wal_directory('$dir') d USING (segment) WHERE s.crc32c = d.crc32c AND s.status = d.status AND s.message IS NOT DISTINCT FROM d.message"),
 	4, 'as verify_wal_directory says it');
@@ -190,18 +190,18 @@ reads('so it is read again', '', 5, 1);
 my $good = slurp_file("$own/$wal[1]");
 my ($at, $record) = AccelWal::variant($node, $good);
 rot($wal[1], $at, $record);
-is($q->("SELECT status, errors FROM verify_wal_segment('$wal[1]', '$dir')"), 'ok|0', 'rotten where WAL does not tell');
+is($q->("SELECT status, findings FROM verify_wal_segment('$wal[1]', '$dir')"), 'ok|0', 'rotten where WAL does not tell');
 reads('not read', '', 5, 0);
 reads('not yet', "reverify_after => '1 day'", 5, 0);
 like(reads('read again', "reverify_after => '0'", 5, 5, 1), qr/invalid WAL segment "$wal[1]".*\n.*DETAIL:  changed: other contents than at 20.*, with the same size and modification time: CRC-32C [0-9A-F]{8}, was [0-9A-F]{8}\. Archive "\Q$dir\E"/,
 	'found by its digest');
-is(rows('segment, status, finding, sound_at < verified_at'), join("\n", map { "$wal[$_]|" . ($_ == 1 ? 'changed|t|t' : 'ok|f|f') } 0 .. 4), 'recorded');
+is(rows('segment, status, is_finding, sound_at < verified_at'), join("\n", map { "$wal[$_]|" . ($_ == 1 ? 'changed|t|t' : 'ok|f|f') } 0 .. 4), 'recorded');
 reads('told each time', '', 5, 1, 1);
 my ($verdict, $warnings, $all) = call('fail_on_findings => true');
 like($all, qr/ERROR:  1 finding in WAL archive "\Q$dir\E"/, 'an ERROR if that is wanted');
 rot($wal[1], 0, $good);
 reads('it was the cable', '', 5, 1);
-is(value('count(*)', 'finding'), 0, 'all is good');
+is(value('count(*)', 'is_finding'), 0, 'all is good');
 
 rot($wal[1], 300000, 'damage');
 like(reads('rotten where WAL tells, in a record over its start', "reverify_after => '0'", 5, 5, 2), qr/"$wal[1]"\n.*corrupt: .*\(it was sound at 20.* and was not written since\)/, 'and since when');
@@ -224,7 +224,7 @@ is(rows('message LIKE $$written anew%$$', "segment = '$wal[1]'"), 't', 'and reco
 
 move("$dir/$wal[2]", "$dir.moved");
 like(reads('removed', '', 4, 0, 1), qr/missing WAL segment "$wal[2]".*\n.*missing: the file is gone; it was sound at 20/, 'is missing');
-is(rows('segment, status, size', 'finding'), "$wal[2]|missing|$MB", 'recorded');
+is(rows('segment, status, size', 'is_finding'), "$wal[2]|missing|$MB", 'recorded');
 reads('told each time', '', 4, 0, 1);
 unlink("$dir/$wal[4]");
 reads('the last one, too', '', 3, 0, 2);
@@ -234,7 +234,7 @@ put($wal[4]);
 reads('and the other one', '', 5, 1);
 unlink("$dir/$wal[0]", "$dir/$wal[1]");
 is(reads('the oldest are removed', '', 3, 0, 0, 2), '', 'by right');
-is(rows('segment, status, finding, message'), join("\n", (map { "$_|missing|f|the file is gone, and all older ones are" } @wal[0, 1]), (map { "$_|ok|f|" } @wal[2, 3]),
+is(rows('segment, status, is_finding, message'), join("\n", (map { "$_|ok_expired|f|the file is gone, and all older ones are" } @wal[0, 1]), (map { "$_|ok|f|" } @wal[2, 3]),
 		"$wal[4]|ok|f|" . rows('message', "segment = '$wal[4]'")), 'said');
 reads('said once', '', 3, 0);
 cmp_ok($q->("SELECT prune_history('0')"), '>=', 2, 'pruned');
@@ -438,7 +438,7 @@ $count = () = $warnings =~ /invalid WAL segment/g;
 is($count, 100, 'a hundred lines');
 like($warnings, qr/WARNING:  40 more findings in WAL archive/, 'and the rest');
 like($verdict, qr/; 140 findings/, 'all are counted');
-is(value('count(*)', 'finding'), 140, 'and recorded');
+is(value('count(*)', 'is_finding'), 140, 'and recorded');
 
 # --- a standby ---------------------------------------------------------------------
 

@@ -87,7 +87,7 @@ foreach my $row (@of_files)
 {
 	my ($reason, $mutilate, $offset, $arm) = @$row;
 	folder($name);
-	is(sql("SELECT errors FROM verify_wal_segment('$name', '$dir')"), '0', "before $reason");
+	is(sql("SELECT findings FROM verify_wal_segment('$name', '$dir')"), '0', "before $reason");
 	$mutilate->();
 	my ($message) = sql(($arm // '') . "SELECT message FROM verify_wal_segment('$name', '$dir')") =~ /([^\n]*)$/;
 	my ($findings) = sql(($arm // '') . "SELECT string_agg(reason || ' ' || file_offset, ', ') FROM verify_wal_findings('$dir', '$name', 10000)") =~ /([^\n]*)$/;

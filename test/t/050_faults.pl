@@ -52,11 +52,11 @@ my @cases = (
 	[ 'read_disk_page', $table,
 		q{SELECT md5(read_disk_page('t', 'main', 3))} ],
 	[ 'verify_wal_segment', $segment,
-		"SELECT concat_ws(' ', status, records, errors) FROM verify_wal_segment('$segment', '$dir')" ],
+		"SELECT concat_ws(' ', status, records, findings) FROM verify_wal_segment('$segment', '$dir')" ],
 	[ 'verify_wal_findings', $segment,
 		"SELECT 'findings: ' || count(*) FROM verify_wal_findings('$dir', '$segment')" ],
 	[ 'verify_wal_directory', $segment,
-		"SELECT string_agg(concat_ws(' ', status, records, errors), '; ') FROM verify_wal_directory('$dir')" ],
+		"SELECT string_agg(concat_ws(' ', status, records, findings), '; ') FROM verify_wal_directory('$dir')" ],
 	[ 'verify_cluster_files', 'global/pg_filenode.map',
 		q{SELECT string_agg(concat_ws(' ', path, status), '; ') FROM verify_cluster_files()} ]);
 

@@ -393,7 +393,7 @@ sub drill
 	my ($recycled) = glob "$dir/hole/pg_wal/0*";
 	system_or_bail('mv', $needed, "$dir/needed");
 	system_or_bail('cp', $recycled, $needed);
-	like(sql(stopped_findings("$dir/sound")), qr/^pg_wal\/\w+ recycled$/, 'a recycled segment in place of the WAL of a backup');
+	like(sql(stopped_findings("$dir/sound")), qr/^pg_wal\/\w+ missing$/, 'a recycled segment in place of the WAL of a backup');
 	system_or_bail('mv', "$dir/needed", $needed);
 
 	my $path = sql("SELECT pg_relation_filepath('committed')");

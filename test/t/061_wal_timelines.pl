@@ -64,11 +64,11 @@ my $number = 0;
 foreach my $case (
 	[ 'intact', sub { }, $whole, '' ],
 	[ 'intact, a range', sub { }, $range, '' ],
-	[ 'the path of a range', sub { }, "SELECT string_agg(timeline::text, ' ') FROM verify_wal_range('$start', directory => '%s')",
+	[ 'the path of a range', sub { }, "SELECT string_agg(timeline_id::text, ' ') FROM verify_wal_range('$start', directory => '%s')",
 		'1 2 3 4 5 6 7 8 9 10 11' ],
-	[ 'the path to an older timeline', sub { }, "$segments verify_wal_range('$start', timeline => 3, directory => '%s') w",
+	[ 'the path to an older timeline', sub { }, "$segments verify_wal_range('$start', timeline_id => 3, directory => '%s') w",
 		'01/0000FFC ok_switched, 02/0000FFD ok_switched, 03/0000FFE ok_switched, 03/0000FFF ok_end_of_wal' ],
-	[ 'a timeline that nothing is known of', sub { }, "$segments verify_wal_range('$start', timeline => 99, directory => '%s') w", '63/0000FFC missing' ],
+	[ 'a timeline that nothing is known of', sub { }, "$segments verify_wal_range('$start', timeline_id => 99, directory => '%s') w", '63/0000FFC missing' ],
 	[ 'a range within one record', sub { }, "$segments verify_wal_range('$start', '$start', directory => '%s') w", '01/0000FFC ok_switched' ],
 	[ 'the first of a timeline is gone', sub { unlink '000000050000000100000000' }, $whole, '05/0001000 missing' ],
 	[ 'the first of a timeline is gone, a range', sub { unlink '000000050000000100000000' }, $range, '05/0001000 missing' ],
@@ -98,7 +98,7 @@ foreach my $case (
 			rename('000000020000000000000FFE', '000000020000000000000FFE.gpg');
 			AccelWal::poke('000000020000000000000FFE.gpg', 0, 'Salted__');
 			rename('000000030000000000000FFE', '000000030000000000000FFE.partial');
-			}, $whole, '02/0000FFE.gpg not_verifiable, 03/0000FFE.partial partial' ],
+			}, $whole, '02/0000FFE.gpg not_verifiable' ],
 	[ 'no regular files', sub {
 			unlink('000000020000000000000FFE', '000000030000000000000FFE', '000000040000000000000FFF', '000000040000000100000000');
 			mkdir '000000020000000000000FFE';
@@ -117,10 +117,10 @@ foreach my $case (
 	[ 'a history that is none', sub { unlink '0000000B.history'; AccelWal::put('0000000B.history', "\0" x 100000) }, $range, join(', ', map { sprintf('0B/%07X missing', $_) } 0xFFC .. 0x1005) ],
 	[ 'no histories', sub { unlink glob('*.history') }, $whole, '01/0000FFD corrupt, 02/0000FFE corrupt, 03/0000FFF corrupt, 04/0001000 corrupt, 05/0001001 corrupt, 06/0001002 corrupt, 07/0001003 corrupt, 08/0001004 corrupt, 09/0001005 corrupt, 0A/0001006 corrupt, ' . join(', ', map { sprintf('%02X.history missing', $_) } 2 .. 11) ],
 	[ 'recovered to before a switch point', \&branch_off, $whole, '' ],
-	[ 'recovered to before a switch point, a range', \&branch_off, "$segments verify_wal_range('$start', directory => '%s') w WHERE w.timeline > 8",
+	[ 'recovered to before a switch point, a range', \&branch_off, "$segments verify_wal_range('$start', directory => '%s') w WHERE w.timeline_id > 8",
 		'09/0001004 ok_switched, 0C/0001005 ok_switched' ],
 	[ 'an empty directory', sub { unlink glob('*') }, "SELECT string_agg(w::text, '') FROM verify_wal_directory('%s') w",
-		'(,,,,not_verifiable,,0,0,0,0,0,0,0,0,,,"none of the 0 entries of the directory is named as a WAL segment",)' ],
+		'(,,,,not_verifiable,f,,0,0,0,0,0,0,0,0,,,"none of the 0 entries of the directory is named as a WAL segment",)' ],
 	[ 'an empty directory, a range', sub { unlink glob('*') }, $range, '01/0000FFC missing' ])
 {
 	my ($title, $change, $query, $want) = @$case;
@@ -171,7 +171,7 @@ sql(q{INSERT INTO t SELECT g FROM generate_series(1, 30000) g; SELECT pg_switch_
 	SELECT pg_switch_wal(); CHECKPOINT});
 is(sql(q{SELECT min(segment) > '0000000B0000000100000006' FROM verify_wal_directory() WHERE status LIKE 'ok%'}),
 	't', 'live: old segments are removed');
-is(sql(q{SELECT count(*) FROM verify_wal_directory() WHERE status NOT LIKE 'ok%' AND status NOT IN ('recycled', 'unused', 'removed_during_scan')}),
+is(sql(q{SELECT count(*) FROM verify_wal_directory() WHERE status NOT LIKE 'ok%'}),
 	'0', 'live: what was removed by right is not missing');
 
 # unless it is asked for, before a restart and after

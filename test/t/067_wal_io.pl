@@ -131,7 +131,7 @@ is($q->($remembered), 'ok_switched|t', 'and sound when the link leads to it agai
 my $single = $q->(q{SELECT pg_switch_wal(); SELECT pg_logical_emit_message(false, 'a', 'a');
 	SELECT pg_walfile_name(pg_switch_wal())}) =~ s/.*\n//sr;
 copy($node->data_dir . "/pg_wal/$single", "$archive/$single") or die "$single: $!";
-is($q->("SELECT status || ' ' || errors FROM verify_wal_segment('$single', '$archive')"), 'ok_switched 0', 'one page');
+is($q->("SELECT status || ' ' || findings FROM verify_wal_segment('$single', '$archive')"), 'ok_switched 0', 'one page');
 AccelWal::poke("$archive/$single", 36, pack('L', 16384));
 like($q->("$row verify_wal_segment('$single', '$archive')"), qr/^corrupt\|.*16384/, 'of another size, it says');
 

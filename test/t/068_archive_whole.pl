@@ -72,7 +72,7 @@ rename("$archive/$_", "$tmp/$_") or die $! foreach @end;
 like(finds($archive, 2, 'the newest end is gone'), qr/missing WAL segment "$end[0]".*missing WAL segment "$end[1]"/s, 'the newest end is gone: both are missing');
 sql('DELETE FROM verify_wal_files');
 like(finds($archive, 2, 'the newest end was never seen'), qr/missing WAL segment "$end[0]".*missing WAL segment "$end[1]"/s, 'the newest end was never seen: both are missing');
-is(rows($archive, "segment || ' ' || status", 'finding'), "$end[0] missing, $end[1] missing", 'recorded');
+is(rows($archive, "segment || ' ' || status", 'is_finding'), "$end[0] missing, $end[1] missing", 'recorded');
 finds($archive, 2, 'told each time');
 rename("$tmp/$_", "$archive/$_") or die $! foreach @end;
 finds($archive, 0, 'they are back');
@@ -159,7 +159,7 @@ foreach my $case (
 	is(sql("SELECT count(*) FROM verify_wal_directory('$fresh') WHERE status = 'missing'"), $missing, "$title: missing");
 	finds($fresh, $missing, "$title: an archive that was never seen");
 	finds($seen, $missing, "$title: an archive that was whole");
-	is(rows($seen, "segment", "NOT finding AND status = 'missing'"), $missing ? '' : join(', ', grep { /^[0-9A-F]{24}$/ } sort @gone), "$title: expired");
+	is(rows($seen, "segment", "NOT is_finding AND status = 'ok_expired'"), $missing ? '' : join(', ', grep { /^[0-9A-F]{24}$/ } sort @gone), "$title: expired");
 }
 
 # a backup that is not readable: nobody knows what it needs
@@ -179,7 +179,7 @@ unlink "$copy/$all[3]";
 finds($copy, 1, 'with a finding');
 rename($copy, "$copy.away") or die $!;
 finds($archive, 0, 'it is gone');
-cmp_ok(rows($copy, 'status', 'finding'), 'eq', 'missing', 'its finding stays for a while: a storage may be away');
+cmp_ok(rows($copy, 'status', 'is_finding'), 'eq', 'missing', 'its finding stays for a while: a storage may be away');
 sql("SELECT prune_history('1 hour')");
 isnt(rows($copy, 'status'), '', 'as long as the history is kept');
 sql("SELECT prune_history('0')");
