@@ -830,19 +830,19 @@ GRANT SELECT ON TABLE verify_wal_files TO pg_stat_scan_tables, pg_read_server_fi
 
 CREATE PROCEDURE verify_wal_archive(
 	directory text,
+	system_identifier bigint DEFAULT NULL,
 	reverify_after interval DEFAULT NULL,
-	workers integer DEFAULT 0,
-	max_rate integer DEFAULT 0,
 	max_duration interval DEFAULT NULL,
-	verbose boolean DEFAULT false,
 	fail_on_findings boolean DEFAULT false,
-	system_identifier bigint DEFAULT NULL)
+	verbose boolean DEFAULT false,
+	workers integer DEFAULT 0,
+	max_rate integer DEFAULT 0)
 AS 'MODULE_PATHNAME', 'accel_verify_wal_archive'
 LANGUAGE C;
-COMMENT ON PROCEDURE verify_wal_archive(text, interval, integer, integer, interval, boolean, boolean, bigint) IS
+COMMENT ON PROCEDURE verify_wal_archive(text, bigint, interval, interval, boolean, boolean, integer, integer) IS
 'verifies what is new or has changed in a WAL archive: WARNINGs for findings, an INFO line at the end, and rows in verify_wal_files (not on a standby)';
-REVOKE ALL ON PROCEDURE verify_wal_archive(text, interval, integer, integer, interval, boolean, boolean, bigint) FROM PUBLIC;
-GRANT EXECUTE ON PROCEDURE verify_wal_archive(text, interval, integer, integer, interval, boolean, boolean, bigint) TO pg_read_server_files;
+REVOKE ALL ON PROCEDURE verify_wal_archive(text, bigint, interval, interval, boolean, boolean, integer, integer) FROM PUBLIC;
+GRANT EXECUTE ON PROCEDURE verify_wal_archive(text, bigint, interval, interval, boolean, boolean, integer, integer) TO pg_read_server_files;
 
 -- lost writes
 

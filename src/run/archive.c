@@ -96,13 +96,13 @@ typedef struct ArchiveRun
 enum
 {
 	ARG_DIRECTORY,
+	ARG_SYSTEM_IDENTIFIER,
 	ARG_REVERIFY_AFTER,
-	ARG_WORKERS,
-	ARG_MAX_RATE,
 	ARG_MAX_DURATION,
-	ARG_VERBOSE,
 	ARG_FAIL_ON_FINDINGS,
-	ARG_SYSTEM_IDENTIFIER
+	ARG_VERBOSE,
+	ARG_WORKERS,
+	ARG_MAX_RATE
 };
 
 /* ---------------------------------------------------------------- *
@@ -785,9 +785,9 @@ raise_findings(const ArchiveRun *run)
 }
 
 /*
- * verify_wal_archive(directory text, reverify_after interval, workers integer,
- * max_rate integer, max_duration interval, verbose, fail_on_findings boolean,
- * system_identifier bigint)
+ * verify_wal_archive(directory text, system_identifier bigint, reverify_after,
+ * max_duration interval, fail_on_findings, verbose boolean, workers,
+ * max_rate integer)
  */
 SQL_FUNCTION(accel_verify_wal_archive)
 {
