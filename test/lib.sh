@@ -448,7 +448,7 @@ keep_build()	# tree, sums, key
 	entry=$(mktemp -d "$ACCEL_BUILDS/new.XXXXXX") || return 0
 	(cd "$1" && find . -name '*.o' -o -name '*.so' | tar cf - -T -) | (cd "$entry" && tar xf -)
 	cp "$2" "$entry/sums"
-	mv "$entry" "$ACCEL_BUILDS/$3.$$"
+	mv "$entry" "$ACCEL_BUILDS/$3.${entry##*.}"
 	# shellcheck disable=SC2012
 	ls -td "$ACCEL_BUILDS"/* | tail -n +13 | xargs -r rm -rf
 }
