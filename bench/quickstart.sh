@@ -186,9 +186,9 @@ expect "no bad block" \
 	"$(sql "SELECT sum(bad_blocks) FROM verify_relation_summary('pgbench_accounts', include_indexes => true)")" 0
 
 step "6. Every record of a WAL segment"
-show "SELECT segment, status, records, bytes_verified, findings
-   FROM verify_wal_segment('$segment');"
-expect "no error in it" "$(sql "SELECT findings FROM verify_wal_segment('$segment')")" 0
+show "SELECT segment, status, records, verified_bytes, findings
+   FROM verify_wal(NULL, '$segment', '$segment');"
+expect "no error in it" "$(sql "SELECT findings FROM verify_wal(NULL, '$segment', '$segment')")" 0
 
 #
 # 6. Damaged, in a copy: exactly that is found
@@ -211,10 +211,10 @@ mkdir "$scratch/wal"
 cp "$scratch/data/pg_wal/$segment" "$scratch/wal/$segment"
 [ "$(id -u)" != 0 ] || chown -R "$ACCEL_TEST_USER" "$scratch/wal"
 flip "$scratch/wal/$segment" $((message % segment_size))
-show "SELECT segment, status, findings, first_error_lsn, message
-   FROM verify_wal_segment('$segment', '$scratch/wal');"
+show "SELECT segment, status, findings, first_finding_lsn, message
+   FROM verify_wal('$scratch/wal', '$segment', '$segment');"
 expect "the segment is corrupt, by one record" "$(sql "SELECT status || ' ' || findings
-	FROM verify_wal_segment('$segment', '$scratch/wal')")" "corrupt 1"
+	FROM verify_wal('$scratch/wal', '$segment', '$segment')")" "corrupt 1"
 
 #
 # 7. How fast the kernels are here

@@ -29,7 +29,7 @@ def lines(parts):
     yield "verifying 1 TB of tables, if the disk were no limit", rate(pages, "warm", "verify_relation_summary"), "from the page cache, one core"
     yield "the same with 2 workers", rate(pages, "warm", "verify_relation_summary 2 workers"), ""
     yield "pg_checksums --check from this disk, server stopped", rate(pages, "cold", "pg_checksums --check"), "for comparison; its start-up counts, which small sizes show"
-    yield "verifying 1 TB of WAL", rate(wal, "pgbench", "auto", "throughput"), "verify_wal_directory, one core, from the page cache"
+    yield "verifying 1 TB of WAL", rate(wal, "pgbench", "auto", "throughput"), "verify_wal, one core, from the page cache"
     yield "reading 1 TB of WAL by pg_waldump -q", rate(wal, "pgbench", "pg_waldump", "throughput"), "for comparison"
     yield "pg_basebackup of 1 TB, server's own CRC-32C", backup_rate(server, "off"), "into the server's blackhole: CPU only, no disk, no network"
     yield "pg_basebackup of 1 TB, accelerate_server on", backup_rate(server, "on"), "the same"

@@ -166,7 +166,7 @@ def part_wal(results, section, folder, plots):
                 rows.append((LOGS[c], words, f"{dump:.3g} s", f"{m.median:.3g} s", f"{dump / m.median:.2f}"))
         if (m := results.get(c, "auto", "elapsed")) and dump:
             gains.append(f"{LOGS[c]} {dump / m.median:.2f}")
-    section.blocks.append(("table", "pg_waldump -q, its start-up taken off, and verify_wal_directory over the same WAL",
+    section.blocks.append(("table", "pg_waldump -q, its start-up taken off, and verify_wal over the same WAL",
                            ("WAL", "by what", "pg_waldump", "ours", "times as fast"), rows, False))
     if table := compressed_table(results):
         section.blocks.append(table)

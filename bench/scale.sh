@@ -151,9 +151,9 @@ for step in $steps; do
 	bench_sql "TRUNCATE verify_runs CASCADE"
 	bench_sql "CALL verify_database(relations => '{}', cluster_files => false)"
 	bench_sql "INSERT INTO verify_runs (run, started_at, finished_at, relations, blocks, read_bytes, findings, state, not_verifiable, zero_blocks, files,
-			system_identifier, timeline, directory, database)
+			system_identifier, timeline_id, data_directory_inode, datid)
 		SELECT r, now() - interval '1 day' * (300 - r), now() - interval '1 day' * (300 - r), $rows / 300, 1, 1, 0, 'completed', 0, 0, 0,
-			o.system_identifier, o.timeline, o.directory, o.database
+			o.system_identifier, o.timeline_id, o.data_directory_inode, o.datid
 		FROM generate_series(2, 300) r, verify_runs o;
 		INSERT INTO verify_run_relations SELECT r, 100000 + i, now() - interval '1 day' * (300 - r), 1, 0, now() - interval '1 day' * (300 - r), 0,
 			'public', 't' || i, 'table', NULL, 1663, 100000 + i FROM generate_series(1, 300) r, generate_series(1, $rows / 300) i;

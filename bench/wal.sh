@@ -1,7 +1,7 @@
 #!/bin/sh
 # wal.sh [--pg-config PATH] [--size SMALL|MEDIUM|LARGE|BYTES] [--out DIR]
 #
-# Every WAL record verified: verify_wal_directory, kernel by kernel, beside
+# Every WAL record verified: verify_wal, kernel by kernel, beside
 # pg_waldump of the same server, on one core and from cache.
 #
 # First the experiment of a pgsql-hackers message of 2014: the WAL of a fixed
@@ -138,7 +138,7 @@ run_ours()	# CASE KERNEL WORKERS PASSES
 		-c "SET crc32c_accel.kernel = '$2'" -c "SET client_min_messages = log" \
 		-c "SET log_statement_stats = on" \
 		-c "SELECT 'damaged: ' || count(*) FILTER (WHERE status NOT LIKE 'ok%') FROM generate_series(1, $4) pass,
-			LATERAL verify_wal_directory('$scratch/$1', workers => $3 + 0 * pass)" >"$scratch/ours.log" 2>&1
+			LATERAL verify_wal('$scratch/$1', workers => $3 + 0 * pass)" >"$scratch/ours.log" 2>&1
 	grep -q '^damaged: 0$' "$scratch/ours.log" || bench_fail "$1, $2: $(cat "$scratch/ours.log")"
 	awk '/ elapsed$/ {u = $2; s = $5; e = $(NF - 2)} END {print e, u, s}' "$scratch/ours.log" >"$scratch/times"
 	read -r elapsed user system <"$scratch/times"
@@ -165,8 +165,8 @@ rows()	# CASE VARIANT RUN
 check_wal()	# CASE; sets records and bytes
 {
 	summary=$(bench_sql "SELECT sum(records), count(*) FILTER (WHERE status NOT LIKE 'ok%'), sum(findings),
-		sum(bytes_verified + zero_bytes + unverified_tail_bytes + unverified_head_bytes), round(avg(fpi_bytes / 16777.216)) / 10
-		FROM verify_wal_directory('$scratch/$1')")
+		sum(verified_bytes + zero_bytes + unverified_tail_bytes + unverified_head_bytes), round(avg(fpi_bytes / 16777.216)) / 10
+		FROM verify_wal('$scratch/$1')")
 	records=$(echo "$summary" | cut -d'|' -f1)
 	bytes=$(echo "$summary" | cut -d'|' -f4)
 	[ "$(echo "$summary" | cut -d'|' -f2,3)" = "0|0" ] || bench_fail "$1: the WAL is not whole: $summary"
@@ -224,7 +224,7 @@ measure_compressed()	# CASE
 		for file in "$scratch/$1"/*; do
 			as_user sh -c "$program -c -q <'$file' >'$scratch/$case/$(basename "$file")'"
 		done
-		if [ "$(bench_sql "SELECT count(*) FROM verify_wal_directory('$scratch/$case') WHERE status NOT LIKE 'ok%'")" != 0 ]; then
+		if [ "$(bench_sql "SELECT count(*) FROM verify_wal('$scratch/$case') WHERE status NOT LIKE 'ok%'")" != 0 ]; then
 			bench_missing "$case" auto "built without the library of $program"
 		else
 			bench_row "$case" WAL bytes B 0 "$(cat "$scratch/$case"/* | wc -c)"

@@ -648,36 +648,6 @@ COMMENT ON FUNCTION crc32c_lo(oid) IS
 --
 
 CREATE FUNCTION verify_wal_segment(
-	segment text,
-	directory text DEFAULT NULL,
-	OUT segment text,
-	OUT timeline_id bigint,
-	OUT start_lsn pg_lsn,
-	OUT end_lsn pg_lsn,
-	OUT status text,
-	OUT is_finding boolean,
-	OUT server_version text,
-	OUT records bigint,
-	OUT fpi_bytes bigint,
-	OUT bytes_verified bigint,
-	OUT unverified_head_bytes bigint,
-	OUT unverified_tail_bytes bigint,
-	OUT zero_bytes bigint,
-	OUT skipped_bytes bigint,
-	OUT findings bigint,
-	OUT first_error_lsn pg_lsn,
-	OUT crc32c bigint,
-	OUT message text,
-	OUT compression text)
-RETURNS record
-AS 'MODULE_PATHNAME', 'accel_verify_wal_segment'
-LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION verify_wal_segment(text, text) IS
-'verifies every record and page header of one WAL segment; directory NULL is pg_wal';
-REVOKE ALL ON FUNCTION verify_wal_segment(text, text) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION verify_wal_segment(text, text) TO pg_read_server_files;
-
-CREATE FUNCTION verify_wal_segment(
 	data bytea,
 	segment text,
 	OUT segment text,
@@ -689,13 +659,13 @@ CREATE FUNCTION verify_wal_segment(
 	OUT server_version text,
 	OUT records bigint,
 	OUT fpi_bytes bigint,
-	OUT bytes_verified bigint,
+	OUT verified_bytes bigint,
 	OUT unverified_head_bytes bigint,
 	OUT unverified_tail_bytes bigint,
 	OUT zero_bytes bigint,
 	OUT skipped_bytes bigint,
 	OUT findings bigint,
-	OUT first_error_lsn pg_lsn,
+	OUT first_finding_lsn pg_lsn,
 	OUT crc32c bigint,
 	OUT message text,
 	OUT compression text)
@@ -707,43 +677,19 @@ COMMENT ON FUNCTION verify_wal_segment(bytea, text) IS
 REVOKE ALL ON FUNCTION verify_wal_segment(bytea, text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION verify_wal_segment(bytea, text) TO pg_read_server_files;
 
-CREATE FUNCTION verify_wal_range(
-	start_lsn pg_lsn,
-	end_lsn pg_lsn DEFAULT NULL,
-	timeline_id bigint DEFAULT NULL,
-	directory text DEFAULT NULL,
-	OUT segment text,
-	OUT timeline_id bigint,
-	OUT start_lsn pg_lsn,
-	OUT end_lsn pg_lsn,
-	OUT status text,
-	OUT is_finding boolean,
-	OUT server_version text,
-	OUT records bigint,
-	OUT fpi_bytes bigint,
-	OUT bytes_verified bigint,
-	OUT unverified_head_bytes bigint,
-	OUT unverified_tail_bytes bigint,
-	OUT zero_bytes bigint,
-	OUT skipped_bytes bigint,
-	OUT findings bigint,
-	OUT first_error_lsn pg_lsn,
-	OUT crc32c bigint,
-	OUT message text,
-	OUT compression text)
-RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'accel_verify_wal_range'
-LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION verify_wal_range(pg_lsn, pg_lsn, bigint, text) IS
-'verifies the WAL segments that hold a range of LSNs, along a timeline''s history; damage outside the range does not count; end NULL is the end of WAL, timeline_id NULL the newest timeline, directory NULL pg_wal';
-REVOKE ALL ON FUNCTION verify_wal_range(pg_lsn, pg_lsn, bigint, text) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION verify_wal_range(pg_lsn, pg_lsn, bigint, text) TO pg_read_server_files;
-
-CREATE FUNCTION verify_wal_directory(
+-- Without bounds the whole directory is verified.  first_segment and last_segment
+-- bound it by names; both the same: that file alone.  start_lsn, end_lsn and
+-- timeline_id ask for the segments that hold a range of LSNs, along the history
+-- of the timeline; damage outside the range does not count.
+CREATE FUNCTION verify_wal(
 	directory text DEFAULT NULL,
 	first_segment text DEFAULT NULL,
 	last_segment text DEFAULT NULL,
+	start_lsn pg_lsn DEFAULT NULL,
+	end_lsn pg_lsn DEFAULT NULL,
+	timeline_id bigint DEFAULT NULL,
 	workers integer DEFAULT 0,
+	max_rate integer DEFAULT 0,
 	OUT segment text,
 	OUT timeline_id bigint,
 	OUT start_lsn pg_lsn,
@@ -753,23 +699,23 @@ CREATE FUNCTION verify_wal_directory(
 	OUT server_version text,
 	OUT records bigint,
 	OUT fpi_bytes bigint,
-	OUT bytes_verified bigint,
+	OUT verified_bytes bigint,
 	OUT unverified_head_bytes bigint,
 	OUT unverified_tail_bytes bigint,
 	OUT zero_bytes bigint,
 	OUT skipped_bytes bigint,
 	OUT findings bigint,
-	OUT first_error_lsn pg_lsn,
+	OUT first_finding_lsn pg_lsn,
 	OUT crc32c bigint,
 	OUT message text,
 	OUT compression text)
 RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'accel_verify_wal_directory'
+AS 'MODULE_PATHNAME', 'accel_verify_wal'
 LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION verify_wal_directory(text, text, text, integer) IS
-'verifies the WAL segments of a directory in order, gaps included; directory NULL is pg_wal';
-REVOKE ALL ON FUNCTION verify_wal_directory(text, text, text, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION verify_wal_directory(text, text, text, integer) TO pg_read_server_files;
+COMMENT ON FUNCTION verify_wal(text, text, text, pg_lsn, pg_lsn, bigint, integer, integer) IS
+'verifies every record and page header of WAL segments, in order, gaps included; directory NULL is pg_wal, end_lsn NULL the end of WAL, timeline_id NULL the newest';
+REVOKE ALL ON FUNCTION verify_wal(text, text, text, pg_lsn, pg_lsn, bigint, integer, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_wal(text, text, text, pg_lsn, pg_lsn, bigint, integer, integer) TO pg_read_server_files;
 
 -- What is remembered of WAL archives.  Names are compared by their bytes: the
 -- index must outlive a change of collations.
@@ -779,7 +725,7 @@ CREATE TABLE verify_wal_files (
 	segment text COLLATE pg_catalog."C" NOT NULL,
 	timeline_id bigint NOT NULL,
 	size bigint,
-	mtime timestamptz,
+	modified_at timestamptz,
 	crc32c bigint,
 	sound_at timestamptz,
 	verified_at timestamptz NOT NULL,
@@ -795,11 +741,11 @@ COMMENT ON COLUMN verify_wal_files.directory IS 'the archive';
 COMMENT ON COLUMN verify_wal_files.segment IS 'the file, a path below the archive; of a segment that was never there, its name';
 COMMENT ON COLUMN verify_wal_files.timeline_id IS 'timeline in the name';
 COMMENT ON COLUMN verify_wal_files.size IS 'bytes of the file as it is stored';
-COMMENT ON COLUMN verify_wal_files.mtime IS 'its modification time; NULL: it was written while it was read, and is read again';
+COMMENT ON COLUMN verify_wal_files.modified_at IS 'its modification time; NULL: it was written while it was read, and is read again';
 COMMENT ON COLUMN verify_wal_files.crc32c IS 'CRC-32C of the segment, decompressed, when it was last sound';
 COMMENT ON COLUMN verify_wal_files.sound_at IS 'when that was';
 COMMENT ON COLUMN verify_wal_files.verified_at IS 'when it was last read, or found to be gone';
-COMMENT ON COLUMN verify_wal_files.status IS 'as of verify_wal_directory; or changed: other contents with the same size and modification time; or ok_expired: gone, as all older ones are';
+COMMENT ON COLUMN verify_wal_files.status IS 'as of verify_wal; or changed: other contents with the same size and modification time; or ok_expired: gone, as all older ones are';
 COMMENT ON COLUMN verify_wal_files.is_finding IS 'it is something to act on';
 COMMENT ON COLUMN verify_wal_files.start_open IS 'a record over the start is not verified: the segment before was not there';
 COMMENT ON COLUMN verify_wal_files.end_open IS 'a record over the end is not verified: the segment after was not there';

@@ -11,7 +11,9 @@
 
 #include "func/func.h"
 #include "host/parallel.h"
+#include "host/throttle.h"
 #include "wal/beside.h"
+#include "wal/files.h"
 #include "wal/parallel.h"
 
 #define RESULT_COLUMNS	19
@@ -161,7 +163,7 @@ accel_wal_directory(WalDirectory *dir, const char *argument, WalName *only)
 
 /* Judges a segment named by the user; what is no file is an error. */
 static void
-judge_named(const char *argument, WalName *name,
+judge_named(const char *argument, WalName *name, Throttle *throttle,
 			WalSegmentResult *result, WalFindings *findings)
 {
 	WalDirectory dir;
@@ -170,6 +172,7 @@ judge_named(const char *argument, WalName *name,
 
 	accel_wal_directory(&dir, argument, name);
 	wal_session_begin(&session, &dir, WAL_RANGE_ALL);
+	wal_files_throttle(session.files, throttle);
 	opened = wal_segment_judge(&session, name, result, findings);
 	if (opened == FILE_SCAN_MISSING)
 		wal_segment_missing(&session, name, result, findings);
@@ -189,20 +192,6 @@ out_of_range(int64 value, const char *parameter, int64 least, int64 most)
 
 /* ---- functions ---- */
 
-/* verify_wal_segment(segment text, directory text) */
-SQL_FUNCTION(accel_verify_wal_segment)
-{
-	char	   *segment = text_or_null(fcinfo, 0);
-	WalName		name;
-	WalSegmentResult result;
-
-	if (segment == NULL)
-		PG_RETURN_NULL();
-	name = segment_argument(segment, false);
-	judge_named(text_or_null(fcinfo, 1), &name, &result, NULL);
-	PG_RETURN_DATUM(result_record(fcinfo, &result));
-}
-
 /* verify_wal_segment(data bytea, segment text) */
 SQL_FUNCTION(accel_verify_wal_segment_bytes)
 {
@@ -217,70 +206,134 @@ SQL_FUNCTION(accel_verify_wal_segment_bytes)
 	PG_RETURN_DATUM(result_record(fcinfo, &result));
 }
 
-/*
- * verify_wal_range(start_lsn, end_lsn pg_lsn, timeline bigint, directory text);
- * a NULL start gives no rows.
- */
-SQL_FUNCTION(accel_verify_wal_range)
+/* Arguments of verify_wal(), all of which may be NULL. */
+enum
 {
+	ARG_DIRECTORY,
+	ARG_FIRST_SEGMENT,
+	ARG_LAST_SEGMENT,
+	ARG_START_LSN,
+	ARG_END_LSN,
+	ARG_TIMELINE_ID,
+	ARG_WORKERS,
+	ARG_MAX_RATE
+};
+
+/* What several rows are made of. */
+typedef struct WalScan
+{
+	FunctionCallInfo fcinfo;
+	char	   *directory;
+	char	   *first;			/* segments; NULL: no bound */
+	char	   *last;
+	int			workers;
+	Throttle	throttle;
+} WalScan;
+
+/* One file, by its name: nothing else of the directory is listed. */
+static void
+scan_one(WalScan *scan)
+{
+	WalName		name = segment_argument(scan->first, false);
+	WalSegmentResult result;
+
+	judge_named(scan->directory, &name, &scan->throttle, &result, NULL);
+	put_result(scan->fcinfo->resultinfo, &result);
+}
+
+/* The segments that hold a range of LSNs, along a timeline's history. */
+static void
+scan_range(WalScan *scan)
+{
+	FunctionCallInfo fcinfo = scan->fcinfo;
 	WalRange	range = WAL_RANGE_ALL;
 	int64		timeline = 0;
 	WalDirectory dir;
 	WalNames	list;
 
-	InitMaterializedSRF(fcinfo, 0);
-	if (PG_ARGISNULL(0))
-		return (Datum) 0;
-	range.begin = PG_GETARG_LSN(0);
-	if (!PG_ARGISNULL(1))
-		range.end = PG_GETARG_LSN(1);
+	accel_check_null(fcinfo, ARG_START_LSN, "start_lsn");
+	range.begin = PG_GETARG_LSN(ARG_START_LSN);
+	if (!PG_ARGISNULL(ARG_END_LSN))
+		range.end = PG_GETARG_LSN(ARG_END_LSN);
 	accel_check_lsns(range.begin, range.end);
-	if (!PG_ARGISNULL(2))
+	if (!PG_ARGISNULL(ARG_TIMELINE_ID))
 	{
-		timeline = PG_GETARG_INT64(2);
+		timeline = PG_GETARG_INT64(ARG_TIMELINE_ID);
 		if (timeline < 1 || timeline > PG_UINT32_MAX)
-			out_of_range(timeline, "timeline", 1, PG_UINT32_MAX);
+			out_of_range(timeline, "timeline_id", 1, PG_UINT32_MAX);
 	}
-	accel_wal_directory(&dir, text_or_null(fcinfo, 3), NULL);
+	accel_wal_directory(&dir, scan->directory, NULL);
 	wal_list_range(&dir, range, (uint32) timeline, &list);
-	wal_parallel_judge(&dir, range, &list, 0, NULL, put_result, fcinfo->resultinfo);
-	return (Datum) 0;
+	wal_parallel_judge(&dir, range, &list, scan->workers, &scan->throttle,
+					   put_result, fcinfo->resultinfo);
 }
 
-/* verify_wal_directory(directory, first_segment, last_segment text, workers) */
-SQL_FUNCTION(accel_verify_wal_directory)
+/* A directory, or its segments from one to another, gaps included. */
+static void
+scan_directory(WalScan *scan)
 {
-	char	   *texts[] = {text_or_null(fcinfo, 1), text_or_null(fcinfo, 2)};
-	WalName		bounds[2];
-	int			workers;
+	void	   *rsinfo = scan->fcinfo->resultinfo;
+	WalName		first = {0};
+	WalName		last = {0};
 	WalDirectory dir;
 	WalNames	list;
 
-	workers = parallel_workers(PG_ARGISNULL(3) ? 0 : PG_GETARG_INT32(3));
-	InitMaterializedSRF(fcinfo, 0);
-	for (int i = 0; i < 2; i++)
-		if (texts[i] != NULL)
-			bounds[i] = bound_argument(texts[i], i == 0 ? WAL_KIND_SEGMENT : WAL_KIND_MISSING);
-	if (texts[0] != NULL && texts[1] != NULL &&
-		wal_name_compare(&bounds[0], &bounds[1]) > 0)
+	if (scan->first != NULL)
+		first = bound_argument(scan->first, WAL_KIND_SEGMENT);
+	if (scan->last != NULL)
+		last = bound_argument(scan->last, WAL_KIND_MISSING);
+	if (scan->first != NULL && scan->last != NULL &&
+		wal_name_compare(&first, &last) > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("first_segment \"%s\" must not be after last_segment \"%s\"",
-						texts[0], texts[1])));
-	accel_wal_directory(&dir, text_or_null(fcinfo, 0), NULL);
-	wal_list_names(&dir, texts[0] == NULL ? NULL : &bounds[0],
-				   texts[1] == NULL ? NULL : &bounds[1], &list);
+						scan->first, scan->last)));
+	accel_wal_directory(&dir, scan->directory, NULL);
+	wal_list_names(&dir, scan->first == NULL ? NULL : &first,
+				   scan->last == NULL ? NULL : &last, &list);
 	if (list.count == 0 && !dir.limits.live)
 	{
 		WalSegmentResult none;
 
 		wal_segment_none(&dir, &none);
-		put_result(fcinfo->resultinfo, &none);
+		put_result(rsinfo, &none);
 	}
-	wal_parallel_judge(&dir, WAL_RANGE_ALL, &list, workers, NULL, put_result,
-					   fcinfo->resultinfo);
-	if (texts[0] == NULL && texts[1] == NULL)
-		wal_beside_judge(&dir, NULL, put_result, fcinfo->resultinfo);
+	wal_parallel_judge(&dir, WAL_RANGE_ALL, &list, scan->workers,
+					   &scan->throttle, put_result, rsinfo);
+	if (scan->first == NULL && scan->last == NULL)
+		wal_beside_judge(&dir, &scan->throttle, put_result, rsinfo);
+}
+
+/*
+ * verify_wal(directory, first_segment, last_segment text, start_lsn, end_lsn
+ * pg_lsn, timeline_id bigint, workers, max_rate integer)
+ */
+SQL_FUNCTION(accel_verify_wal)
+{
+	WalScan		scan = {fcinfo};
+	bool		range = !PG_ARGISNULL(ARG_START_LSN) ||
+		!PG_ARGISNULL(ARG_END_LSN) || !PG_ARGISNULL(ARG_TIMELINE_ID);
+
+	scan.directory = text_or_null(fcinfo, ARG_DIRECTORY);
+	scan.first = text_or_null(fcinfo, ARG_FIRST_SEGMENT);
+	scan.last = text_or_null(fcinfo, ARG_LAST_SEGMENT);
+	scan.workers = parallel_workers(PG_ARGISNULL(ARG_WORKERS) ? 0 :
+									PG_GETARG_INT32(ARG_WORKERS));
+	throttle_init(&scan.throttle, PG_ARGISNULL(ARG_MAX_RATE) ? 0 :
+				  PG_GETARG_INT32(ARG_MAX_RATE), BLCKSZ, WAL_PIECE_BYTES);
+	if (range && (scan.first != NULL || scan.last != NULL))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("segments cannot be bounded by names and by LSNs"),
+				 errhint("Use first_segment and last_segment, or start_lsn, end_lsn and timeline_id.")));
+	InitMaterializedSRF(fcinfo, 0);
+	if (range)
+		scan_range(&scan);
+	else if (scan.first != NULL && scan.last != NULL &&
+			 strcmp(scan.first, scan.last) == 0)
+		scan_one(&scan);
+	else
+		scan_directory(&scan);
 	return (Datum) 0;
 }
 
@@ -325,7 +378,7 @@ SQL_FUNCTION(accel_verify_wal_findings)
 		out_of_range(max, "max_findings", 0, PG_INT32_MAX);
 	findings.max = (size_t) max;
 	name = segment_argument(segment, false);
-	judge_named(text_or_null(fcinfo, 0), &name, &result, &findings);
+	judge_named(text_or_null(fcinfo, 0), &name, NULL, &result, &findings);
 	if (findings.count > 1)
 		qsort(findings.items, findings.count, sizeof(WalFinding),
 			  compare_findings);

@@ -220,7 +220,7 @@ report_end(ArchiveRun *run, const char *state)
 						accel_counted(totals->lines - LINES_MAX, "more finding", "more findings"),
 						run->dir.path),
 				 run->recording ? errhint("verify_wal_files has all of them.") :
-				 errhint("verify_wal_directory() shows all of them.")));
+				 errhint("verify_wal() shows all of them.")));
 	ereport(INFO,
 			(errmsg("%s: %s, " INT64_FORMAT " read, %s in %.1f s (%s/s); %s, " INT64_FORMAT " not verifiable, " INT64_FORMAT " expired",
 					state,
@@ -568,7 +568,7 @@ verify_beside(ArchiveRun *run)
 	end_batch(run);
 }
 
-/* A directory without segments: as verify_wal_directory() says it. */
+/* A directory without segments: as verify_wal() says it. */
 static void
 report_none(ArchiveRun *run)
 {
@@ -754,7 +754,7 @@ read_arguments(ArchiveRun *run, FunctionCallInfo fcinfo)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("\"%s\" is no WAL archive but this server's own WAL", run->dir.path),
-				 errhint("Use verify_wal_directory().")));
+				 errhint("Use verify_wal().")));
 }
 
 /* Says how far it came, and raises the error again. */

@@ -128,7 +128,7 @@ archive_record_load(const History *history, WalArchive *archive)
 		MemoryContextReset(rows);
 		MemoryContextSwitchTo(rows);
 		history_execute(history, TABLE, SPI_OK_SELECT, &plan,
-						"SELECT segment, size, mtime, crc32c, sound_at, verified_at,"
+						"SELECT segment, size, modified_at, crc32c, sound_at, verified_at,"
 						" status, start_open, end_open"
 						" FROM " HISTORY_SCHEMA "." TABLE
 						" WHERE directory OPERATOR(pg_catalog.=) $1"

@@ -42,15 +42,15 @@ SELECT prune_history('1 day') IS NOT NULL AS ok
 SELECT crc32c_file('PG_VERSION') = public.crc32c(pg_read_binary_file('PG_VERSION')) AND crc32c_file('global/pg_control', 8, 100) = public.crc32c(pg_read_binary_file('global/pg_control', 8, 100)) AND crc32c_file('no/such', missing_ok => true) IS NULL AS ok
 SELECT crc32c_file('base') :error
 SELECT crc32c_lo(oid) = public.crc32c(lo_get(oid)) AS ok FROM pg_largeobject_metadata
-SELECT status IN ('ok', 'ok_switched') AND records > 0 AND findings = 0 AS ok FROM verify_wal_segment(:segment)
+SELECT status IN ('ok', 'ok_switched') AND records > 0 AND findings = 0 AS ok FROM verify_wal(NULL, :segment, :segment)
 SELECT status IN ('ok', 'ok_switched') AND findings = 0 AS ok FROM verify_wal_segment(pg_read_binary_file('pg_wal/' || :segment), :segment)
-SELECT count(*) > 2 AND sum(findings) = 0 AS ok FROM verify_wal_directory(workers => 2)
-SELECT count(*) > 1 AND sum(findings) = 0 AS ok FROM verify_wal_range((SELECT start_lsn FROM verify_wal_segment(:segment)))
+SELECT count(*) > 2 AND sum(findings) = 0 AS ok FROM verify_wal(workers => 2)
+SELECT count(*) > 1 AND sum(findings) = 0 AS ok FROM verify_wal(start_lsn => (SELECT start_lsn FROM verify_wal(NULL, :segment, :segment)))
 SELECT count(*) = 0 AS ok FROM verify_wal_findings(NULL, :segment)
-SELECT bool_and(status = 'corrupt') AND sum(findings) >= 2 AS ok FROM verify_wal_directory('accel_wal') WHERE segment = :segment
+SELECT bool_and(status = 'corrupt') AND sum(findings) >= 2 AS ok FROM verify_wal('accel_wal') WHERE segment = :segment
 SELECT count(*) >= 2 AND bool_and(message <> '') AS ok FROM verify_wal_findings('accel_wal', :segment)
 SELECT count(*) > 0 AS ok FROM generate_series(0, 300) n, LATERAL (SELECT status FROM verify_wal_segment(set_byte(substr(pg_read_binary_file('pg_wal/' || :segment), 1, 8192 * (n + 3) / 3), 31 * n % 8192, n), :segment)) v WHERE status <> 'ok'
-SELECT verify_wal_segment('no such name') :error
+SELECT verify_wal(NULL, 'no such name', 'no such name') :error
 CALL verify_wal_archive('accel_wal')
 CALL verify_wal_archive('accel_wal', reverify_after => '0', verbose => true, workers => 1)
 CALL verify_wal_archive('accel_wal', system_identifier => 1)

@@ -30,7 +30,7 @@ foreach my $from (@folders)
 	my @lines = split /\n/, slurp_file("$from/records");
 	my @records = map { m{len \(rec/tot\):\s*\d+/\s*(\d+),.*? lsn: ([0-9A-F]+/[0-9A-F]+),} or die $_; [ AccelWal::number($2), $1 ] } @lines;
 	my $end = AccelWal::record_end(@{ $records[-1] }, $MB);
-	my $written = "verify_wal_directory('$dir') WHERE records > 0 OR status = 'ok_switched'";
+	my $written = "verify_wal('$dir') WHERE records > 0 OR status = 'ok_switched'";
 
 	is( sql("SELECT string_agg(DISTINCT concat_ws(' ', server_version, status, findings), ', ') FROM $written"),
 		"$version foreign_system 1", "$version: another cluster's, of this version");
@@ -41,18 +41,18 @@ foreach my $from (@folders)
 	my $foreign = $own ? 0 : 1;	# the one finding that each segment has anyway
 	AccelWal::poke($_, 24, pack('Q', $system))
 	  foreach grep { $own && AccelWal::peek($_, 0, 8) ne "\0" x 8 } glob("$dir/0*");
-	is( sql("SELECT string_agg(w::text, E'\\n') FROM verify_wal_directory('$dir') w
+	is( sql("SELECT string_agg(w::text, E'\\n') FROM verify_wal('$dir') w
 		WHERE findings > CASE WHEN records > 0 OR status = 'foreign_system' THEN $foreign ELSE 0 END OR status NOT IN
 			('ok', 'ok_switched', 'ok_end_of_wal', 'ok_recycled', 'ok_unused'" . ($own ? '' : ", 'foreign_system'") . ')'),
 		'', "$version: nothing else reported");
 	is(sql("SELECT string_agg(DISTINCT server_version, ' ') FROM $written"), $version, "$version: named");
 	is(sql("SELECT sum(records) FROM $written"), scalar(@records),
 		"$version: as many records as its pg_waldump lists");
-	is( AccelWal::number(sql("SELECT max(end_lsn) FROM verify_wal_directory('$dir') WHERE records > 0")),
+	is( AccelWal::number(sql("SELECT max(end_lsn) FROM verify_wal('$dir') WHERE records > 0")),
 		$end, "$version: the log ends where its pg_waldump stops");
 	is(sql("SELECT count(*) > 0 AND sum(fpi_bytes) > 100000 FROM $written"), 't', "$version: images are seen");
-	is(sql("SELECT array_agg(w::text) FROM verify_wal_directory('$dir', workers => 2) w"),
-		sql("SELECT array_agg(w::text) FROM verify_wal_directory('$dir') w"), "$version: with workers");
+	is(sql("SELECT array_agg(w::text) FROM verify_wal('$dir', workers => 2) w"),
+		sql("SELECT array_agg(w::text) FROM verify_wal('$dir') w"), "$version: with workers");
 
 	# one record damaged: in its middle, or it may lie over the border of a page
 	my ($broken) = grep { $_->[1] > 60 && $_->[0] % 8192 + $_->[1] < 8192 } @records[ @records / 2 .. $#records ];
@@ -60,8 +60,8 @@ foreach my $from (@folders)
 	my $name = sprintf('00000001%08X%08X', $lsn / 2**32, $lsn % 2**32 / $MB);
 	my $at = $lsn % $MB + 24 + int(($len - 24) / 2);
 	AccelWal::poke("$dir/$name", $at, chr(ord(AccelWal::peek("$dir/$name", $at, 1)) ^ 16));
-	is( sql("SELECT string_agg(concat_ws(' ', segment, status, findings, first_error_lsn - '0/0', skipped_bytes), ', ')
-		FROM verify_wal_directory('$dir') WHERE findings > $foreign"),
+	is( sql("SELECT string_agg(concat_ws(' ', segment, status, findings, first_finding_lsn - '0/0', skipped_bytes), ', ')
+		FROM verify_wal('$dir') WHERE findings > $foreign"),
 		"$name corrupt " . ($foreign + 1) . " $lsn " . int(($len + 7) / 8) * 8, "$version: one record damaged, one finding");
 	is( sql("SELECT string_agg(concat_ws(' ', lsn - '0/0', file_offset, status), ', ') FROM verify_wal_findings('$dir', '$name') WHERE status = 'corrupt'"),
 		$lsn . ' ' . $lsn % $MB . ' corrupt', "$version: at its place");

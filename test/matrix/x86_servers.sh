@@ -49,7 +49,7 @@ cp "$top/test/matrix/probe.sql" "$scratch/probe.sql"
 cat >>"$scratch/probe.sql" <<END
 SELECT sum(bad_blocks)::text AS bad_blocks, sum(verified_blocks)::text AS verified_blocks FROM verify_relation_summary('clean')
 SELECT count(*)::text AS damage FROM verify_relation('damaged') WHERE blkno = 7 AND status = 'checksum_mismatch'
-SELECT findings::text AS wal_errors, records::text AS records FROM verify_wal_segment('$segment')
+SELECT findings::text AS wal_errors, records::text AS records FROM verify_wal(NULL, '$segment', '$segment')
 END
 
 # CPU model, what it has, and the CRC-32C kernel that must be chosen (a pattern)

@@ -86,12 +86,12 @@ my $copy = sub {
 };
 mkdir $archive;
 $copy->('>', substr($wal, 0, 4 * 131072));
-is((meanwhile('read', 11, "$archive/$segment", "SELECT status, message FROM verify_wal_segment('$segment', '$archive')",
+is((meanwhile('read', 11, "$archive/$segment", "SELECT status, message FROM verify_wal('$archive', '$segment', '$segment')",
 	sub { $copy->('>>', substr($wal, 4 * 131072)) }))[0],
 	'ok_removed_during_scan|the file became longer while it was read', 'a segment that is copied: no finding');
-like($q->("SELECT status FROM verify_wal_segment('$segment', '$archive')"), qr/^ok/, 'a segment that is copied: sound');
+like($q->("SELECT status FROM verify_wal('$archive', '$segment', '$segment')"), qr/^ok/, 'a segment that is copied: sound');
 $copy->('>', substr($wal, 0, 4 * 131072));
-like($q->("SELECT status FROM verify_wal_segment('$segment', '$archive')"), qr{^(corrupt|size_mismatch)$}, 'a segment that is not copied on');
+like($q->("SELECT status FROM verify_wal('$archive', '$segment', '$segment')"), qr{^(corrupt|size_mismatch)$}, 'a segment that is not copied on');
 
 # A writer that appends and truncates all the time: never anything else.
 $file->();
@@ -118,7 +118,7 @@ foreach my $i (1 .. 40)
 open my $stop, '>', "$path.stop" or die $!;
 close $stop;
 waitpid $writer, 0;
-is($other, '', "a file that a writer changes all the time: $results results, $errors errors that say so");
+is($other, '', "a file that a writer changes all the time: $results results, $errors findings that say so");
 
 # A sequence gets a new file under a lock that lets us read.
 $q->('CREATE SEQUENCE s; SELECT nextval(\'s\'); CREATE UNLOGGED TABLE u (i int); CHECKPOINT');

@@ -32,7 +32,7 @@ $q->("CREATE TABLE fill AS SELECT repeat('y', 500) FROM generate_series(1, 20000
 $segment = $q->("SELECT name FROM pg_ls_waldir() WHERE name > '$segment' AND name ~ '^[0-9A-F]{24}\$' ORDER BY name LIMIT 1");
 copy($node->data_dir . "/pg_wal/$segment", "$dir/$segment") or die "$segment: $!";
 
-my ($start, $end) = split /\|/, $q->("SELECT start_lsn, end_lsn FROM verify_wal_segment('$segment', '$dir')");
+my ($start, $end) = split /\|/, $q->("SELECT start_lsn, end_lsn FROM verify_wal('$dir', '$segment', '$segment')");
 
 foreach my $case (
 	[ 'crc32c_file', "$dir/$segment", "SELECT crc32c_file('$dir/$segment')" ],
@@ -41,10 +41,10 @@ foreach my $case (
 	[ 'page_digests', $table, q{SELECT count(*) FROM page_digests('t')} ],
 	[ 'page_digests, masked', $table, q{SELECT count(*) FROM page_digests('t', masked => true)} ],
 	[ 'verify_database', $table, 'CALL verify_database()' ],
-	[ 'verify_wal_segment', $segment, "SELECT status FROM verify_wal_segment('$segment', '$dir')" ],
+	[ 'verify_wal, one', $segment, "SELECT status FROM verify_wal('$dir', '$segment', '$segment')" ],
 	[ 'verify_wal_findings', $segment, "SELECT count(*) FROM verify_wal_findings('$dir', '$segment')" ],
-	[ 'verify_wal_directory', $segment, "SELECT count(*) FROM verify_wal_directory('$dir')" ],
-	[ 'verify_wal_range', $segment, "SELECT count(*) FROM verify_wal_range('$start', '$end', directory => '$dir')" ])
+	[ 'verify_wal, a directory', $segment, "SELECT count(*) FROM verify_wal('$dir')" ],
+	[ 'verify_wal, a range', $segment, "SELECT count(*) FROM verify_wal('$dir', start_lsn => '$start', end_lsn => '$end')" ])
 {
 	my ($title, $path, $query) = @$case;
 	my $count = 'SELECT fault_matched()';

@@ -28,26 +28,26 @@ sub sql { return $node->safe_psql('postgres', $_[0]); }
 sql('CREATE TABLE t (id int, filler text)');
 sql(q{INSERT INTO t SELECT g, repeat('x', 300) FROM generate_series(1, 60000) g; SELECT pg_switch_wal()});
 AccelWal::copy_files($node->data_dir . '/pg_wal', $dir);
-my @names = split /\n/, sql("SELECT segment FROM verify_wal_directory('$dir') WHERE records > 0");
+my @names = split /\n/, sql("SELECT segment FROM verify_wal('$dir') WHERE records > 0");
 cmp_ok(scalar(@names), '>', 15, scalar(@names) . ' segments');
 AccelWal::poke("$dir/$names[$_]", 500_000, 'damage') foreach 0, 3, 4, $#names - 1;
 unlink "$dir/$names[7]";
 
-my $rows = "SELECT array_agg(w::text ORDER BY n) FROM verify_wal_directory('$dir', workers => %d)
+my $rows = "SELECT array_agg(w::text ORDER BY n) FROM verify_wal('$dir', workers => %d)
 	WITH ORDINALITY AS w(a, b, c, d, e, f, g, h, i, j, k, l, m, n1, o, p, q, n)";
 my $expected = sql(sprintf $rows, 0);
-my $order = sql("SELECT array_agg(segment) FROM verify_wal_directory('$dir')");
-is(sql("SELECT count(*) FROM verify_wal_directory('$dir') WHERE status IN ('corrupt', 'missing')"), 5, 'damage and a gap');
+my $order = sql("SELECT array_agg(segment) FROM verify_wal('$dir')");
+is(sql("SELECT count(*) FROM verify_wal('$dir') WHERE status IN ('corrupt', 'missing')"), 5, 'damage and a gap');
 foreach my $workers (1, 2, 7, 100)
 {
 	is(sql(sprintf $rows, $workers), $expected, "$workers workers: the same rows");
-	is(sql("SELECT array_agg(segment) FROM verify_wal_directory('$dir', workers => $workers)"),
+	is(sql("SELECT array_agg(segment) FROM verify_wal('$dir', workers => $workers)"),
 		$order, "$workers workers: in the same order");
 }
-is(sql("SELECT array_agg(w::text) FROM verify_wal_directory('$dir', '$names[1]', '$names[2]', 2) w"),
-	sql("SELECT array_agg(w::text) FROM verify_wal_directory('$dir', '$names[1]', '$names[2]') w"),
+is(sql("SELECT array_agg(w::text) FROM verify_wal('$dir', '$names[1]', '$names[2]', workers => 2) w"),
+	sql("SELECT array_agg(w::text) FROM verify_wal('$dir', '$names[1]', '$names[2]') w"),
 	'more workers than segments');
-is(sql("SELECT count(*) FROM verify_wal_directory('$dir', '$names[1]', '$names[1]', 2) w"), 1, 'one segment');
+is(sql("SELECT count(*) FROM verify_wal('$dir', '$names[1]', '$names[1]', workers => 2) w"), 1, 'one segment');
 
 # no free worker: the leader does all of it
 foreach my $free (1, 0)
@@ -68,7 +68,7 @@ open(my $hole, '>', long_name(4)) or die $!;
 truncate($hole, 1024 * 1024 * 1024) or die $!;
 close $hole;
 link long_name(4), long_name(4 + $_) or die $! foreach 1 .. $files - 1;
-my $slow = "SELECT count(*) FROM verify_wal_directory('$long', workers => 2) WHERE status <> 'missing'";
+my $slow = "SELECT count(*) FROM verify_wal('$long', workers => 2) WHERE status <> 'missing'";
 
 my $worker = "FROM pg_stat_activity WHERE backend_type = 'parallel worker' AND query LIKE '%verifying WAL%'";
 my $descriptors = "SELECT 'fds', count(*) FROM pg_ls_dir('/proc/self/fd') fd
@@ -83,7 +83,7 @@ sub meanwhile
 	my $session = IPC::Run::start(
 		[ 'psql', '-XAtq', '-v', 'VERBOSITY=verbose', '-d', $node->connstr('postgres'),
 			'-v', 'ON_ERROR_STOP=0',
-			map { ('-c', $_) } ("SELECT count(*) FROM verify_wal_directory('$dir', workers => 2)", $slow, $descriptors) ],
+			map { ('-c', $_) } ("SELECT count(*) FROM verify_wal('$dir', workers => 2)", $slow, $descriptors) ],
 		'>', \$out, '2>', \$err);
 	# not those of the first query
 	$node->poll_query_until('postgres', "SELECT count(*) = 2 $worker AND leader_pid IN (SELECT pid FROM pg_stat_activity WHERE query LIKE '%missing%')")
@@ -130,7 +130,7 @@ is(sql($slow), $files, 'and the whole folder');
 # bad input
 foreach my $workers (-1, 1025)
 {
-	$node->psql('postgres', "\\set VERBOSITY verbose\nSELECT * FROM verify_wal_directory('$dir', workers => $workers)", stderr => \$err);
+	$node->psql('postgres', "\\set VERBOSITY verbose\nSELECT * FROM verify_wal('$dir', workers => $workers)", stderr => \$err);
 	like($err, qr/ERROR:  22023/, "workers => $workers");
 }
 

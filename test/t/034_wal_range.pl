@@ -29,10 +29,10 @@ sql(q{
 	INSERT INTO t SELECT g, repeat('z', 200) FROM generate_series(1, 2000) g;
 	SELECT pg_switch_wal();
 	SELECT pg_logical_emit_message(true, 'x', 'x')});
-my @names = split /\n/, sql(q{SELECT segment FROM verify_wal_directory() WHERE status IN ('ok', 'ok_switched')});
+my @names = split /\n/, sql(q{SELECT segment FROM verify_wal() WHERE status IN ('ok', 'ok_switched')});
 copy($node->data_dir . "/pg_wal/$_", "$dir/$_") foreach @names;
 my ($begin, $end) = map { AccelWal::number($_) }
-  split /\|/, sql("SELECT min(start_lsn), max(start_lsn) + $MB FROM verify_wal_directory('$dir')");
+  split /\|/, sql("SELECT min(start_lsn), max(start_lsn) + $MB FROM verify_wal('$dir')");
 
 # Where its records are; the first segment's page-crossing and others.
 my ($dump) = run_command([ 'pg_waldump', '-p', $dir, $names[0], $names[-1] ]);
@@ -69,9 +69,9 @@ my $positions = join(', ', map { my $t = $_; $t =~ s/'/''/g; "('$t', '" . lsn($a
 # All pairs at once: the segments that must come, and nothing reported.
 my $pairs = qq{WITH p(what, at) AS (VALUES $positions), r AS (
 	SELECT a.what AS from_what, b.what AS to_what, a.at AS start, b.at AS stop,
-		(SELECT coalesce(string_agg(v.segment, ' '), '') FROM verify_wal_range(a.at, b.at, 1, %s) v) AS segments,
-		(SELECT string_agg(concat_ws(' ', v.segment, v.status, v.findings, v.first_error_lsn, v.message), '; ')
-			FROM verify_wal_range(a.at, b.at, 1, %s) v
+		(SELECT coalesce(string_agg(v.segment, ' '), '') FROM verify_wal(%s, start_lsn => a.at, end_lsn => b.at, timeline_id => 1) v) AS segments,
+		(SELECT string_agg(concat_ws(' ', v.segment, v.status, v.findings, v.first_finding_lsn, v.message), '; ')
+			FROM verify_wal(%s, start_lsn => a.at, end_lsn => b.at, timeline_id => 1) v
 			WHERE v.findings > 0 OR v.status NOT IN ('ok', 'ok_switched', 'ok_end_of_wal')) AS reported,
 		(SELECT string_agg(upper('00000001' || lpad(to_hex(s::bigint >> 12), 8, '0') || lpad(to_hex(s::bigint & 4095), 8, '0')), ' ' ORDER BY s)
 			FROM generate_series(div(a.at - '0/0', $MB), greatest(div(a.at - '0/0', $MB), div(b.at - '0/1', $MB))) s) AS expected
@@ -117,28 +117,31 @@ sub state
 	return $err =~ /ERROR:  (\w+)/ ? $1 : "rows: $out";
 }
 my $columns = "string_agg(segment || ' ' || status || ' ' || findings, ', ')";
-sub range { return sql("SELECT $columns FROM verify_wal_range($_[0])"); }
+sub range	# start, end, timeline
+{
+	my ($start, $end, $timeline) = @_;
+	return sql("SELECT $columns FROM verify_wal('$dir', start_lsn => $start, end_lsn => $end, timeline_id => $timeline)");
+}
 my ($first, $beyond) = (lsn($begin), lsn($end + 5 * $MB));
-is(sql("SELECT count(*) FROM verify_wal_range('$first', NULL, 1, '$dir')"), scalar(@names), 'no end: as far as there are');
-is(range("'$beyond', NULL, 1, '$dir'"), name($end + 5 * $MB) . ' missing 1', 'beyond the end of an archive: missing');
-is(range("'$beyond', '$beyond', 1, '$dir'"), name($end + 5 * $MB) . ' missing 1', 'beyond the end, empty');
-is(range("'" . lsn($end - 1) . "', '" . lsn($end + 1) . "', 1, '$dir'"),
+is(sql("SELECT count(*) FROM verify_wal('$dir', start_lsn => '$first', timeline_id => 1)"), scalar(@names), 'no end: as far as there are');
+is(range("'$beyond'", 'NULL', 1), name($end + 5 * $MB) . ' missing 1', 'beyond the end of an archive: missing');
+is(range("'$beyond'", "'$beyond'", 1), name($end + 5 * $MB) . ' missing 1', 'beyond the end, empty');
+is(range("'" . lsn($end - 1) . "'", "'" . lsn($end + 1) . "'", 1),
 	"$names[-1] ok_switched 0, " . name($end) . ' missing 1', 'over the end of an archive');
-is(range("'FFFFFFFF/0', NULL, NULL, '$dir'"), '00000001FFFFFFFF00000000 missing 1', 'the last positions of all');
-is(range("'0/0', '0/0', 1, '$dir'"), '000000010000000000000000 missing 1', 'nothing of nothing');
-is(sql("SELECT count(*) FROM verify_wal_range(pg_current_wal_flush_lsn(), pg_current_wal_flush_lsn()) WHERE findings = 0"),
+is(range("'FFFFFFFF/0'", 'NULL', 'NULL'), '00000001FFFFFFFF00000000 missing 1', 'the last positions of all');
+is(range("'0/0'", "'0/0'", 1), '000000010000000000000000 missing 1', 'nothing of nothing');
+is(sql("SELECT count(*) FROM verify_wal(start_lsn => pg_current_wal_flush_lsn(), end_lsn => pg_current_wal_flush_lsn()) WHERE findings = 0"),
 	1, 'own pg_wal: the flush position');
-is(sql("SELECT count(*) FILTER (WHERE findings > 0 OR status = 'missing') FROM verify_wal_range('$beyond')"),
+is(sql("SELECT count(*) FILTER (WHERE findings > 0 OR status = 'missing') FROM verify_wal(start_lsn => '$beyond')"),
 	0, 'own pg_wal: beyond its end nothing is expected');
-is(state("SELECT * FROM verify_wal_range('0/2', '0/1')"), '22023', 'upside down');
-is(state("SELECT * FROM verify_wal_range('0/1', '0/2', -1)"), '22023', 'a negative timeline');
-is(state("SELECT * FROM verify_wal_range('0/1', '0/2', 4294967296)"), '22023', 'a timeline that is too great');
-is(range("'$first', '$first', 4294967295, '$dir'"), name($begin, 4294967295) . ' missing 1', 'the last timeline of all');
+is(state("SELECT * FROM verify_wal(start_lsn => '0/2', end_lsn => '0/1')"), '22023', 'upside down');
+is(state("SELECT * FROM verify_wal(start_lsn => '0/1', end_lsn => '0/2', timeline_id => -1)"), '22023', 'a negative timeline');
+is(state("SELECT * FROM verify_wal(start_lsn => '0/1', end_lsn => '0/2', timeline_id => 4294967296)"), '22023', 'a timeline that is too great');
+is(range("'$first'", "'$first'", 4294967295), name($begin, 4294967295) . ' missing 1', 'the last timeline of all');
 is(sql("SELECT timeline_id FROM verify_wal_segment(''::bytea, '800000010000000000000008')"), '2147483649', 'a timeline beyond 2^31');
-is(state("SELECT * FROM verify_wal_range('0/1', '0/2', 1, '$dir/nothing')"), '58P01', 'no such folder');
-is(state("SELECT * FROM verify_wal_range('0/1', '0/2', 1, '$dir/$names[0]')"), '42809', 'a file for a folder');
-is(sql("SELECT count(*) FROM verify_wal_range(NULL)"), 0, 'NULL: no rows');
-is(range("'$first', '$first', 7, '$dir'"), name($begin, 7) . ' missing 1', 'a timeline that is not there');
+is(state("SELECT * FROM verify_wal('$dir/nothing', start_lsn => '0/1', end_lsn => '0/2', timeline_id => 1)"), '58P01', 'no such folder');
+is(state("SELECT * FROM verify_wal('$dir/$names[0]', start_lsn => '0/1', end_lsn => '0/2', timeline_id => 1)"), '42809', 'a file for a folder');
+is(range("'$first'", "'$first'", 7), name($begin, 7) . ' missing 1', 'a timeline that is not there');
 
 # --- over a switch of timelines -----------------------------------------------------
 
@@ -168,10 +171,10 @@ foreach my $folder ("'$both'", 'NULL')
 		my ($from, $to, $timeline, @want) = @{ $ranges{$what} };
 		# the old timeline's last segment may have been renamed to .partial
 		is( sql("SELECT string_agg(replace(segment, '.partial', ''), ' ') || ' ' || sum(findings) || ' ' || bool_and(status ~ '^ok')
-				FROM verify_wal_range('" . lsn($from) . "', '" . lsn($to) . "', $timeline, $folder)"),
+				FROM verify_wal($folder, start_lsn => '" . lsn($from) . "', end_lsn => '" . lsn($to) . "', timeline_id => $timeline)"),
 			join(' ', map { name($segment + $_->[1] * $MB, $_->[0]) } @want) . ' 0 true', "$title: $what");
 	}
-	is( sql("SELECT max(timeline_id) || ' ' || sum(findings) FROM verify_wal_range('" . lsn($segment - $MB) . "', NULL, NULL, $folder)"),
+	is( sql("SELECT max(timeline_id) || ' ' || sum(findings) FROM verify_wal($folder, start_lsn => '" . lsn($segment - $MB) . "')"),
 		'2 0', "$title: the newest timeline if none is named");
 }
 

@@ -28,7 +28,7 @@ $node->backup('early');
 sql(q{INSERT INTO t SELECT g, repeat('x', 200) FROM generate_series(1, 15000) g; SELECT pg_create_restore_point('early');
 	SELECT pg_switch_wal(); INSERT INTO t SELECT g, repeat('y', 200) FROM generate_series(1, 40000) g;
 	SELECT pg_switch_wal(); INSERT INTO t VALUES (1)});
-my @names = split /\n/, sql(q{SELECT segment FROM verify_wal_directory() WHERE status = 'ok' OFFSET 1});
+my @names = split /\n/, sql(q{SELECT segment FROM verify_wal() WHERE status = 'ok' OFFSET 1});
 my $pg_wal = $node->data_dir . '/pg_wal';
 
 # --- overtaken by the writer -----------------------------------------------------
@@ -70,7 +70,7 @@ foreach my $case (
 
 	$copied ? rmdir "$folder/archive_status" : mkdir "$folder/archive_status";
 	$before->();
-	is( meanwhile(5, $name, "SELECT status || ' ' || findings FROM verify_wal_segment('$name', '$folder')", $after),
+	is( meanwhile(5, $name, "SELECT status || ' ' || findings FROM verify_wal('$folder', '$name', '$name')", $after),
 		$want, "$title: overtaken while it is read");
 	$before->();
 	is( meanwhile(5, $name, "SELECT string_agg(file_offset || ' ' || status, ', ') FROM verify_wal_findings('$folder', '$name')", $after),
@@ -82,25 +82,25 @@ foreach my $case (
 foreach my $size (0, 1, 8191, 8192, 500_000)
 {
 	AccelWal::put("$folder/$names[0].partial", "\0" x $size);
-	is(sql("SELECT status || ' ' || findings FROM verify_wal_segment('$names[0].partial', '$folder')"),
+	is(sql("SELECT status || ' ' || findings FROM verify_wal('$folder', '$names[0].partial', '$names[0].partial')"),
 		'ok_unused 0', "a .partial file of $size bytes, all zero");
 }
 AccelWal::put("$folder/$names[0].partial", substr($whole, 0, 500_000));
-is(sql("SELECT status || ' ' || findings FROM verify_wal_segment('$names[0].partial', '$folder')"),
+is(sql("SELECT status || ' ' || findings FROM verify_wal('$folder', '$names[0].partial', '$names[0].partial')"),
 	'size_mismatch 1', 'a .partial file that was truncated');
 unlink "$folder/$names[0].partial";
 
 # --- a switch that a crash cut off -------------------------------------------------
 
 # from some page on there is what the recycled file held before
-my ($before, $switched, $behind) = split /\|/, sql(q{SELECT * FROM (SELECT lag(segment) OVER w, segment, lead(segment) OVER w FROM verify_wal_directory()
-	WHERE status LIKE 'ok%' WINDOW w AS (ORDER BY segment)) s (before, segment, behind), verify_wal_segment(before) b, verify_wal_segment(s.segment) v, verify_wal_segment(behind) n
+my ($before, $switched, $behind) = split /\|/, sql(q{SELECT * FROM (SELECT lag(segment) OVER w, segment, lead(segment) OVER w FROM verify_wal()
+	WHERE status LIKE 'ok%' WINDOW w AS (ORDER BY segment)) s (before, segment, behind), verify_wal(NULL, before, before) b, verify_wal(NULL, s.segment, s.segment) v, verify_wal(NULL, behind, behind) n
 	WHERE v.status = 'ok_switched' AND v.zero_bytes > 100000 AND b.status = 'ok' AND n.status = 'ok' LIMIT 1});
-my $zeros = sql("SELECT zero_bytes FROM verify_wal_segment('$switched')");
+my $zeros = sql("SELECT zero_bytes FROM verify_wal(NULL, '$switched', '$switched')");
 my $tail = int(($MB - $zeros) / 8192 + 3) * 8192;
 copy("$pg_wal/$_", "$folder/$_") foreach $before, $switched;
 AccelWal::poke("$folder/$switched", $tail, AccelWal::peek("$pg_wal/$before", $tail, $MB - $tail));
-my $cut = "SELECT concat_ws('|', status, findings, $zeros - zero_bytes, message) FROM verify_wal_segment('$switched', '$folder')";
+my $cut = "SELECT concat_ws('|', status, findings, $zeros - zero_bytes, message) FROM verify_wal('$folder', '$switched', '$switched')";
 like(sql($cut), qr/^ok_switched\|0\|@{[$MB - $tail]}\|recycled contents follow the XLOG_SWITCH record/,
 	'a switch that a crash cut off');
 AccelWal::poke("$folder/$switched", $tail - 100, 'x');
@@ -133,7 +133,7 @@ mkdir "$copy/archive_status";
 foreach my $where ([ 'own pg_wal', '' ], [ 'a copy', "'$copy'" ])
 {
 	my ($title, $argument) = @$where;
-	my $all = "verify_wal_directory($argument)";
+	my $all = "verify_wal($argument)";
 	is($restored->safe_psql('postgres', "SELECT string_agg(w::text, E'\\n') FROM $all w WHERE findings > 0 OR status = 'corrupt'"),
 		'', "$title: log behind the point where its timeline was left is no finding");
 	like($restored->safe_psql('postgres', "SELECT string_agg(DISTINCT status, ' ') || ' ' || (count(*) > 3) FROM $all

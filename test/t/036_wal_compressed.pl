@@ -58,11 +58,11 @@ sql($_) foreach q{CREATE TABLE t (id int PRIMARY KEY, filler text)},
   q{SELECT count(pg_logical_emit_message(false, 'test', repeat('z', g))) FROM generate_series(1, 500) g},
   q{SELECT count(pg_logical_emit_message(false, 'test', 'MARK' || g || repeat('-', 60))) FROM generate_series(1, 20) g},
   q{SELECT pg_switch_wal()};
-my @names = split /\n/, sql("SELECT segment FROM verify_wal_directory() WHERE status IN ('ok', 'ok_switched') AND segment >= '$begin'");
+my @names = split /\n/, sql("SELECT segment FROM verify_wal() WHERE status IN ('ok', 'ok_switched') AND segment >= '$begin'");
 my $plain = "$tmp/plain";
 mkdir $plain;
 copy($node->data_dir . "/pg_wal/$_", "$plain/$_") foreach @names;
-is(sql("SELECT count(*), sum(findings), count(DISTINCT compression), max(compression) FROM verify_wal_directory('$plain')"),
+is(sql("SELECT count(*), sum(findings), count(DISTINCT compression), max(compression) FROM verify_wal('$plain')"),
 	scalar(@names) . '|0|1|none', 'plain: intact');
 my $name = $names[1];
 my $flipped_name = $names[2];
@@ -115,7 +115,7 @@ my @formats = (
 	[ 'zstd, no checksum, a large window', '.zst', 'zstd', 'zstd', sub { through($_[0], 'zstd -c -q -1 --no-check --long=27') } ]);
 
 # All that a row says but how its file is named and stored.
-my $columns = 'timeline_id, start_lsn, end_lsn, status, server_version, records, fpi_bytes, bytes_verified, unverified_head_bytes, unverified_tail_bytes, zero_bytes, skipped_bytes, findings, first_error_lsn, crc32c, message';
+my $columns = 'timeline_id, start_lsn, end_lsn, status, server_version, records, fpi_bytes, verified_bytes, unverified_head_bytes, unverified_tail_bytes, zero_bytes, skipped_bytes, findings, first_finding_lsn, crc32c, message';
 my $number = 0;
 
 # Makes a directory of a function's results for each plain segment.
@@ -128,7 +128,7 @@ sub archive
 	return $to;
 }
 
-sub rows { return sql("SELECT $columns FROM verify_wal_directory('$_[0]', workers => " . ($_[1] // 0) . ')'); }
+sub rows { return sql("SELECT $columns FROM verify_wal('$_[0]', workers => " . ($_[1] // 0) . ')'); }
 
 my $read = q{SELECT substring(pg_read_file('/proc/self/io') FROM 'rchar: (\d+)')::bigint};
 
@@ -151,25 +151,25 @@ foreach my $format (@formats)
 	{
 		skip "$what: no program $program", 1 if $program && !has_program($program);
 		my $directory = archive($plain, $suffix, $encode);
-		my $message = sql("SELECT min(message) FROM verify_wal_directory('$directory') WHERE status = 'not_verifiable'");
+		my $message = sql("SELECT min(message) FROM verify_wal('$directory') WHERE status = 'not_verifiable'");
 		if ($message =~ /^this build of crc32c_accel cannot read $compression/)
 		{
-			is(sql("SELECT count(*), string_agg(DISTINCT status || ' ' || compression, ', ') FROM verify_wal_directory('$directory')"),
+			is(sql("SELECT count(*), string_agg(DISTINCT status || ' ' || compression, ', ') FROM verify_wal('$directory')"),
 				scalar(@names) . "|not_verifiable $compression", "$what: no library, and each file says so");
 			diag "SKIP $what: this build has no library for it";
 			next;
 		}
 		$readable{$compression} //= $format;
 		is(rows($directory), $intact_rows, "$what: the rows of the plain segments");
-		my ($from, $rows, $to) = (sql($read), sql("SELECT count(*) FROM verify_wal_directory('$directory', '$names[0]', '$names[1]')"), sql($read));
+		my ($from, $rows, $to) = (sql($read), sql("SELECT count(*) FROM verify_wal('$directory', '$names[0]', '$names[1]')"), sql($read));
 		my $bytes = 0;
 		$bytes += -s "$directory/$_$suffix" foreach @names[0, 1];
 		# the first one is asked for its size, of the third one the first bytes are needed
 		cmp_ok($to - $from, '<', $bytes + 300000, "$what: each file is read once");
 		is(rows($directory, 2), $intact_rows, "$what: by workers");
-		is(sql("SELECT string_agg(DISTINCT compression, ' ') || count(*) FILTER (WHERE right(segment, length('$suffix')) = '$suffix') FROM verify_wal_directory('$directory')"),
+		is(sql("SELECT string_agg(DISTINCT compression, ' ') || count(*) FILTER (WHERE right(segment, length('$suffix')) = '$suffix') FROM verify_wal('$directory')"),
 			$compression . scalar(@names), "$what: named");
-		is(sql("SELECT count(*) FROM verify_wal_directory('$directory') a, verify_wal_segment(a.segment, '$directory') s, verify_wal_segment(left(a.segment, 24), '$directory') b
+		is(sql("SELECT count(*) FROM verify_wal('$directory') a, verify_wal('$directory', a.segment, a.segment) s, verify_wal('$directory', left(a.segment, 24), left(a.segment, 24)) b
 			WHERE a::text <> s::text OR a::text <> b::text"), 0, "$what: one by one");
 		is(rows(archive($damaged, $suffix, $encode)), $damaged_rows, "$what: damage before the compression");
 	}
@@ -186,16 +186,16 @@ sql($_) foreach q{SELECT pg_logical_emit_message(false, 'long', string_agg(md5(g
   q{SELECT count(pg_logical_emit_message(false, 'next', repeat('n', g))) FROM generate_series(1, 300) g},
   q{SELECT pg_logical_emit_message(false, 'long', string_agg(md5(g::text), '')) FROM generate_series(1, 100000) g},
   q{SELECT pg_switch_wal()};
-my @long = split /\n/, sql("SELECT segment FROM verify_wal_directory() WHERE segment >= '$begin' AND status IN ('ok', 'ok_switched') ORDER BY segment");
+my @long = split /\n/, sql("SELECT segment FROM verify_wal() WHERE segment >= '$begin' AND status IN ('ok', 'ok_switched') ORDER BY segment");
 copy($node->data_dir . "/pg_wal/$_", "$long/$_") foreach @long;
 cmp_ok(scalar @long, '>', 8, 'records over many segments');
 
 sub walk_of
 {
 	my ($directory) = @_;
-	my ($from, $rows, $to) = (sql($read), sql("SELECT string_agg(w::text, E'\\n') FROM verify_wal_directory('$directory') w"), sql($read));
+	my ($from, $rows, $to) = (sql($read), sql("SELECT string_agg(w::text, E'\\n') FROM verify_wal('$directory') w"), sql($read));
 	my $alone = sql(qq{SELECT string_agg(s::text, E'\\n') FROM unnest('{@{[join ',', map { s{.*/}{}r } glob("$directory/0*")]}}'::text[]) WITH ORDINALITY n (name, i),
-		verify_wal_segment(n.name, '$directory') s});
+		verify_wal('$directory', n.name, n.name) s});
 	my $size = 0;
 	$size += -s $_ foreach glob("$directory/0*");
 	return ($rows eq $alone ? $rows : "$rows\nbut one by one\n$alone", ($to - $from) / $size);
@@ -210,7 +210,7 @@ foreach my $compression (sort keys %readable)
 	mkdir $directory;
 	put_old("$directory/$_$suffix", $encode->(slurp_file("$long/$_"))) foreach @long;
 	my ($rows, $times) = walk_of($directory);
-	is(sql("SELECT count(*) FROM verify_wal_directory('$directory') c JOIN verify_wal_directory('$long') p USING (start_lsn, end_lsn, status, records, bytes_verified, crc32c)"),
+	is(sql("SELECT count(*) FROM verify_wal('$directory') c JOIN verify_wal('$long') p USING (start_lsn, end_lsn, status, records, verified_bytes, crc32c)"),
 		scalar @long, "$compression: a long record: the rows of the plain segments");
 	unlike($rows, qr/but one by one/, "$compression: a long record: one by one");
 	cmp_ok($times, '<', 1.3, "$compression: a long record: each file is decoded once");
@@ -239,12 +239,12 @@ my $random = "$tmp/random";
 $begin = sql('SELECT pg_walfile_name(pg_current_wal_insert_lsn())');
 sql("SELECT count(pg_logical_emit_message(false, 'over', pg_read_binary_file('$random', g * 50000, 50000))) FROM generate_series(0, 17 * $MB / 50000 - 1) g");
 sql('SELECT pg_switch_wal()');
-my @over = split /\n/, sql("SELECT segment FROM verify_wal_directory() WHERE segment >= '$begin' AND status = 'ok' ORDER BY segment");
+my @over = split /\n/, sql("SELECT segment FROM verify_wal() WHERE segment >= '$begin' AND status = 'ok' ORDER BY segment");
 copy($node->data_dir . "/pg_wal/$_", "$over/$_") foreach @over;
 # (a border may be the end of one by chance)
 cmp_ok(sql(qq{SELECT count(*) FROM unnest('{@{[join ',', @over[1 .. $#over]]}}'::text[]) name,
 	verify_wal_segment(pg_read_binary_file('$over/' || name), name) WHERE unverified_head_bytes > 0}), '>', @over - 3, 'records over the borders of ' . @over . ' segments');
-my $over_rows = sql("SELECT string_agg(concat_ws(' ', start_lsn, status, records, crc32c), E'\n') FROM verify_wal_directory('$over')");
+my $over_rows = sql("SELECT string_agg(concat_ws(' ', start_lsn, status, records, crc32c), E'\n') FROM verify_wal('$over')");
 
 # The rows of a walk, and how many files of a segment's size were read for it: by
 # this session and, with workers, by what the postmaster has reaped since.
@@ -256,7 +256,7 @@ sub read_in_walk
 	my $processes = $workers ? "self, $postmaster" : 'self';
 	my $by_all = "SELECT sum(substring(pg_read_file('/proc/' || p || '/io') FROM 'rchar: (\\d+)')::bigint) FROM unnest('{$processes}'::text[]) p";
 	my ($from, $rows, $to) = (sql($by_all),
-		sql("SELECT string_agg(concat_ws(' ', start_lsn, status, records, crc32c), E'\\n') FROM verify_wal_directory('$directory', workers => $workers)"), sql($by_all));
+		sql("SELECT string_agg(concat_ws(' ', start_lsn, status, records, crc32c), E'\\n') FROM verify_wal('$directory', workers => $workers)"), sql($by_all));
 	return ($rows, ($to - $from) / $MB);
 }
 
@@ -303,9 +303,9 @@ sub judged
 		put_old("$folder/$i/$segment$suffix", $copy);
 	}
 	my ($same, $unreported) = split /\|/, sql("WITH judged AS (SELECT i, j.*, j.crc32c IS NOT DISTINCT FROM p.crc32c AS same
-			FROM generate_series(0, $count - 1) i, verify_wal_segment('$segment', '$folder/' || i) j, verify_wal_segment('$segment', '$plain') p)
-		SELECT string_agg(i::text, ' ') FILTER (WHERE findings = 0 AND same),
-			coalesce(string_agg(i || ' ' || status || ' ' || coalesce(message, ''), E'\n') FILTER (WHERE findings = 0 AND NOT same), '') || ' of ' || count(*)
+			FROM generate_series(0, $count - 1) i, verify_wal('$folder/' || i, '$segment', '$segment') j, verify_wal('$plain', '$segment', '$segment') p)
+		SELECT string_agg(i::text, ' ') FILTER (WHERE status LIKE 'ok%' AND same),
+			coalesce(string_agg(i || ' ' || status || ' ' || coalesce(message, ''), E'\n') FILTER (WHERE status LIKE 'ok%' AND NOT same), '') || ' of ' || count(*)
 		FROM judged"), 2;
 	foreach my $i (0 .. $count - 1)
 	{
@@ -353,49 +353,49 @@ foreach my $compression (sort keys %readable)
 	mkdir $folder;
 	my $half = int(length($bytes) / 2);
 	put_old("$folder/$flipped_name$suffix", substr($bytes, 0, $half));
-	like(sql("SELECT status, findings, records > 0 AND bytes_verified + skipped_bytes + unverified_head_bytes + unverified_tail_bytes < $MB, message FROM verify_wal_segment('$flipped_name', '$folder')"),
+	like(sql("SELECT status, findings, records > 0 AND verified_bytes + skipped_bytes + unverified_head_bytes + unverified_tail_bytes < $MB, message FROM verify_wal('$folder', '$flipped_name', '$flipped_name')"),
 		qr/^corrupt\|1\|t\|the compressed data ends early, at offset $half$/, "$compression: cut off: said, with what came before");
 	is(sql("SELECT reason || ' ' || status || ' ' || (file_offset > 8192) FROM verify_wal_findings('$folder', '$flipped_name')"),
 		'compressed_truncated corrupt true', "$compression: cut off: as a finding");
 	put_old("$folder/$flipped_name$suffix", "$bytes garbage");
-	is(sql("SELECT status, findings, message, bytes_verified > 0 FROM verify_wal_segment('$flipped_name', '$folder')"),
+	is(sql("SELECT status, findings, message, verified_bytes > 0 FROM verify_wal('$folder', '$flipped_name', '$flipped_name')"),
 		'corrupt|1|unexpected data after the end of the compressed data, at offset ' . length($bytes) . '|t', "$compression: trailing garbage");
 	if ($compression eq 'gzip')
 	{
 		my ($crc, $length) = unpack('LL', substr($bytes, -8));
 		put_old("$folder/$flipped_name$suffix", substr($bytes, 0, -8) . pack('LL', $crc ^ 1, $length));
-		is(sql("SELECT status, findings, message FROM verify_wal_segment('$flipped_name', '$folder')"),
+		is(sql("SELECT status, findings, message FROM verify_wal('$folder', '$flipped_name', '$flipped_name')"),
 			sprintf('corrupt|1|incorrect checksum of the compressed data before offset %u, calculated %08X but expected %08X', length($bytes), $crc, $crc ^ 1), 'gzip: another CRC-32');
 		put_old("$folder/$flipped_name$suffix", substr($bytes, 0, -8) . pack('LL', $crc, $length - 1));
-		is(sql("SELECT status, findings, message FROM verify_wal_segment('$flipped_name', '$folder')"),
+		is(sql("SELECT status, findings, message FROM verify_wal('$folder', '$flipped_name', '$flipped_name')"),
 			'corrupt|1|incorrect length ' . ($length - 1) . ' of the compressed data before offset ' . length($bytes) . ", expected $length", 'gzip: another length');
 	}
 	put_old("$folder/$flipped_name$suffix", '');
-	is(sql("SELECT status, compression, message FROM verify_wal_segment('$flipped_name', '$folder')"),
+	is(sql("SELECT status, compression, message FROM verify_wal('$folder', '$flipped_name', '$flipped_name')"),
 		"corrupt|$compression|the compressed data ends early, at offset 0", "$compression: an empty file");
 	put_old("$folder/$flipped_name$suffix", 'x' . substr($bytes, 1));
-	is(sql("SELECT status, compression, message FROM verify_wal_segment('$flipped_name', '$folder')"),
+	is(sql("SELECT status, compression, message FROM verify_wal('$folder', '$flipped_name', '$flipped_name')"),
 		"corrupt|$compression|the compressed data is invalid at offset 0", "$compression: another first byte");
 	put_old("$folder/$flipped_name$suffix", $encode->(substr(slurp_file("$plain/$flipped_name"), 0, 500000)));
-	is(sql("SELECT status, findings, message FROM verify_wal_segment('$flipped_name', '$folder')"),
+	is(sql("SELECT status, findings, message FROM verify_wal('$folder', '$flipped_name', '$flipped_name')"),
 		"size_mismatch|1|WAL segment has 500000 bytes, expected $MB", "$compression: a short segment");
 	put_old("$folder/$flipped_name$suffix", $encode->(slurp_file("$plain/$flipped_name") . "\0"));
-	is(sql("SELECT status, findings, message FROM verify_wal_segment('$flipped_name', '$folder')"),
+	is(sql("SELECT status, findings, message FROM verify_wal('$folder', '$flipped_name', '$flipped_name')"),
 		"size_mismatch|1|the decompressed WAL segment has more than $MB bytes", "$compression: a long one");
 	put_old("$folder/$flipped_name$suffix", $encode->('no WAL ' x 100000));
-	is(sql("SELECT status, message FROM verify_wal_segment('$flipped_name', '$folder')"),
+	is(sql("SELECT status, message FROM verify_wal('$folder', '$flipped_name', '$flipped_name')"),
 		'not_verifiable|no page of the file is valid: it is encrypted, compressed or no WAL', "$compression: of something else");
 	unlink "$folder/$flipped_name$suffix";
 
 	# a stream that a receiver still writes to
 	put_old("$folder/$flipped_name$suffix.partial", substr($bytes, 0, $half));
-	is(sql("SELECT status, findings, records > 0, segment FROM verify_wal_directory('$folder')"),
+	is(sql("SELECT status, findings, records > 0, segment FROM verify_wal('$folder')"),
 		"ok_partial|0|t|$flipped_name$suffix.partial", "$compression: a partial one, still written");
 
 	# 300 MB of zeros
 	my $zeros = substr($encode->("\0" x (100 * $MB)), 0);
 	put_old("$folder/$names[0]$suffix", $zeros x 3);
-	my ($before, $row, $after) = (sql($read), sql("SELECT status, findings > 0 FROM verify_wal_segment('$names[0]', '$folder')"), sql($read));
+	my ($before, $row, $after) = (sql($read), sql("SELECT status, findings > 0 FROM verify_wal('$folder', '$names[0]', '$names[0]')"), sql($read));
 	is($row, 'corrupt|t', "$compression: a bomb");
 	cmp_ok($after - $before, '<', 900000, "$compression: a bomb is not read to its end");
 }
@@ -408,7 +408,7 @@ SKIP:
 	put_old("$tmp/window", '');
 	mkdir "$tmp/wide";
 	put_old("$tmp/wide/$name.zst", "\x28\xB5\x2F\xFD\0\xA8\x0B\0\0\0");
-	is(sql("SELECT status, findings, message FROM verify_wal_segment('$name', '$tmp/wide')"),
+	is(sql("SELECT status, findings, message FROM verify_wal('$tmp/wide', '$name', '$name')"),
 		'not_verifiable|0|decompression needs a window of more than 128 MB', 'zstd: a window of 2 GB');
 }
 
@@ -418,7 +418,7 @@ SKIP:
 	my $directory = archive($plain, '.lz4', $lz4);
 	my ($whole) = run_command([ 'lz4', '-c', '-1', '-B4', '--content-size', "$plain/$names[1]" ]);
 	put_old("$directory/$names[1].lz4", substr($whole, 0, int(length($whole) / 2)));
-	is(sql("SELECT string_agg(segment || ' ' || status, ', ') FROM verify_wal_directory('$directory') WHERE status NOT LIKE 'ok%'"),
+	is(sql("SELECT string_agg(segment || ' ' || status, ', ') FROM verify_wal('$directory') WHERE status NOT LIKE 'ok%'"),
 		"$names[1].lz4 corrupt", 'lz4: a file that tells its length, cut off, is the only one that is damaged');
 }
 
@@ -430,23 +430,23 @@ put_old("$others/$names[0].xz", "\xFD7zXZ\0 and so on");
 put_old("$others/$names[1].gz", 'Salted__ by pgBackRest');
 put_old("$others/$names[2].br", 'whatever');
 put_old("$others/$names[3]", "BZh91AY&SY and so on");
-is(sql("SELECT string_agg(compression || ' ' || status || ' ' || findings || ' ' || split_part(message, ',', 1), E'\\n') FROM verify_wal_directory('$others')"),
+is(sql("SELECT string_agg(compression || ' ' || status || ' ' || findings || ' ' || split_part(message, ',', 1), E'\\n') FROM verify_wal('$others')"),
 	join("\n", map { "$_ not_verifiable 0 the file is in format $_" } 'xz', 'encrypted', 'brotli', 'bzip2'), 'formats that are not read');
 # of "lz4 -l"; and what begins as LZ4 and Zstandard alike
 my $skippable = "\x5F\x2A\x4D\x18\x05\0\0\0skips";
 put_old("$others/$names[4]", "\x02\x21\x4C\x18 and so on");
-my $row_of_one = q{SELECT concat_ws(' ', compression, status, findings, message) FROM verify_wal_segment};
-my $whole = q{SELECT concat_ws(' ', compression, crc32c, findings) FROM verify_wal_segment};
-is(sql("$row_of_one('$names[4]', '$others')"), 'lz4_legacy not_verifiable 0 the file is in format lz4_legacy, which is not read here: restore the segment, or give its bytes to verify_wal_segment(bytea, text)', 'LZ4 legacy frames');
+my $row_of_one = q{SELECT concat_ws(' ', compression, status, findings, message) FROM verify_wal};
+my $whole = q{SELECT concat_ws(' ', compression, crc32c, findings) FROM verify_wal};
+is(sql("$row_of_one('$others', '$names[4]', '$names[4]')"), 'lz4_legacy not_verifiable 0 the file is in format lz4_legacy, which is not read here: restore the segment, or give its bytes to verify_wal_segment(bytea, text)', 'LZ4 legacy frames');
 foreach my $compression (grep { $readable{$_} } 'lz4', 'zstd')
 {
 	put_old("$others/$names[4]", $skippable x 2 . $readable{$compression}->[4]->(slurp_file("$plain/$names[4]")));
-	is(sql("$whole('$names[4]', '$others')"), "$compression " . sql("SELECT concat_ws(' ', crc32c, findings) FROM verify_wal_segment('$names[4]', '$plain')"),
+	is(sql("$whole('$others', '$names[4]', '$names[4]')"), "$compression " . sql("SELECT concat_ws(' ', crc32c, findings) FROM verify_wal('$plain', '$names[4]', '$names[4]')"),
 		"$compression: after skippable frames, named as nothing");
 	# frames of holes, 4 GB each
 	put_old("$others/$names[4]", '');
 	AccelWal::poke("$others/$names[4]", $_ * (2**32 + 7), "\x5F\x2A\x4D\x18\xFF\xFF\xFF\xFF") foreach 0 .. 19;
-	my ($from, $row, $to) = (sql($read), sql("$row_of_one('$names[4]', '$others')"), sql($read));
+	my ($from, $row, $to) = (sql($read), sql("$row_of_one('$others', '$names[4]', '$names[4]')"), sql($read));
 	like($row, qr/^\w+ not_verifiable 0 0 bytes came out of the first \d+ bytes of the compressed data: it is not read further$/, "$compression: 80 GB that are skipped");
 	cmp_ok($to - $from, '<', 60 * $MB, "$compression: 80 GB that are skipped are not read");
 }
@@ -454,35 +454,35 @@ SKIP:
 {
 	skip 'zstd is not read here', 1 unless $readable{zstd};
 	put_old("$others/$names[4]", "\x28\xB5\x2F\xFD\x21\x01\x01\x09\0\0x");
-	is(sql("$row_of_one('$names[4]', '$others')"), 'zstd not_verifiable 0 decompression needs a dictionary', 'zstd: a dictionary');
+	is(sql("$row_of_one('$others', '$names[4]', '$names[4]')"), 'zstd not_verifiable 0 decompression needs a dictionary', 'zstd: a dictionary');
 }
 unlink "$others/$names[4]";
 copy("$plain/$names[0]", "$others/$names[0].gz");
-is(sql("SELECT compression || ' ' || status FROM verify_wal_segment('$names[0].gz', '$others')"), 'none ok', 'the bytes decide, not the name');
+is(sql("SELECT compression || ' ' || status FROM verify_wal('$others', '$names[0].gz', '$names[0].gz')"), 'none ok', 'the bytes decide, not the name');
 
 # --- names, folders, nothing ---------------------------------------------------
 
-is(sql("SELECT status, segment, start_lsn IS NOT NULL, message FROM verify_wal_segment('00000001000000FF00000001', '$plain')"),
+is(sql("SELECT status, segment, start_lsn IS NOT NULL, message FROM verify_wal('$plain', '00000001000000FF00000001', '00000001000000FF00000001')"),
 	'missing|00000001000000FF00000001|t|the segment is not there', 'an explicit name that does not exist');
 is(sql("SELECT status, reason FROM verify_wal_findings('$plain', '00000001000000FF00000001')"), 'missing|file_missing', 'as a finding');
-is(sql("SELECT status FROM verify_wal_segment('$name.gz', '$plain')"), 'missing', 'its other name does not exist');
-is(sql("SELECT segment, status, compression IS NULL FROM verify_wal_segment('$name')") =~ /^$name\|/ ? 'ok' : '', 'ok', 'in pg_wal');
+is(sql("SELECT status FROM verify_wal('$plain', '$name.gz', '$name.gz')"), 'missing', 'its other name does not exist');
+is(sql("SELECT segment, status, compression IS NULL FROM verify_wal(NULL, '$name', '$name')") =~ /^$name\|/ ? 'ok' : '', 'ok', 'in pg_wal');
 my $nothing = "$tmp/nothing";
 mkdir $nothing;
 put_old("$nothing/$_", 'x') foreach 'README', '000000010000000000000001.00000028.backup.old', '00000002.history.old';
 mkdir "$nothing/$_" foreach 'base', '0000000100000000';
-is(sql("SELECT status, segment IS NULL, timeline_id IS NULL, message FROM verify_wal_directory('$nothing')"),
+is(sql("SELECT status, segment IS NULL, timeline_id IS NULL, message FROM verify_wal('$nothing')"),
 	'not_verifiable|t|t|none of the 4 entries of the directory is named as a WAL segment', 'a directory without segments');
 copy("$plain/$name", "$nothing/0000000100000000/$name");
-is(sql("SELECT segment, status FROM verify_wal_directory('$nothing')"), "0000000100000000/$name|ok", 'a folder of segments');
-is(sql("SELECT segment, status FROM verify_wal_segment('$name', '$nothing')"), "0000000100000000/$name|ok", 'found there by its name');
+is(sql("SELECT segment, status FROM verify_wal('$nothing')"), "0000000100000000/$name|ok", 'a folder of segments');
+is(sql("SELECT segment, status FROM verify_wal('$nothing', '$name', '$name')"), "0000000100000000/$name|ok", 'found there by its name');
 my $sha1 = sha1_hex(slurp_file("$plain/$name"));
 copy("$plain/$name", "$nothing/$name-$sha1");
-is(sql("SELECT string_agg(segment || ' ' || status, ', ') FROM verify_wal_directory('$nothing')"),
+is(sql("SELECT string_agg(segment || ' ' || status, ', ') FROM verify_wal('$nothing')"),
 	"$name-$sha1 ok, 0000000100000000/$name ok", 'two names of a segment: both are judged');
 # a segment that could be in there is not missing
 chmod 0, "$nothing/0000000100000000";
-my (undef, undef, $err) = $node->psql('postgres', "SELECT status FROM verify_wal_segment('$name', '$nothing')");
+my (undef, undef, $err) = $node->psql('postgres', "SELECT status FROM verify_wal('$nothing', '$name', '$name')");
 chmod 0700, "$nothing/0000000100000000";
 like($err, qr/ERROR:.*Permission denied/, 'a folder that may not be read');
 
@@ -507,10 +507,10 @@ my ($marked) = grep { slurp_file("$plain/$_") =~ /MARK7-{60}/ } @names;
 my ($at, $record) = AccelWal::variant($node, slurp_file("$plain/$marked"));
 my $digested = "$marked-$sha1{$marked}";
 AccelWal::poke("$plain/$marked", $at, $record);
-is(sql("SELECT status, findings FROM verify_wal_segment('$marked', '$plain')"), $marked eq $names[-1] ? 'ok_switched|0' : 'ok|0', 'WAL does not tell other contents');
+is(sql("SELECT status, findings FROM verify_wal('$plain', '$marked', '$marked')"), $marked eq $names[-1] ? 'ok_switched|0' : 'ok|0', 'WAL does not tell other contents');
 my $other = sha1_hex(slurp_file("$plain/$marked"));
 copy("$plain/$marked", "$digests/$digested");
-is(sql("SELECT segment, status, findings, message FROM verify_wal_directory('$digests') WHERE findings > 0"),
+is(sql("SELECT segment, status, findings, message FROM verify_wal('$digests') WHERE findings > 0"),
 	"$digested|corrupt|1|incorrect SHA-1 in the name of the file, calculated " . substr($other, 0, 16) . '... but expected ' . substr($sha1{$marked}, 0, 16) . '...',
 	'another SHA-1 than that in the name');
 is(sql("SELECT reason, file_offset FROM verify_wal_findings('$digests', '$digested')"), 'file_digest|0', 'another SHA-1: as a finding');

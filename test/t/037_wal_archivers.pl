@@ -106,10 +106,10 @@ my $end = sql('SELECT pg_current_wal_insert_lsn()');
 sql(q{SELECT pg_logical_emit_message(true, 'past', 'the end')});
 
 my $columns = q{substring(segment FROM '(?:.*/)?(\w{24})'), status, records, fpi_bytes, crc32c, findings};
-my $expected = sql("SELECT $columns FROM (SELECT * FROM verify_wal_directory('$plain') WHERE segment !~ '[.]backup') w");
+my $expected = sql("SELECT $columns FROM (SELECT * FROM verify_wal('$plain') WHERE segment !~ '[.]backup') w");
 my @names = $expected =~ /^(\w{24})/mg;
 is($names[-1], $last, 'plain: up to the end');
-is(sql("SELECT count(*) FILTER (WHERE status LIKE 'ok%'), count(DISTINCT segment) > 10, sum(findings) FROM (SELECT * FROM verify_wal_directory('$plain') WHERE segment !~ '[.]backup') w"),
+is(sql("SELECT count(*) FILTER (WHERE status LIKE 'ok%'), count(DISTINCT segment) > 10, sum(findings) FROM (SELECT * FROM verify_wal('$plain') WHERE segment !~ '[.]backup') w"),
 	scalar(@names) . '|t|0', 'plain: every segment is whole');
 my ($later) = $expected =~ /^($first\|.*)/ms;
 
@@ -120,24 +120,24 @@ my ($later) = $expected =~ /^($first\|.*)/ms;
 sub whole
 {
 	my ($what, $directory, $compression, $rows) = @_;
-	if (sql("SELECT count(*) FROM (SELECT * FROM verify_wal_directory('$directory') WHERE segment !~ '[.]backup') w WHERE message LIKE 'this build of crc32c_accel cannot read $compression%'"))
+	if (sql("SELECT count(*) FROM (SELECT * FROM verify_wal('$directory') WHERE segment !~ '[.]backup') w WHERE message LIKE 'this build of crc32c_accel cannot read $compression%'"))
 	{
-		is(sql("SELECT string_agg(DISTINCT status || ' ' || compression, ', ') FROM (SELECT * FROM verify_wal_directory('$directory') WHERE segment !~ '[.]backup') w"),
+		is(sql("SELECT string_agg(DISTINCT status || ' ' || compression, ', ') FROM (SELECT * FROM verify_wal('$directory') WHERE segment !~ '[.]backup') w"),
 			"not_verifiable $compression", "$what: no library, and each file says so");
 		diag "SKIP $what: this build has no library for it";
 		return 0;
 	}
-	is(sql("SELECT $columns FROM (SELECT * FROM verify_wal_directory('$directory') WHERE segment !~ '[.]backup') w WHERE status <> 'ok_partial'"), $rows, "$what: the rows of the plain segments");
-	is(sql("SELECT $columns FROM (SELECT * FROM verify_wal_directory('$directory', workers => 2) WHERE segment !~ '[.]backup') w WHERE status <> 'ok_partial'"), $rows, "$what: by workers");
-	is(sql("SELECT DISTINCT status FROM verify_wal_directory('$directory') WHERE segment ~ '[.]backup'"), $what =~ /pgbackrest|barman/ ? 'ok' : '', "$what: the backup file");
-	is(sql("SELECT string_agg(DISTINCT compression, ' ') FROM (SELECT * FROM verify_wal_directory('$directory') WHERE segment !~ '[.]backup') w"), $compression, "$what: $compression");
+	is(sql("SELECT $columns FROM (SELECT * FROM verify_wal('$directory') WHERE segment !~ '[.]backup') w WHERE status <> 'ok_partial'"), $rows, "$what: the rows of the plain segments");
+	is(sql("SELECT $columns FROM (SELECT * FROM verify_wal('$directory', workers => 2) WHERE segment !~ '[.]backup') w WHERE status <> 'ok_partial'"), $rows, "$what: by workers");
+	is(sql("SELECT DISTINCT status FROM verify_wal('$directory') WHERE segment ~ '[.]backup'"), $what =~ /pgbackrest|barman/ ? 'ok' : '', "$what: the backup file");
+	is(sql("SELECT string_agg(DISTINCT compression, ' ') FROM (SELECT * FROM verify_wal('$directory') WHERE segment !~ '[.]backup') w"), $compression, "$what: $compression");
 
-	my $file = sql("SELECT segment FROM (SELECT * FROM verify_wal_directory('$directory') WHERE segment !~ '[.]backup') w WHERE status <> 'ok_partial' ORDER BY start_lsn DESC OFFSET 3 LIMIT 1");
+	my $file = sql("SELECT segment FROM (SELECT * FROM verify_wal('$directory') WHERE segment !~ '[.]backup') w WHERE status <> 'ok_partial' ORDER BY start_lsn DESC OFFSET 3 LIMIT 1");
 	my $at = int((-s "$directory/$file") / 2);
 	my $byte = AccelWal::peek("$directory/$file", $at, 1);
 	AccelWal::poke("$directory/$file", $at, $byte ^ "\x10");
 	# a record over a border is reported with both of its segments
-	like(sql("SELECT string_agg(segment || ' ' || status, ', ') FROM (SELECT * FROM verify_wal_directory('$directory') WHERE segment !~ '[.]backup') w WHERE status NOT LIKE 'ok%'"),
+	like(sql("SELECT string_agg(segment || ' ' || status, ', ') FROM (SELECT * FROM verify_wal('$directory') WHERE segment !~ '[.]backup') w WHERE status NOT LIKE 'ok%'"),
 		qr/\Q$file\E corrupt/, "$what: a flipped bit is found");
 	AccelWal::poke("$directory/$file", $at, $byte);
 	return 1;
@@ -168,7 +168,7 @@ sub push_again
 	$recipe =~ s{pgbackrest --stanza=main}{$push};
 	AccelWal::poke($damaged, int((-s $damaged) / 2), 'damage');
 	run_of(pgbackrest('gz', 'archive-push', "$plain/$segment"));
-	my $bad = "SELECT string_agg(status, ', ') FROM verify_wal_directory('$directory') WHERE status NOT LIKE 'ok%'";
+	my $bad = "SELECT string_agg(status, ', ') FROM verify_wal('$directory') WHERE status NOT LIKE 'ok%'";
 	isnt(sql($bad), '', 'pgbackrest: archive-push leaves a damaged segment as it is');
 	local @ENV{qw(PGHOST PGPORT PGDATABASE)} = ($host, $port, 'postgres');
 	is_deeply([ (run_of('sh', '-c', $recipe))[ 0, 1 ] ], [ 1, "0\n" ], 'pgbackrest: a good one takes its place');
@@ -195,7 +195,7 @@ SKIP:
 		is(differing(sub { from_pgbackrest($type, @_) }, @names), '', "pgbackrest, $type: archive-get gives the bytes");
 	}
 	my ($directory) = glob("$tmp/pgbackrest_encrypted/archive/main/*-1");
-	is(sql("SELECT string_agg(DISTINCT status || ' ' || compression, ', '), count(*) FROM (SELECT * FROM verify_wal_directory('$directory') WHERE segment !~ '[.]backup') w"),
+	is(sql("SELECT string_agg(DISTINCT status || ' ' || compression, ', '), count(*) FROM (SELECT * FROM verify_wal('$directory') WHERE segment !~ '[.]backup') w"),
 		'not_verifiable encrypted|' . @names, 'pgbackrest, encrypted: said of every segment');
 
 	my $restored = PostgreSQL::Test::Cluster->new('restored');
@@ -239,7 +239,7 @@ foreach my $method ('gzip', 'lz4')
 		skip "pg_receivewal was built without $method", 1 if $err =~ /not supported by this build|build does not support/;
 		ok($ok, "pg_receivewal, $method: receives") or diag "$out$err";
 		# of the one that it still writes to only the beginning is there
-		is(sql("SELECT string_agg(status || ' ' || findings, ', ') FROM (SELECT * FROM verify_wal_directory('$directory') WHERE segment !~ '[.]backup') w WHERE segment LIKE '%.partial'"),
+		is(sql("SELECT string_agg(status || ' ' || findings, ', ') FROM (SELECT * FROM verify_wal('$directory') WHERE segment !~ '[.]backup') w WHERE segment LIKE '%.partial'"),
 			'ok_partial 0', "pg_receivewal, $method: the last one is partial")
 		  if whole("pg_receivewal, $method", $directory, $method, $later);
 		my @received = grep { $_ ge $first } @names;

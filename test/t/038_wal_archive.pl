@@ -35,8 +35,8 @@ my $many_from = $q->("SELECT pg_switch_wal(); SELECT pg_logical_emit_message(tru
 $many_from = (split /\n/, $many_from)[-1];
 $q->($switches);
 my $own = $node->data_dir . '/pg_wal';
-my @wal = grep { $_ gt $from && $_ lt $many_from } split /\n/, $q->("SELECT segment FROM verify_wal_directory() WHERE status = 'ok' ORDER BY 1");
-my @alone = split /\n/, $q->("SELECT segment FROM verify_wal_directory(first_segment => '$many_from') WHERE status = 'ok_switched' ORDER BY 1 LIMIT 140");
+my @wal = grep { $_ gt $from && $_ lt $many_from } split /\n/, $q->("SELECT segment FROM verify_wal() WHERE status = 'ok' ORDER BY 1");
+my @alone = split /\n/, $q->("SELECT segment FROM verify_wal(first_segment => '$many_from') WHERE status = 'ok_switched' ORDER BY 1 LIMIT 140");
 cmp_ok(scalar(@wal), '>=', 12, scalar(@wal) . ' segments with a record over each border');
 is(scalar(@alone), 140, 'and 140 without');
 
@@ -114,10 +114,10 @@ sub value
 
 archive(@wal[0 .. 3]);
 reads('first run', '', 4, 4);
-is(rows('segment, timeline_id, size, status, is_finding, start_open, end_open, crc32c IS NOT NULL, sound_at = verified_at, mtime IS NOT NULL'),
+is(rows('segment, timeline_id, size, status, is_finding, start_open, end_open, crc32c IS NOT NULL, sound_at = verified_at, modified_at IS NOT NULL'),
 	join("\n", map { "$wal[$_]|1|$MB|ok|f|" . 'f|' . ($_ == 3 ? 't' : 'f') . '|t|t|t' } 0 .. 3), 'what is remembered');
-is($q->("SELECT count(*) FROM verify_wal_files s JOIN verify_wal_directory('$dir') d USING (segment) WHERE s.crc32c = d.crc32c AND s.status = d.status AND s.message IS NOT DISTINCT FROM d.message"),
-	4, 'as verify_wal_directory says it');
+is($q->("SELECT count(*) FROM verify_wal_files s JOIN verify_wal('$dir') d USING (segment) WHERE s.crc32c = d.crc32c AND s.status = d.status AND s.message IS NOT DISTINCT FROM d.message"),
+	4, 'as verify_wal says it');
 reads('nothing new', '', 4, 0);
 my $io = q{SELECT substring(pg_read_file('/proc/self/io') FROM 'rchar: (\d+)')::bigint};
 my ($before, $after) = $q->("$io; CALL verify_wal_archive('$dir'); $io") =~ /(\d+)/g;
@@ -145,7 +145,7 @@ put($wal[2]);
 reads('mended', '', 4, 2);
 
 # a record over some segments, which come one by one
-my %within = map { $_ => 1 } split /\n/, $q->("SELECT segment FROM verify_wal_directory() WHERE records = 0 AND status = 'ok'");
+my %within = map { $_ => 1 } split /\n/, $q->("SELECT segment FROM verify_wal() WHERE records = 0 AND status = 'ok'");
 my ($first) = grep { $within{ $wal[ $_ + 1 ] } && $within{ $wal[ $_ + 2 ] } } 0 .. $#wal - 2;
 my $last = $first + 1;
 $last++ while $within{ $wal[$last] };
@@ -180,7 +180,7 @@ for (my $try = 0; $try < 20 && $moment ne 't'; $try++)
 	my $now = time;
 	utime($now, $now + 1, "$dir/$wal[2]");
 	call();
-	$moment = rows('mtime IS NULL', "segment = '$wal[2]'");
+	$moment = rows('modified_at IS NULL', "segment = '$wal[2]'");
 }
 is($moment, 't', 'written in this moment: its time tells nothing');
 utime(1, 1, "$dir/$wal[2]");
@@ -190,7 +190,7 @@ reads('so it is read again', '', 5, 1);
 my $good = slurp_file("$own/$wal[1]");
 my ($at, $record) = AccelWal::variant($node, $good);
 rot($wal[1], $at, $record);
-is($q->("SELECT status, findings FROM verify_wal_segment('$wal[1]', '$dir')"), 'ok|0', 'rotten where WAL does not tell');
+is($q->("SELECT status, findings FROM verify_wal('$dir', '$wal[1]', '$wal[1]')"), 'ok|0', 'rotten where WAL does not tell');
 reads('not read', '', 5, 0);
 reads('not yet', "reverify_after => '1 day'", 5, 0);
 like(reads('read again', "reverify_after => '0'", 5, 5, 1), qr/invalid WAL segment "$wal[1]".*\n.*DETAIL:  changed: other contents than at 20.*, with the same size and modification time: CRC-32C [0-9A-F]{8}, was [0-9A-F]{8}\. Archive "\Q$dir\E"/,
@@ -241,7 +241,7 @@ cmp_ok($q->("SELECT prune_history('0')"), '>=', 2, 'pruned');
 is(value('count(*)'), 3, 'what is there stays');
 put($wal[0]);
 like(reads('a gap that was never seen', '', 4, 1, 1), qr/missing WAL segment "$wal[1]".*\n.*missing: the segment is not there/, 'is a finding');
-is(rows('status, size IS NULL, mtime IS NULL', "segment = '$wal[1]'"), 'missing|t|t', 'and recorded');
+is(rows('status, size IS NULL, modified_at IS NULL', "segment = '$wal[1]'"), 'missing|t|t', 'and recorded');
 put($wal[1]);
 # the end of the one before was open
 reads('it comes', '', 5, 2);
@@ -268,7 +268,7 @@ put("$wal[1].gz", gzipped(slurp_file("$own/$wal[1]")));
 SKIP:
 {
 	skip 'this build does not read gzip', 12
-	  if $q->("SELECT status FROM verify_wal_segment('$wal[1].gz', '$dir')") eq 'not_verifiable';
+	  if $q->("SELECT status FROM verify_wal('$dir', '$wal[1].gz', '$wal[1].gz')") eq 'not_verifiable';
 	reads('compressed as well', '', 5, 1);
 	unlink("$dir/$wal[1]");
 	is(reads('compressed', '', 4, 0), '', 'nothing is missing');
@@ -335,7 +335,7 @@ foreach my $case ([ 'alone', [ @wal[0 .. 2] ], '' ], [ 'workers', [ @wal[0 .. 2]
   SKIP:
 	{
 		skip 'this build does not read gzip', 1
-		  if $q->("SELECT status FROM verify_wal_segment('$names->[0]', '$dir')") eq 'not_verifiable';
+		  if $q->("SELECT status FROM verify_wal('$dir', '$names->[0]', '$names->[0]')") eq 'not_verifiable';
 		my $begin = Time::HiRes::time();
 		reads("max_rate, $title", "max_rate => 2048$more", 3, 3);
 		cmp_ok(Time::HiRes::time() - $begin, '>', 1.3, "max_rate, $title: 3 MB at 2 MB/s");
@@ -350,7 +350,7 @@ foreach my $name (@wal[0, 1])
 	substr($bytes, $_ * 8192 + 4, 4) = pack('L', 2) foreach 0 .. $MB / 8192 - 1;
 	put($name =~ s/^00000001/00000002/r, $bytes);
 }
-put('00000002.history', "1\t" . $q->("SELECT start_lsn FROM verify_wal_segment('$wal[0]')") . "\tno reason\n");
+put('00000002.history', "1\t" . $q->("SELECT start_lsn FROM verify_wal(NULL, '$wal[0]', '$wal[0]')") . "\tno reason\n");
 reads('of timeline 2', '', 2, 2);
 {
 	my $begin = Time::HiRes::time();
@@ -363,7 +363,7 @@ put("$_.gz", gzipped(slurp_file("$own/$_"))) foreach @alone;
 SKIP:
 {
 	skip 'this build does not read gzip', 3
-	  if $q->("SELECT status FROM verify_wal_segment('$alone[0].gz', '$dir')") eq 'not_verifiable';
+	  if $q->("SELECT status FROM verify_wal('$dir', '$alone[0].gz', '$alone[0].gz')") eq 'not_verifiable';
 	($verdict) = call("max_duration => '1 us', max_rate => 1000");
 	like($verdict, qr/^stopped: 140 segments, 5[78] read/, 'a batch is what the rate allows in a minute');
 	($verdict) = call("max_duration => '1 us', max_rate => 50");

@@ -45,7 +45,7 @@ sub said
 
 my $from = sql('SELECT pg_walfile_name(pg_switch_wal() + 1)');
 sql(q{SELECT count(pg_logical_emit_message(false, 'test', repeat('y', 700000))) FROM generate_series(1, 10)});
-my ($name, $next, $third) = split /\n/, sql("SELECT segment FROM verify_wal_directory('pg_wal') WHERE segment > '$from' AND status = 'ok' ORDER BY 1 OFFSET 1 LIMIT 3");
+my ($name, $next, $third) = split /\n/, sql("SELECT segment FROM verify_wal('pg_wal') WHERE segment > '$from' AND status = 'ok' ORDER BY 1 OFFSET 1 LIMIT 3");
 isnt($third, undef, 'three segments with a record over each border');
 my $own = $node->data_dir . '/pg_wal';
 my ($dir, $file);
@@ -87,9 +87,9 @@ foreach my $row (@of_files)
 {
 	my ($reason, $mutilate, $offset, $arm) = @$row;
 	folder($name);
-	is(sql("SELECT findings FROM verify_wal_segment('$name', '$dir')"), '0', "before $reason");
+	is(sql("SELECT findings FROM verify_wal('$dir', '$name', '$name')"), '0', "before $reason");
 	$mutilate->();
-	my ($message) = sql(($arm // '') . "SELECT message FROM verify_wal_segment('$name', '$dir')") =~ /([^\n]*)$/;
+	my ($message) = sql(($arm // '') . "SELECT message FROM verify_wal('$dir', '$name', '$name')") =~ /([^\n]*)$/;
 	my ($findings) = sql(($arm // '') . "SELECT string_agg(reason || ' ' || file_offset, ', ') FROM verify_wal_findings('$dir', '$name', 10000)") =~ /([^\n]*)$/;
 	provoked($reason, $message, $findings, "$reason $offset");
 }
@@ -97,13 +97,13 @@ foreach my $row (@of_files)
 folder();
 my $impossible = '00000001000000000000FFFF';
 copy("$own/$name", "$dir/$impossible");
-provoked('file_name', sql("SELECT message FROM verify_wal_segment('$impossible', '$dir')"),
+provoked('file_name', sql("SELECT message FROM verify_wal('$dir', '$impossible', '$impossible')"),
 	sql("SELECT string_agg(reason, ', ') FROM verify_wal_findings('$dir', '$impossible')"), 'file_name');
 
 # --- rows without a finding ------------------------------------------------------
 
 # The rows of a folder that say something, and what.
-sub rows { return sql("SELECT string_agg(segment || ' ' || message, E'\\n') FROM verify_wal_directory('$dir') WHERE message IS NOT NULL"); }
+sub rows { return sql("SELECT string_agg(segment || ' ' || message, E'\\n') FROM verify_wal('$dir') WHERE message IS NOT NULL"); }
 
 # Exactly these names say exactly this.
 sub rows_say
@@ -152,7 +152,7 @@ rows_say([ $recycled, 'file_old_timeline' ]);
 # third was there when the directory was listed.
 unlink "$own/$next";
 my ($rows) = Accel::stopped_at($node, 'read', 2, $name,
-	"SELECT segment || ' ' || message FROM verify_wal_directory('pg_wal', '$name', '$third')",
+	"SELECT segment || ' ' || message FROM verify_wal('pg_wal', '$name', '$third')",
 	sub {
 		sql('ALTER SYSTEM SET wal_keep_size = 0');
 		sql('SELECT pg_reload_conf()');

@@ -51,12 +51,12 @@ my @cases = (
 		q{SELECT count(*) || ' ' || sum(crc32c) FROM page_digests('t')} ],
 	[ 'read_disk_page', $table,
 		q{SELECT md5(read_disk_page('t', 'main', 3))} ],
-	[ 'verify_wal_segment', $segment,
-		"SELECT concat_ws(' ', status, records, findings) FROM verify_wal_segment('$segment', '$dir')" ],
+	[ 'verify_wal, one', $segment,
+		"SELECT concat_ws(' ', status, records, findings) FROM verify_wal('$dir', '$segment', '$segment')" ],
 	[ 'verify_wal_findings', $segment,
 		"SELECT 'findings: ' || count(*) FROM verify_wal_findings('$dir', '$segment')" ],
-	[ 'verify_wal_directory', $segment,
-		"SELECT string_agg(concat_ws(' ', status, records, findings), '; ') FROM verify_wal_directory('$dir')" ],
+	[ 'verify_wal, a directory', $segment,
+		"SELECT string_agg(concat_ws(' ', status, records, findings), '; ') FROM verify_wal('$dir')" ],
 	[ 'verify_cluster_files', 'global/pg_filenode.map',
 		q{SELECT string_agg(concat_ws(' ', path, status), '; ') FROM verify_cluster_files()} ]);
 
@@ -152,9 +152,9 @@ for my $case (@cases)
 	is($pids[-1], $pids[0], "$function: the same backend to the end");
 	my @counts = $out =~ /^fds=(\d+)$/mg;
 	cmp_ok($counts[-1], '<=', $counts[0], "$function: no descriptor leaked");
-	unlike($err, qr/server closed|PANIC|leak/, "$function: clean errors");
+	unlike($err, qr/server closed|PANIC|leak/, "$function: clean findings");
 }
-note("$tried faults: $found findings, $errors errors, $healthy_answers healthy answers");
+note("$tried faults: $found findings, $errors findings, $healthy_answers healthy answers");
 my $log = slurp_file($node->logfile);
 unlike($log, qr/PANIC|terminated by signal|resource (was not closed|leak)|leak:/, 'no crash, no leak reported');
 $node->stop;

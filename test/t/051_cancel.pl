@@ -92,11 +92,12 @@ my %input = (
 	verify_relation => q{SELECT count(*) FROM verify_relation('big')},
 	page_digests => q{SELECT count(*) FROM page_digests('big')},
 	verify_database => '- no timeout ends it; t/019 and t/020 cancel it',
-	verify_wal_segment => "SELECT * FROM verify_wal_segment('$segment', '$dir')",
+	verify_wal => 'SELECT * FROM verify_wal()',
+	'verify_wal, one' => "SELECT * FROM verify_wal('$dir', '$segment', '$segment')",
+	verify_wal_segment => "SELECT status FROM verify_wal_segment(pg_read_binary_file('$dir/$segment'), '$segment'), generate_series(1, 100)",
 	verify_wal_findings => "SELECT * FROM verify_wal_findings('$dir', '$segment')",
-	verify_wal_directory => 'SELECT * FROM verify_wal_directory()',
 	verify_wal_archive => "CALL verify_wal_archive('$dir', reverify_after => '0')",
-	verify_wal_range => "SELECT * FROM verify_wal_range('$start')",
+	'verify_wal, a range' => "SELECT * FROM verify_wal(start_lsn => '$start')",
 	verify_cluster_files => 'SELECT count(*) FROM generate_series(1, 10000) g, verify_cluster_files(CASE WHEN g > 0 THEN NULL END)',
 	verify_lost_writes => 'SELECT * FROM verify_lost_writes()',
 	verify_wal_images => 'SELECT * FROM verify_wal_images()',
@@ -105,13 +106,12 @@ my %input = (
 	verify_backup => "SELECT count(*) FROM verify_backup('$backup')",
 	verify_backup_summary => "SELECT * FROM verify_backup_summary('$backup')",
 	crc32c_combine => '- constant time', crc32_combine => '- constant time',
-	crc32c_bytes => '- four bytes', crc32c_kernel => '- no input',
+	crc32c_bytes => '- four bytes',
 	checksum_kernels => '- no input', crc32c_server => '- no input',
 	verify_page => '- one page', read_disk_page => '- one page',
 	heal_block => '- one page',
 	relation_files => '- one row a gigabyte',
-	prune_history => '- five statements of the server',
-	verify_progress => '- no input');
+	prune_history => '- five statements of the server');
 
 sub functions
 {
@@ -123,7 +123,7 @@ sub functions
 }
 
 my @functions = functions();
-is(join(' ', grep { !exists $input{$_} && !/^(verify_progress|accel_)/ } @functions), '',
+is(join(' ', grep { !exists $input{$_} && !/^internal_/ } @functions), '',
 	'every function has a large input here, or a reason');
 
 # More of the same, in other ways
@@ -140,7 +140,7 @@ my %more = (
 	'verify_relation, many partitions' =>
 		q{SELECT count(*) FROM generate_series(1, 100) g, verify_relation(CASE WHEN g > 0 THEN 'parted'::regclass END)},
 	'page_digests, masked' => q{SELECT count(*) FROM page_digests('fill', masked => true), generate_series(1, 10)},
-	'verify_wal_directory, 2 workers' => q{SELECT * FROM verify_wal_directory(workers => 2)});
+	'verify_wal, 2 workers' => q{SELECT * FROM verify_wal(workers => 2)});
 
 # The milliseconds that each of a number of timeouts took to take effect.  They
 # come at random moments; a query that ended before its own is left out.
@@ -216,9 +216,9 @@ for my $kind (sort keys %odd)
 	my $path = "$odd/$second";
 	$odd{$kind}->($path) or die "$kind: $!";
 	for my $query ("SELECT crc32c_file('$path')",
-		"SELECT status FROM verify_wal_segment('$second', '$odd')",
+		"SELECT status FROM verify_wal('$odd', '$second', '$second')",
 		"SELECT status FROM verify_wal_findings('$odd', '$second')",
-		"SELECT status FROM verify_wal_directory('$odd')")
+		"SELECT status FROM verify_wal('$odd')")
 	{
 		my ($function) = $query =~ /(\w+)\(/;
 		next unless grep { $_ eq $function } @functions;

@@ -28,8 +28,8 @@ my %public = map { $_ => 1 } qw(crc32c crc32c_extend crc32c_combine
   checksum_kernels checksum_self_test
   verify_page crc32c_server internal_is_own_run);
 my %granted = (
-	(map { $_ => 'reader' } qw(crc32c_file verify_wal_segment verify_wal_range
-		  verify_wal_directory verify_wal_findings verify_backup verify_backup_summary verify_cluster_files)),
+	(map { $_ => 'reader' } qw(crc32c_file verify_wal_segment verify_wal
+		  verify_wal_findings verify_backup verify_backup_summary verify_cluster_files)),
 	(map { $_ => 'reader' } qw(wal_block_history verify_wal_archive verify_wal_images)),
 	(map { $_ => 'scanner' } qw(verify_relation verify_relation_summary
 		  verify_lost_writes verify_database relation_files page_digests
@@ -113,7 +113,7 @@ $q->('GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO nobody');
 for my $path ('/etc/hostname', '/no/such/file', '../outside', 'base/../../outside', '/etc/../etc/hostname')
 {
 	is(refused('nobody', "SELECT crc32c_file('$path')"), 1, "granted only: no way to $path");
-	for my $function (qw(verify_wal_directory verify_backup verify_backup_summary verify_cluster_files))
+	for my $function (qw(verify_wal verify_backup verify_backup_summary verify_cluster_files))
 	{
 		next unless grep { $_->[0] eq $function } @calls;
 		is(refused('nobody', "SELECT * FROM $function('$path')"), 1, "granted only: no $function of $path");

@@ -412,7 +412,7 @@ sub wal_findings
 {
 	my ($folder, $findings) = @_;
 	return sub {
-		return is_seen($findings == sql("SELECT sum(findings) FROM verify_wal_directory('$dir/$folder')"));
+		return is_seen($findings == sql("SELECT sum(findings) FROM verify_wal('$dir/$folder')"));
 	};
 }
 

@@ -101,21 +101,21 @@ sub findings
 {
 	my ($archive, $what) = @_;
 	return sql("SELECT string_agg(w.segment || ' ' || w.status || ' ' || split_part(w.message, ' at ', 1), ', ') FROM "
-		  . ($what // "verify_wal_directory('$archive')") . q{ w WHERE w.status NOT LIKE 'ok%'});
+		  . ($what // "verify_wal('$archive')") . q{ w WHERE w.status NOT LIKE 'ok%'});
 }
 
 my $healthy = archive();
 is(findings($healthy), '', 'a sound archive has no finding');
-cmp_ok(sql("SELECT count(*) FROM verify_wal_directory('$healthy') WHERE status = 'ok_switched'"), '>=', @names, 'its segments are switched');
-is(findings($healthy, "(SELECT w.* FROM unnest(ARRAY['" . join("','", @names) . "']) n, verify_wal_segment(n, '$healthy') w)"),
+cmp_ok(sql("SELECT count(*) FROM verify_wal('$healthy') WHERE status = 'ok_switched'"), '>=', @names, 'its segments are switched');
+is(findings($healthy, "(SELECT w.* FROM unnest(ARRAY['" . join("','", @names) . "']) n, verify_wal('$healthy', n, n) w)"),
 	'', 'nor has each segment alone');
-is(sql("SELECT sum(unverified_head_bytes + unverified_tail_bytes) FROM verify_wal_directory('$healthy')"), '0', 'no record over a border is open');
+is(sql("SELECT sum(unverified_head_bytes + unverified_tail_bytes) FROM verify_wal('$healthy')"), '0', 'no record over a border is open');
 
 my $foreign = $names[-2];
 my $swapped = archive(sub { copy($clone->data_dir . "/pg_wal/$foreign", "$_[0]/$foreign") or die $!; });
 like(findings($swapped), qr/^$foreign corrupt [^,]*prev[^,]*, $names[-1] corrupt [^,]*prev/, "a clone's segment leads back elsewhere, and so does ours to it");
-like(findings($swapped, "verify_wal_segment('$foreign', '$swapped')"), qr/^$foreign corrupt .*prev/, 'alone, too');
-like(findings($swapped, "verify_wal_range('$start', directory => '$swapped')"), qr/^$foreign corrupt .*prev/, 'in a range, too');
+like(findings($swapped, "verify_wal('$swapped', '$foreign', '$foreign')"), qr/^$foreign corrupt .*prev/, 'alone, too');
+like(findings($swapped, "verify_wal('$swapped', start_lsn => '$start')"), qr/^$foreign corrupt .*prev/, 'in a range, too');
 
 # the tail of a switched segment is what a recycled file held
 my $recycled = archive(
@@ -135,7 +135,7 @@ my $contrecord = archive(
 		unlink grep { substr($_, -24) gt $open } glob("$_[0]/*");
 	});
 like(findings($contrecord), qr/^$open corrupt /, 'a segment that begins within a record is none behind a switch');
-like(findings($contrecord, "verify_wal_segment('$open', '$contrecord')"), qr/^$open corrupt /, 'alone, too');
+like(findings($contrecord, "verify_wal('$contrecord', '$open', '$open')"), qr/^$open corrupt /, 'alone, too');
 
 # damage before the border proves nothing about what follows
 my $zeroed = archive(

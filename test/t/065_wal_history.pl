@@ -89,12 +89,12 @@ foreach my $case (
 	$change->();
 	chdir $here;
 	my $rows = q{SELECT coalesce(string_agg(substr(w.segment, 7) || ' ' || w.status, ', ' ORDER BY w.segment), '') FROM %s w WHERE w.segment LIKE '%%history%%' AND w.status <> 'ok'};
-	is(sql(sprintf($rows, "verify_wal_directory('$copy')")), $want, $title);
-	like(sql("SELECT message FROM verify_wal_directory('$copy') WHERE segment LIKE '%history%' AND status <> 'ok' ORDER BY segment DESC LIMIT 1"), $words, "$title: its words")
+	is(sql(sprintf($rows, "verify_wal('$copy')")), $want, $title);
+	like(sql("SELECT message FROM verify_wal('$copy') WHERE segment LIKE '%history%' AND status <> 'ok' ORDER BY segment DESC LIMIT 1"), $words, "$title: its words")
 	  if $words && $title !~ /^a switch|^empty/;
-	like(sql("SELECT string_agg(message, ' ') FROM verify_wal_directory('$copy') WHERE segment LIKE '%history%' AND status <> 'ok'"), $words, "$title: its words")
+	like(sql("SELECT string_agg(message, ' ') FROM verify_wal('$copy') WHERE segment LIKE '%history%' AND status <> 'ok'"), $words, "$title: its words")
 	  if $words && $title =~ /^a switch|^empty/;
-	is(sql("SELECT count(*) FROM verify_wal_directory('$copy') WHERE status = 'missing' AND segment NOT LIKE '%history%'"), '0', "$title: no segment is missing");
+	is(sql("SELECT count(*) FROM verify_wal('$copy') WHERE status = 'missing' AND segment NOT LIKE '%history%'"), '0', "$title: no segment is missing");
 	my (undef, undef, $err) = $node->psql('postgres', "CALL verify_wal_archive('$copy')");
 	my $noted = () = $err =~ /(?:missing|invalid|could not verify) history file/g;
 	is($noted, scalar(split /, /, $want), "$title: verify_wal_archive() says it");
@@ -112,8 +112,8 @@ is(sql("SELECT string_agg(segment || ' ' || status, ', ' ORDER BY 1) FROM verify
 my $folder = "$copies/0000000200000000";
 mkdir $folder;
 AccelWal::put("$folder/" . ($_ =~ s{.*/}{}r), slurp_file($_)) foreach glob("$own/0000000200000000*");
-is(sql("SELECT count(*) FROM verify_wal_directory('$folder') WHERE segment LIKE '%history%'"), '0', 'histories lie above a folder of segments');
+is(sql("SELECT count(*) FROM verify_wal('$folder') WHERE segment LIKE '%history%'"), '0', 'histories lie above a folder of segments');
 unlink "$own/00000002.history";
-is(sql("SELECT count(*) FROM verify_wal_directory() WHERE segment LIKE '%history%'"), '0', 'a pg_wal needs none');
+is(sql("SELECT count(*) FROM verify_wal() WHERE segment LIKE '%history%'"), '0', 'a pg_wal needs none');
 $node->stop;
 done_testing();

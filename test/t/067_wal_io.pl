@@ -62,17 +62,17 @@ my $remembered = "SELECT concat_ws('|', status, crc32c IS NOT NULL) FROM verify_
 my $archive = archive();
 foreach my $nth (1 .. 10)
 {
-	my $told = under('read', 'end', $nth, "$row verify_wal_segment('$name', '$archive')");
+	my $told = under('read', 'end', $nth, "$row verify_wal('$archive', '$name', '$name')");
 	like($told, qr/^(size_mismatch|corrupt)\|./, "shorter from read $nth on: $told");
 }
 $q->("SELECT WHERE fault_arm('read', 'end', 5, true, '$name') IS NULL; CALL verify_wal_archive('$archive')");
 unlike($q->($remembered), qr/^ok|\|t$/, 'no CRC of a part is remembered');
 $q->("CALL verify_wal_archive('$archive')");
 is($q->($remembered), 'ok_switched|t', 'the next run reads all of it');
-is($q->("SELECT string_agg(DISTINCT status, ' ') FROM verify_wal_directory('$archive')"), 'ok_switched', 'sound');
+is($q->("SELECT string_agg(DISTINCT status, ' ') FROM verify_wal('$archive')"), 'ok_switched', 'sound');
 
 # cut while it is read
-my ($row_of_cut) = Accel::stopped_at($node, 'read', 5, $name, "$row verify_wal_segment('$name', '$archive')",
+my ($row_of_cut) = Accel::stopped_at($node, 'read', 5, $name, "$row verify_wal('$archive', '$name', '$name')",
 	sub {
 		truncate("$archive/$name", $size / 2) or die $!;
 		utime(time() - 3600, time() - 3600, "$archive/$name");
@@ -83,20 +83,20 @@ like($row_of_cut, qr/^(size_mismatch|corrupt)\|/, 'cut while it is read');
 $archive = archive();
 foreach my $nth (2 .. 6)
 {
-	is(under('read', 'eio', $nth, "$row verify_wal_segment('$name', '$archive')") =~ s/offset \d+/offset N/r,
+	is(under('read', 'eio', $nth, "$row verify_wal('$archive', '$name', '$name')") =~ s/offset \d+/offset N/r,
 		'io_error|could not read at offset N: Input/output error', "read $nth fails");
 }
-like(under('open', 'eio', 1, "$row verify_wal_directory('$archive') WHERE segment = '$name'"),
+like(under('open', 'eio', 1, "$row verify_wal('$archive') WHERE segment = '$name'"),
 	qr{^io_error\|could not open the file: Input/output error$}, 'an open fails');
 my $history = '00000002.history';
 AccelWal::put("$archive/$history", "1\t$start\tno reason\n");
 foreach my $case ([ 'open', 'could not open the file' ], [ 'read', 'could not read at offset 0' ])
 {
 	my ($call, $words) = @$case;
-	is(under($call, 'eio', 1, "$row verify_wal_directory('$archive') WHERE segment = '$history'", $history),
+	is(under($call, 'eio', 1, "$row verify_wal('$archive') WHERE segment = '$history'", $history),
 		"io_error|$words: Input/output error", "a history file: $call fails");
 }
-is($q->("$row verify_wal_directory('$archive') WHERE segment = '$history'"), 'ok', 'the history file is fine');
+is($q->("$row verify_wal('$archive') WHERE segment = '$history'"), 'ok', 'the history file is fine');
 unlink "$archive/$history";
 is(under('read', 'eio', 3, "SELECT DISTINCT status || '|' || reason FROM verify_wal_findings('$archive', '$name')"),
 	'io_error|file_read', 'it is a finding');
@@ -113,12 +113,12 @@ my $tier = "$archives/tier";
 mkdir $tier;
 rename("$archive/$name", "$tier/$name");
 symlink("$tier/$name", "$archive/$name");
-is($q->("$row verify_wal_segment('$name', '$archive')"), 'ok_switched', 'behind a link');
+is($q->("$row verify_wal('$archive', '$name', '$name')"), 'ok_switched', 'behind a link');
 rename($tier, "$tier.gone");
 my $dead = 'missing|the file behind the symbolic link is not there';
-is($q->("$row verify_wal_segment('$name', '$archive')"), $dead, 'the link leads nowhere');
-is($q->("$row verify_wal_directory('$archive') WHERE segment = '$name'"), $dead, 'in a directory');
-is($q->("$row verify_wal_range('$start', directory => '$archive') WHERE segment = '$name'"), $dead, 'in a range');
+is($q->("$row verify_wal('$archive', '$name', '$name')"), $dead, 'the link leads nowhere');
+is($q->("$row verify_wal('$archive') WHERE segment = '$name'"), $dead, 'in a directory');
+is($q->("$row verify_wal('$archive', start_lsn => '$start') WHERE segment = '$name'"), $dead, 'in a range');
 is($q->("SELECT status || '|' || message FROM verify_wal_findings('$archive', '$name')"), $dead, 'as a finding');
 ($result, $out, $err) = $node->psql('postgres', "CALL verify_wal_archive('$archive', fail_on_findings => true)");
 like($err, qr/WARNING:  missing WAL segment "$name"\nDETAIL:  missing: the file behind the symbolic link is not there/, 'said by a run');
@@ -131,9 +131,9 @@ is($q->($remembered), 'ok_switched|t', 'and sound when the link leads to it agai
 my $single = $q->(q{SELECT pg_switch_wal(); SELECT pg_logical_emit_message(false, 'a', 'a');
 	SELECT pg_walfile_name(pg_switch_wal())}) =~ s/.*\n//sr;
 copy($node->data_dir . "/pg_wal/$single", "$archive/$single") or die "$single: $!";
-is($q->("SELECT status || ' ' || findings FROM verify_wal_segment('$single', '$archive')"), 'ok_switched 0', 'one page');
+is($q->("SELECT status || ' ' || findings FROM verify_wal('$archive', '$single', '$single')"), 'ok_switched 0', 'one page');
 AccelWal::poke("$archive/$single", 36, pack('L', 16384));
-like($q->("$row verify_wal_segment('$single', '$archive')"), qr/^corrupt\|.*16384/, 'of another size, it says');
+like($q->("$row verify_wal('$archive', '$single', '$single')"), qr/^corrupt\|.*16384/, 'of another size, it says');
 
 $node->stop;
 done_testing();

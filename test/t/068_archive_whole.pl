@@ -127,8 +127,8 @@ foreach my $case (
 	my ($title, $change, $status, $words) = @$case;
 	my $copy = copy_of_archive();
 	$change->("$copy/$second");
-	is(sql("SELECT string_agg(status, ' ' ORDER BY segment) FROM verify_wal_directory('$copy') WHERE segment LIKE '%.backup%'"), "ok $status ok", "backup file: $title");
-	like(sql("SELECT message FROM verify_wal_directory('$copy') WHERE segment LIKE '$second%'"), $words, "backup file: $title: its words") if $words;
+	is(sql("SELECT string_agg(status, ' ' ORDER BY segment) FROM verify_wal('$copy') WHERE segment LIKE '%.backup%'"), "ok $status ok", "backup file: $title");
+	like(sql("SELECT message FROM verify_wal('$copy') WHERE segment LIKE '$second%'"), $words, "backup file: $title: its words") if $words;
 	like((call($copy))[1], qr/ backup file "$second"/, "backup file: $title: told") if $words;
 }
 
@@ -156,7 +156,7 @@ foreach my $case (
 	my @gone = $names->();
 	finds($seen, 0, "$title: before");
 	unlink(map { ("$fresh/$_", "$seen/$_") } @gone);
-	is(sql("SELECT count(*) FROM verify_wal_directory('$fresh') WHERE status = 'missing'"), $missing, "$title: missing");
+	is(sql("SELECT count(*) FROM verify_wal('$fresh') WHERE status = 'missing'"), $missing, "$title: missing");
 	finds($fresh, $missing, "$title: an archive that was never seen");
 	finds($seen, $missing, "$title: an archive that was whole");
 	is(rows($seen, "segment", "NOT is_finding AND status = 'ok_expired'"), $missing ? '' : join(', ', grep { /^[0-9A-F]{24}$/ } sort @gone), "$title: expired");
@@ -166,7 +166,7 @@ foreach my $case (
 my $unknown = copy_of_archive();
 unlink(map { "$unknown/$_" } @{ $dropped[0] });
 edit("$unknown/$backups[2]{file}", sub { $_ = '' });
-is(sql("SELECT count(*) FROM verify_wal_directory('$unknown') WHERE status = 'missing'"), scalar(@{ $dropped[0] }), 'with a backup file that cannot be read, all is missing');
+is(sql("SELECT count(*) FROM verify_wal('$unknown') WHERE status = 'missing'"), scalar(@{ $dropped[0] }), 'with a backup file that cannot be read, all is missing');
 
 # --- the same archive, and one that is gone -------------------------------------
 
@@ -220,7 +220,7 @@ my $folder = substr($all[0], 0, 16);
 mkdir $_ foreach $deep, "$deep/$folder";
 AccelWal::copy_files($archive, "$deep/$folder");
 chmod 0, "$deep/$folder";
-foreach my $what ("CALL verify_wal_archive('$deep')", "SELECT * FROM verify_wal_directory('$deep')")
+foreach my $what ("CALL verify_wal_archive('$deep')", "SELECT * FROM verify_wal('$deep')")
 {
 	my (undef, undef, $err) = $node->psql('postgres', $what);
 	like($err, qr/ERROR:  could not read directory "\Q$deep\E\/$folder": Permission denied\nHINT:/, "an unreadable folder is named: $what");

@@ -73,7 +73,7 @@ sql(q{INSERT INTO t VALUES (100004, 4); SELECT pg_switch_wal()});
 # --- every reference -------------------------------------------------------------------
 
 my ($out, $err);
-my @segments = split /\n/, sql(qq{SELECT segment FROM verify_wal_range('$start', '$end') WHERE status LIKE 'ok%'});
+my @segments = split /\n/, sql(qq{SELECT segment FROM verify_wal(start_lsn => '$start', end_lsn => '$end') WHERE status LIKE 'ok%'});
 my $tool = PostgreSQL::Test::Utils::tempdir() . '/dump_blocks';
 system_or_bail('cc', '-O1', '-Isrc', 'test/dump_blocks.c', glob('src/kernel/*.c'),
 	(map { "src/$_.c" } split ' ', `pg_config=false sh -c '. test/unit/needs.sh; echo \$rooms_wal'`), '-o', $tool);
@@ -84,7 +84,7 @@ is(join("\n", grep { !/blkref|origin/ } @lines), '', 'no record is refused');
 cmp_ok(scalar(grep { /origin 1/ } @lines), '>', 1, 'records of a replication origin');
 cmp_ok(scalar(grep { /top 1/ } @lines), '>', 1, 'records that name a top-level transaction');
 
-my $dumped_from = sql(qq{SELECT start_lsn FROM verify_wal_segment('$segments[0]')});
+my $dumped_from = sql(qq{SELECT start_lsn FROM verify_wal(NULL, '$segments[0]', '$segments[0]')});
 IPC::Run::run([ $node->installed_command('pg_waldump'), '-b', '-p', $pg_wal, '-s', $dumped_from, '-e', $end, '-t', '1' ], '>', \$out, '2>', \$err);
 my ($lsn, $rmgr, %managers, @theirs, %of_block);
 foreach my $line (split /\n/, $out)

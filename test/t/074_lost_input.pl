@@ -214,7 +214,7 @@ is($named->($node), '', 'put right');
 my $dir = PostgreSQL::Test::Utils::tempdir();
 AccelWal::copy_files($node->data_dir . '/pg_wal', $dir);
 is($named->($node, "'$dir'"), '', 'a copy of pg_wal');
-my @segments = split /\n/, $q->("SELECT segment FROM verify_wal_range('$before', (SELECT redo_lsn FROM pg_control_checkpoint()))");
+my @segments = split /\n/, $q->("SELECT segment FROM verify_wal(start_lsn => '$before', end_lsn => (SELECT redo_lsn FROM pg_control_checkpoint()))");
 if (@segments > 2)
 {
 	unlink "$dir/$segments[1]" or die $!;
