@@ -270,7 +270,8 @@ my @segments = sort grep { /^[0-9A-F]{24}$/ } slurp_dir("$gap/pg_wal");
 flip("$gap/$file{hot}", $_) foreach 0 .. 200;
 unlink "$gap/pg_wal/$segments[0]";
 %pages = judged($gap);
-is(join(' ', sort keys %{ { map { $_ => 1 } values %pages } }), 'undecided', 'without the first segment nothing is decided');
+# (but of a map: one that is torn is made anew, whatever WAL says)
+is(join(' ', sort keys %{ { map { $_ => 1 } grep { $_ ne 'ok_made_anew' } values %pages } }), 'undecided', 'without the first segment nothing is decided');
 is(sql("SELECT bad_blocks > 200 AND healed_blocks = 0 AND status = 'damaged' FROM verify_backup_summary('$gap')"), 't', 'but a finding is there');
 
 # its dirty pages would be written with a pause each
