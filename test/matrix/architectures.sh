@@ -85,7 +85,7 @@ segment=$(sed -n 's/^.*segment = "\(.*\)"	.*/\1/p' /tmp/setup.log)
 printf damage | dd of="/tmp/accel-data/$file" bs=1 seek=$((7 * 8192 + 3000)) conv=notrunc 2>/dev/null
 {
 	cat /tmp/probe.sql
-	echo "SELECT sum(bad_blocks)::text AS bad_blocks FROM verify_relation_summary('clean')"
+	echo "SELECT sum(bad_blocks)::text AS bad FROM verify_relation_summary('clean')"
 	echo "SELECT count(*)::text AS damage FROM verify_relation('damaged') WHERE blkno = 7 AND status = 'checksum_mismatch'"
 	echo "SELECT findings::text AS wal_errors FROM verify_wal(NULL, '$segment', '$segment')"
 } | $bin/postgres --single -D /tmp/accel-data postgres 2>&1

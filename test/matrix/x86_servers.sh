@@ -47,7 +47,7 @@ segment=$(value segment "$scratch/setup.log")
 printf 'damage' | dd of="$scratch/data/$file" bs=1 seek=$((7 * 8192 + 3000)) conv=notrunc status=none
 cp "$top/test/matrix/probe.sql" "$scratch/probe.sql"
 cat >>"$scratch/probe.sql" <<END
-SELECT sum(bad_blocks)::text AS bad_blocks, sum(verified_blocks)::text AS verified_blocks FROM verify_relation_summary('clean')
+SELECT sum(bad_blocks)::text AS bad, sum(verified_blocks)::text AS verified FROM verify_relation_summary('clean')
 SELECT count(*)::text AS damage FROM verify_relation('damaged') WHERE blkno = 7 AND status = 'checksum_mismatch'
 SELECT findings::text AS wal_errors, records::text AS records FROM verify_wal(NULL, '$segment', '$segment')
 END
