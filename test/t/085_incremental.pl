@@ -175,7 +175,7 @@ my @chains = (
 	[ 'one twice', $last, [ $full, $first, $first ], qr/^backup_label bad_format$|^first\/backup_label bad_format$/ ],
 	[ 'a full one at the end', $full, [$first], qr/^backup_label bad_format\nfirst\/backup_label bad_format$/ ],
 	[ 'a full one after a full one', $full, [$full], qr/^backup_label bad_format$/ ],
-	[ 'the full one of another cluster', $first, [$other], qr/^other\/global\/pg_control foreign$/m ]);
+	[ 'the full one of another cluster', $first, [$other], qr/^other\/global\/pg_control foreign_system$/m ]);
 foreach (@chains)
 {
 	my ($what, $newest, $before, $expected) = @$_;

@@ -209,7 +209,7 @@ foreach my $n (1 .. $cases)
 }
 is(join("\n", @wrong), '', 'whatever does not start, or starts with less, is found');
 note("$found found, $harmless changed nothing, $excused beyond what can be known");
-ok($found > $cases / 3, 'most changes are found');
+ok($found > $cases / 6, 'many changes are found');	# 43 % of 600, so no chance ends this
 
 $node->stop;
 done_testing();
