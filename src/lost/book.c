@@ -3,15 +3,17 @@
  *	  What WAL has proved of blocks so far, in bounded memory.
  *
  * Proofs lie one after the other, an entry per block, in the order in which
- * blocks were first seen.  A hash table with open addressing finds them: its
- * slots hold numbers of entries.  It begins small and doubles, so that what a
- * short WAL touches stays in the cache.  Blocks come in no order, and in a long
- * WAL their slots and entries are in no cache.  So proofs are noted first, and
- * entered some at a time, with memory asked for all of them before any is used.
+ * blocks were first seen.  A hash table with open addressing finds them, and
+ * its slots hold numbers of entries.  It begins small and doubles, so that
+ * what a short WAL touches stays in the cache.  Blocks come in no order, and
+ * in a long WAL their slots and entries are in no cache.  So proofs are noted
+ * first, and entered some at a time, with memory asked for all of them before
+ * any is used.
  *
- * Ends of storage are noted in the order of the WAL, and looked at when the book
- * is closed: then they are sorted by storage and LSN, and each knows the lowest
- * block that it or a later one cut off, so that one search per entry tells.
+ * Ends of storage are noted in the order of the WAL, and examined when the
+ * book is closed.  They are then sorted by storage and LSN.  Each knows the
+ * lowest block that it or a later one cut off, so that one search per entry
+ * suffices.
  */
 #include <stdlib.h>
 
@@ -52,10 +54,9 @@ lost_book_reopen(LostBook *book)
 
 /*
  * Does a block go where the table is cut off before its block first, and the
- * map where it has those from map_first on?  One of the visibility map does if
- * all that it covers goes; of the rest of the map
- * (visibilitymap_prepare_truncate) bits are cleared, which leaves the LSN or
- * raises it.
+ * map where it has those from map_first on?  A block of the visibility map
+ * does if all that it covers goes.  In the rest of the map bits are cleared
+ * (visibilitymap_prepare_truncate), which leaves the LSN or raises it.
  */
 static bool
 goes(const LostBook *book, const WalBlockTag *tag, uint32_t first,
@@ -133,7 +134,7 @@ place_of(const LostBook *book, const WalBlockTag *tag)
 	return &book->slots[(hash_of(tag) >> 32) * book->nslots >> 32];
 }
 
-/* From there on: the slot of the block's entry, or a free one. */
+/* Searches from there on for the slot of the block's entry, or a free one. */
 static inline uint32_t *
 find_slot(const LostBook *book, uint32_t *slot, const WalBlockTag *tag)
 {
@@ -146,7 +147,7 @@ find_slot(const LostBook *book, uint32_t *slot, const WalBlockTag *tag)
 	return slot;
 }
 
-/* Enters a proof; false: the block is new, and there is no room. */
+/* Enters a proof.  Returns false if the block is new and there is no room. */
 static inline bool
 enter(LostBook *book, const LostEntry *proof, uint32_t *place)
 {
@@ -164,7 +165,7 @@ enter(LostBook *book, const LostEntry *proof, uint32_t *place)
 	return true;
 }
 
-/* Makes room for so many notes: a slot in two stays free. */
+/* Makes room for so many notes.  Every second slot stays free. */
 static void
 grow(LostBook *book)
 {
@@ -265,7 +266,7 @@ compare_ends(const void *a, const void *b)
 	return order != 0 ? order : (x->lsn > y->lsn) - (x->lsn < y->lsn);
 }
 
-/* The first end of a storage after lsn; NULL: there is none. */
+/* Returns the first end of a storage after lsn, or NULL if there is none. */
 static const LostEnd *
 next_end(const LostBook *book, const LostEvent *storage, WalLsn lsn)
 {
@@ -364,7 +365,7 @@ lost_book_keep(LostBook *book, uint32_t share, uint32_t mask)
 	}
 	lost_book_reopen(book);
 	book->count = n;
-	book->nslots /= 2;			/* less than any: made anew */
+	book->nslots /= 2;			/* less than any, so that it is made anew */
 	grow(book);
 }
 

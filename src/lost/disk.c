@@ -2,36 +2,37 @@
  * disk.c
  *	  Holds what WAL has proved of blocks against the disk.
  *
- * Claim: a suspect that lost_disk_decide() keeps, and whose storage no record
- * up to the present end of WAL has ended, has lost a write.
+ * A suspect that lost_disk_decide() keeps has lost a write, unless a record up
+ * to the present end of WAL has ended its storage.  The reasons are these.
  *
- * (1) What lies on disk is read as page/decide.c does it: while nobody can be
+ * (1) What lies on disk is read as page/decide.c does it, while nobody can be
  *	   writing the block.  The proof (lost/witness.c) says that a completed
- *	   checkpoint had put an LSN of at least the expected one there; nothing that
- *	   the server does takes it away but truncation, drop or new storage.
+ *	   checkpoint had put an LSN of at least the expected one there.  Nothing
+ *	   that the server does takes it away but truncation, drop or new storage.
  *
- * (2) Truncation, drop, rewrite and move take AccessExclusiveLock; so while the
- *	   lock is held that was taken before the read, none of them is under way or
- *	   can begin, and those that were have their records in the WAL already.  The
- *	   caller reads on to the end of the WAL as it is after the read.  ALTER
- *	   SEQUENCE gets by with a lock that lets us in, and gives new storage: the
- *	   relation's file is looked up again after the read.
+ * (2) Truncation, drop, rewrite and move take AccessExclusiveLock.  While the
+ *	   lock is held that was taken before the read, none of them is under way
+ *	   or can begin.  Those that were have their records in the WAL already.
+ *	   The caller reads on to the end of the WAL as it is after the read.
+ *	   ALTER SEQUENCE needs only a lock that lets us in, and gives new storage,
+ *	   so the relation's file is looked up again after the read.
  *
- * (3) A relation's file number is that of the proof when it is opened.  A number
- *	   that is used again begins with XLOG_SMGR_CREATE, which ends the old
- *	   storage.  Where the creation is older than the WAL that was read, all of
- *	   that WAL is about the present storage.
+ * (3) A relation's file number is that of the proof when it is opened.  A
+ *	   number that is used again begins with XLOG_SMGR_CREATE, which ends the
+ *	   old storage.  Where the creation is older than the WAL that was read,
+ *	   all of that WAL is about the present storage.
  *
- * A buffer over the block changes nothing: clean or dirty, the disk should have
- * had the page since the checkpoint.  The message tells whether a newer copy is
- * still in memory.
+ * A buffer over the block changes nothing.  Whether it is clean or dirty, the
+ * disk should have had the page since the checkpoint.  The message tells
+ * whether a newer copy is still in memory.
  *
- * Not kept: pages whose checksum or header is wrong (their LSN says nothing, and
- * verify_relation() names them) unless a buffer has the page as it was
- * before, proven by its checksum, and older than the proof; empty pages of indexes and pages of
- * the visibility map without an LSN, relations that are not permanent, indexes
- * that are being built, and what bypasses shared buffers in ways that the proof
- * does not allow.
+ * Pages whose checksum or header is wrong are not kept, since their LSN says
+ * nothing and verify_relation() names them.  Such a page is kept only if a
+ * buffer has the page as it was before, proven by its checksum, and older than
+ * the proof.  Empty pages of indexes and pages of the visibility map are not
+ * kept if they have no LSN.  Neither are relations that are not permanent and
+ * indexes that are being built.  The same holds for what bypasses shared
+ * buffers in ways that the proof does not allow.
  */
 #include "compat.h"
 
@@ -53,7 +54,7 @@
 /* An open file of a fork. */
 typedef struct LostFile
 {
-	int			fd;				/* -1: none */
+	int			fd;				/* -1 if none */
 	char		path[SCAN_PATH_SIZE];
 } LostFile;
 
@@ -85,7 +86,7 @@ lost_disk_path(const WalBlockTag *tag, char dst[SCAN_PATH_SIZE])
 		snprintf(dst, SCAN_PATH_SIZE, "%s.%u", first, segment);
 }
 
-/* The relation that has this storage now; InvalidOid: none. */
+/* Returns the relation that has this storage now, or InvalidOid. */
 static Oid
 find_relation(const WalBlockTag *tag)
 {
@@ -122,8 +123,8 @@ open_file(LostFile *file, const WalBlockTag *tag)
 }
 
 /*
- * pd_lsn, first in a page: two halves of 32 bits, the high one first, on every
- * machine and version.
+ * Reads pd_lsn, which is first in a page.  It has two halves of 32 bits, the
+ * high one first, on every machine and version.
  */
 static XLogRecPtr
 lsn_of(const char *page)
@@ -146,7 +147,10 @@ read_lsn(const LostFile *file, BlockNumber block)
 	return n == (ssize_t) sizeof(start) ? lsn_of(start) : InvalidXLogRecPtr;
 }
 
-/* Is a page with this LSN on disk what the entry asks for?  0: it may be new. */
+/*
+ * Is a page with this LSN on disk what the entry asks for?  A page whose LSN
+ * is 0 may be new.
+ */
 static bool
 satisfies(XLogRecPtr lsn, const LostEntry *entry)
 {
@@ -154,7 +158,7 @@ satisfies(XLogRecPtr lsn, const LostEntry *entry)
 		lsn >= entry->lsn;
 }
 
-/* Entries of one file; returns where to go on. */
+/* Asks for the entries of one file.  Returns where to go on. */
 static size_t
 ask_file(const LostEntry *entries, size_t at, size_t count,
 		 LostSuspects *suspects)
@@ -228,10 +232,10 @@ lost_disk_proof_holds(Relation rel, LostProof proof)
 }
 
 /*
- * A page without an LSN that the server made anew before WAL says so.  An index
- * that takes a recycled page empties it, see lost/witness.c.  Recovery that meets
- * a torn page of the map makes it anew, and has changed it where it then clears
- * bits for what is cut off.  Neither leaves zeros.
+ * A page without an LSN that the server made anew before WAL says so.  An
+ * index that takes a recycled page empties it, see lost/witness.c.  Recovery
+ * that meets a torn page of the map makes it anew.  It has changed the page
+ * where it then clears bits for what is cut off.  Neither leaves zeros.
  */
 static bool
 is_made_anew(Relation rel, const LostSuspect *suspect, const char *page)
@@ -244,8 +248,8 @@ is_made_anew(Relation rel, const LostSuspect *suspect, const char *page)
 }
 
 /*
- * The disk's page is damaged.  What a valid buffer holds was read from it, or
- * written to it, before; its checksum proves its LSN.
+ * The disk's page is damaged.  A valid buffer holds what was read from it, or
+ * written to it, before.  Its checksum proves its LSN.
  */
 static bool
 judge_cached(LostSuspect *suspect, const BlockDecision *decision)
@@ -262,7 +266,7 @@ judge_cached(LostSuspect *suspect, const BlockDecision *decision)
 	return true;
 }
 
-/* The block was read; is it what WAL says? */
+/* Decides whether the block, which was read, is what WAL says. */
 static bool
 judge_page(LostSuspect *suspect, const BlockDecision *decision)
 {

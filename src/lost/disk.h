@@ -2,8 +2,9 @@
  * disk.h
  *	  Holds what WAL has proved of blocks against the disk.
  *
- * First without a lock, which gives suspects; then each suspect under the
- * locks that make the answer exact.
+ * Entries are first held against the disk without a lock, which gives
+ * suspects.  Each suspect is then decided under the locks that make the answer
+ * exact.
  */
 #ifndef ACCEL_LOST_DISK_H
 #define ACCEL_LOST_DISK_H
@@ -31,15 +32,15 @@ typedef struct LostSuspect
 {
 	LostEntry	entry;
 
-	/* once it is decided: */
+	/* known once it is decided */
 	Oid			relid;			/* AccessShareLock is held on it */
 	LostStatus	status;
 	XLogRecPtr	disk_lsn;		/* of a stale page */
-	XLogRecPtr	cached_lsn;		/* of a valid buffer over it; 0: none */
+	XLogRecPtr	cached_lsn;		/* of a valid buffer over it, or 0 */
 	bool		dirty;			/* it is to be written */
 	int			error;			/* errno of a read that failed */
-	bool		damaged;		/* the disk's page is; the buffer's, proven by
-								 * its checksum, is stale */
+	bool		damaged;		/* the disk's page is, and the buffer's, proven
+								 * by its checksum, is stale */
 } LostSuspect;
 
 typedef struct LostSuspects
@@ -47,7 +48,7 @@ typedef struct LostSuspects
 	LostSuspect *items;
 	size_t		room;
 	size_t		count;
-	struct Throttle *throttle;	/* of the pages asked for; NULL: no bound */
+	struct Throttle *throttle;	/* limits the pages asked for, or NULL */
 } LostSuspects;
 
 /* Is it a block that this database can judge? */
@@ -58,7 +59,7 @@ lost_disk_is_ours(const WalBlockTag *tag)
 }
 
 /*
- * Asks the disk for entries from the at-th on, in order; adds those to the
+ * Asks the disk for entries from the at-th on, in order.  Adds those to the
  * suspects that are older there, or missing.  Returns where it stopped because
  * there is no more room, else count.  Entries of relations that do not exist
  * are passed over.
@@ -67,12 +68,16 @@ extern size_t lost_disk_ask(const LostEntry *entries, size_t at, size_t count,
 							LostSuspects *suspects);
 
 /*
- * Decides a suspect.  true: as long as its lock is held, only a record that
- * ended its storage before can clear it.  The caller releases the lock.
+ * Decides a suspect.  Once it has returned true, and while the lock is held,
+ * only an earlier record that ended the storage can clear the suspect.  The
+ * caller releases the lock.
  */
 extern bool lost_disk_decide(LostSuspect *suspect);
 
-/* The same; returns false if that would wait for the lock: not decided. */
+/*
+ * Does the same, but returns false, with nothing decided, if it would have to
+ * wait for the lock.
+ */
 extern bool lost_disk_decide_at_once(LostSuspect *suspect, bool *found);
 
 /* Does such a proof hold for relations of this access method? */

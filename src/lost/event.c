@@ -1,17 +1,17 @@
 /*
  * event.c
- *	  What WAL says of storage: truncated, dropped, made anew.
+ *	  What WAL says of storage that is truncated, dropped or made anew.
  *
- * Facts of PostgreSQL's storage_xlog.h, xact.h (ParseCommitRecord() and
- * ParseAbortRecord() of xactdesc.c), dbcommands_xlog.h and tablespace.h, 15 to
- * 19.  Storage of relations with WAL is made by XLOG_SMGR_CREATE always, at
- * wal_level minimal too; databases by XLOG_DBASE_CREATE_*.
+ * These are facts of PostgreSQL's storage_xlog.h, xact.h (ParseCommitRecord()
+ * and ParseAbortRecord() of xactdesc.c), dbcommands_xlog.h and tablespace.h,
+ * 15 to 19.  XLOG_SMGR_CREATE always makes the storage of relations with WAL,
+ * at wal_level minimal too.  XLOG_DBASE_CREATE_* makes databases.
  *
- * Forks end each for itself.  A move to another tablespace and CREATE DATABASE
- * make the main fork, log its pages, and make the next fork then: a free space
- * or visibility map that is made says nothing of them.  The main fork is always
- * the first, so it begins the map anew, too; so does an init fork, which is the
- * only one that WAL tells of an unlogged relation.
+ * Each fork ends by itself.  A move to another tablespace and CREATE DATABASE
+ * make the main fork, log its pages, and only then make the next fork.  So a
+ * free space or visibility map that is made says nothing of the pages.  The
+ * main fork is always the first, so it begins the map anew, too.  So does an
+ * init fork, which is the only one that WAL tells of an unlogged relation.
  */
 #include "lost/event.h"
 #include "lost/witness.h"
@@ -38,9 +38,9 @@
 #define XINFO_SUBXACTS			0x02
 #define XINFO_RELATIONS			0x04	/* XACT_XINFO_HAS_RELFILELOCATORS */
 
-#define LOCATOR_BYTES	12		/* RelFileLocator: three OIDs */
+#define LOCATOR_BYTES	12		/* RelFileLocator, three OIDs */
 
-/* Main data at work; at never passes length. */
+/* The main data that are being parsed.  at never passes length. */
 typedef struct Data
 {
 	const uint8_t *bytes;
@@ -77,7 +77,7 @@ take_locator(Data *data, LostEvent *event)
 		take32(data, &event->database) && take32(data, &event->relation);
 }
 
-/* xl_smgr_create: locator, fork */
+/* Parses xl_smgr_create, which has a locator and a fork. */
 static bool
 creation(Data *data, LostEvent *event)
 {
@@ -92,7 +92,7 @@ creation(Data *data, LostEvent *event)
 	return true;
 }
 
-/* xl_smgr_truncate: block, locator, flags */
+/* Parses xl_smgr_truncate, which has a block, a locator and flags. */
 static bool
 truncation(Data *data, LostEvent *event)
 {
@@ -120,8 +120,8 @@ storage_events(uint8_t info, Data *data, LostEventFn report, void *arg)
 }
 
 /*
- * Relations that end with a transaction: dropped by it, or made by it and then
- * it failed.
+ * Reports the relations that end with a transaction.  It dropped them, or it
+ * made them and then failed.
  */
 static bool
 transaction_events(uint8_t info, Data *data, LostEventFn report, void *arg)
@@ -152,7 +152,10 @@ transaction_events(uint8_t info, Data *data, LostEventFn report, void *arg)
 	return true;
 }
 
-/* A database made or dropped: its OID comes first in each such record. */
+/*
+ * Reports a database that is made or dropped.  Its OID comes first in each
+ * such record.
+ */
 static bool
 database_events(Data *data, LostEventFn report, void *arg)
 {

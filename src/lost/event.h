@@ -1,6 +1,6 @@
 /*
  * event.h
- *	  What WAL says of storage: truncated, dropped, made anew.
+ *	  What WAL says of storage that is truncated, dropped or made anew.
  *
  * From such a record on, what earlier ones proved of the disk holds no more.
  */
@@ -12,9 +12,9 @@
 #define LOST_STAYS	UINT32_MAX	/* no block has this number */
 
 /*
- * The storage that a record ends: numbers that are 0 stand for all.  Of a
- * relation, blocks from first on, and what its visibility map has for those
- * from map_first on; LOST_STAYS: nothing of that fork.
+ * The storage that a record ends.  Numbers that are 0 stand for all.  In a
+ * relation the blocks from first on end, and what its visibility map has for
+ * those from map_first on.  LOST_STAYS means that nothing of that fork ends.
  */
 typedef struct LostEvent
 {
@@ -27,7 +27,8 @@ typedef struct LostEvent
 
 typedef void (*LostEventFn) (void *arg, const LostEvent *event);
 
-#define LOST_EVENT_RMGRS	6	/* up to Tablespace; later ones tell nothing */
+#define LOST_EVENT_RMGRS	6	/* up to Tablespace, since later ones tell
+								 * nothing */
 
 /* Can a record with this header be about storage? */
 extern bool lost_event_tells(const uint8_t *rec);
@@ -40,8 +41,8 @@ lost_event_possible(const uint8_t *rec)
 }
 
 /*
- * Calls event for each storage that a decoded record ends.  false: the record
- * is about storage and cannot be understood, or is cut.
+ * Calls event for each storage that a decoded record ends.  Returns false if
+ * the record is about storage and cannot be understood, or is cut.
  */
 extern bool lost_events(const uint8_t *rec, const WalBlocks *blocks,
 						LostEventFn event, void *arg);

@@ -3,34 +3,36 @@
  *	  Finds lost writes that the server has built upon, by the WAL alone.
  *
  * The first change of a page after a checkpoint puts the page into the WAL, as
- * it is with the change, but still with the LSN that it had before.  That is the
- * end of the last record that changed it: the record before in this WAL, if there
- * is one.  An older LSN is that of an older page: storage had lost the write, the
- * server read the page back, changed it, and wrote it.  On disk nothing is wrong
- * by then, and no checksum tells.
+ * it is with the change.  It still has the LSN that it had before.  That LSN
+ * is the end of the last record that changed the page.  In this WAL it is the
+ * record before, if there is one.  An older LSN is that of an older page.
+ * Storage had lost the write, and the server read the page back, changed it,
+ * and wrote it.  On disk nothing is wrong by then, and no checksum tells.
  *
- * What makes it exact:
+ * Four facts make this exact.
  *
- * (1) A record counts as a change if it is a witness of an LSN for every kind of
- *	   relation, see lost/witness.c: the page has got the record's end as its LSN,
- *	   by whoever inserted it, and by redo.  So hints, the table's block of
- *	   VISIBLE, blocks that are only locked, and pages that bypass shared buffers
- *	   are none.
+ * (1) A record counts as a change if it is a witness of an LSN for every kind
+ *	   of relation, see lost/witness.c.  The page has then got the record's end
+ *	   as its LSN, both from the session that inserted it and from redo.  So
+ *	   hints, the table's block of VISIBLE, blocks that are only locked, and
+ *	   pages that bypass shared buffers are not changes.
  *
- * (2) An LSN never goes back but for pages that are made anew: those of records
- *	   with WILL_INIT, which have no image to judge, and those without an LSN (0,
- *	   and 1 of a sorted build of GiST), which are passed over.
+ * (2) An LSN never goes back except for pages that are made anew.  Those of
+ *	   records with WILL_INIT have no image to judge.  Those without an LSN (0,
+ *	   and 1 of a sorted build of GiST) are passed over.
  *
- * (3) A record that ends storage ends what was said of it.  A gap in the WAL may
- *	   hold one: all is forgotten.
+ * (3) A record that ends storage ends what was said of it.  A gap in the WAL
+ *	   may hold such a record, so everything is forgotten there.
  *
- * (4) Main forks alone: bits of maps are cleared without an LSN.
+ * (4) Only main forks are judged, since bits of maps are cleared without an
+ *	   LSN.
  *
  * An LSN that is newer than the record before is that of a hint's image.
  *
  * Memory is bounded.  When the book is full, half of the blocks leave it, and
- * the WAL is read once more for them; what was said of them stays said.
- * Proof by experiment: test/t/078_lost_images.pl, test/t/073_lost_none.pl.
+ * the WAL is read once more for them.  What was said of them stays said.  This
+ * is proved by experiment in test/t/078_lost_images.pl and
+ * test/t/073_lost_none.pl.
  */
 #include "compat.h"
 
@@ -44,7 +46,7 @@
 /* Ends of storage that are looked through for an image, at most. */
 #define ENDS_MAX		512
 
-/* LSNs below are none: of new pages, and of GiST's sorted builds. */
+/* LSNs below are none.  New pages have them, and GiST's sorted builds. */
 #define FIRST_LSN		2
 
 /* Blocks that one pass over the WAL is for, see lost_book_keep(). */
@@ -88,7 +90,7 @@ is_of_share(ImageScan *scan, const WalBlockTag *tag)
 		(lost_book_number(tag) & share->mask) == share->number;
 }
 
-/* The share at work halves; the other half comes later. */
+/* Halves the share that is being read.  The other half comes later. */
 static void
 split_share(ImageScan *scan)
 {
@@ -137,7 +139,9 @@ note_end(void *arg, const LostEvent *event)
 
 /* ---- images ---- */
 
-/* pd_lsn of the page in an image; 0: it does not decompress here. */
+/*
+ * Returns pd_lsn of the page in an image, or 0 if it does not decompress here.
+ */
 static WalLsn
 lsn_of_image(const WalImage *image)
 {
@@ -190,7 +194,7 @@ judge_image(ImageScan *scan, const WalBlockRef *ref)
 
 /* ---- records ---- */
 
-/* What most records need; false: decode it. */
+/* Does what most records need.  Returns false if this one must be decoded. */
 static bool
 note_single(ImageScan *scan, const LostForkRule *rule)
 {
@@ -270,7 +274,7 @@ read_wal(ImageScan *scan)
 
 	walk.throttle = scan->options->throttle;
 	wal_block_walk(&walk, &end);
-	/* what was at work to the end is done; what left it lies below */
+	/* the share just read is done, and what left it lies below */
 	scan->nshares--;
 	scan->again = true;
 	forget(scan);

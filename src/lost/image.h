@@ -11,13 +11,16 @@
 typedef struct LostImageOptions
 {
 	const WalDirectory *dir;
-	WalLsn		start;			/* 0: of the oldest segment */
-	WalLsn		end;			/* WAL_LSN_MAX: as far as there is any */
+	WalLsn		start;			/* 0 for that of the oldest segment */
+	WalLsn		end;			/* WAL_LSN_MAX for as far as there is any */
 	size_t		memory;			/* bytes */
-	struct Throttle *throttle;	/* of what is read; NULL: no bound */
+	struct Throttle *throttle;	/* limits reading, or NULL */
 } LostImageOptions;
 
-/* A row of SQL.  LOST_NOT_VERIFIABLE: of no block, and why. */
+/*
+ * A row of SQL.  LOST_NOT_VERIFIABLE is about no block, and the message tells
+ * why.
+ */
 typedef struct LostImage
 {
 	LostStatus	status;

@@ -1,16 +1,16 @@
 /*
  * scan.c
- *	  Finds lost writes: pages on disk that are older than WAL allows.
+ *	  Finds lost writes, that is pages on disk that are older than WAL allows.
  *
- * Order is what makes it exact.  The horizon (the redo point of the last
- * completed checkpoint) is taken first, then the WAL before it is read, then
- * the disk, then locks are taken and suspects read again, and last the WAL up to
- * its end as it is by then is read for storage that ended.  A break in the chain
- * of records may have held such an end: what was proved before it is forgotten,
- * and a row says so.
+ * The order of steps makes it exact.  The horizon (the redo point of the last
+ * completed checkpoint) is taken first.  Then the WAL before it is read, and
+ * then the disk.  Then locks are taken and suspects are read again.  Last, the
+ * WAL up to its end as it is by then is read for storage that ended.  A break
+ * in the chain of records may have held such an end.  So what was proved
+ * before it is forgotten, and a row says so.
  *
- * Suspects are settled when there is no more room for them, too: a relation
- * that was truncated in WAL not yet read gives many.
+ * Suspects are also settled when there is no more room for them, since a
+ * relation that was truncated in WAL not yet read gives many.
  */
 #include "compat.h"
 
@@ -40,7 +40,7 @@ typedef struct LostScan
 	/* what is known */
 	LostBook	book;
 	LostSuspects suspects;
-	WalLsn		lsn;			/* of the record at work: its start */
+	WalLsn		lsn;			/* where the record at work starts */
 	WalLsn		end;
 
 	/* the last break of the chain */
@@ -53,7 +53,8 @@ typedef struct LostScan
 	WalLsn		tail_lsn;
 	bool		tail_broken;
 	WalBlockGap tail_gap;
-	const char *tail_why;		/* it was not read; NULL: the gap tells */
+	const char *tail_why;		/* why it was not read, or NULL if the gap
+								 * tells */
 } LostScan;
 
 static void settle(LostScan *scan, WalLsn from);
@@ -249,7 +250,7 @@ gap_of(const WalBlockRecord *record)
 	return gap;
 }
 
-/* What most records need; false: decode it. */
+/* Does what most records need.  Returns false if this one must be decoded. */
 static inline bool
 note_single(LostScan *scan, const WalBlockRecord *record,
 			const LostForkRule *rule)
@@ -364,8 +365,9 @@ note_tail_record(void *arg, const WalBlockRecord *record)
 }
 
 /*
- * pg_wal as it is now; false: it may say no more of this run's timeline.  The
- * end of the WAL, asked for before, is of no later timeline than pg_wal.
+ * Opens pg_wal as it is now.  Returns false if it may say no more of this
+ * run's timeline.  The end of the WAL, asked for before, is of no later
+ * timeline than pg_wal.
  */
 static bool
 open_now(LostScan *scan, WalDirectory *now)
@@ -380,7 +382,7 @@ open_now(LostScan *scan, WalDirectory *now)
 	return scan->tail_why == NULL;
 }
 
-/* In a memory context of its own: nothing that is allocated stays. */
+/* Runs in a memory context of its own, so nothing that is allocated stays. */
 static bool
 read_tail_here(LostScan *scan, WalLsn from)
 {
@@ -408,8 +410,8 @@ read_tail_here(LostScan *scan, WalLsn from)
 }
 
 /*
- * Reads on to the end of the WAL as it is now, which pg_wal, opened anew, has;
- * true: all that decided suspects need is known.
+ * Reads on to the end of the WAL as it is now, which pg_wal, opened anew, has.
+ * Returns true if all that decided suspects need is known.
  */
 static bool
 read_tail(LostScan *scan, WalLsn from)
@@ -427,7 +429,8 @@ read_tail(LostScan *scan, WalLsn from)
 
 /*
  * Decides suspects from the at-th on, of so many relations as may be locked.
- * Waits for one only while it holds none of the others: no deadlock between them.
+ * Waits for one only while it holds none of the others, so that there is no
+ * deadlock between them.
  */
 static size_t
 decide_some(LostScan *scan, size_t at)
@@ -456,7 +459,7 @@ decide_some(LostScan *scan, size_t at)
 	return at;
 }
 
-/* The tail is not known: why. */
+/* Says why the tail is not known. */
 static void
 put_tail_unknown(LostScan *scan)
 {
@@ -491,8 +494,8 @@ put_decided(LostScan *scan, bool known)
 }
 
 /*
- * Names those suspects that are lost writes and drops them all.  WAL before from
- * is known to say nothing of them.
+ * Names those suspects that are lost writes and drops them all.  WAL before
+ * from is known to say nothing of them.
  */
 static void
 settle(LostScan *scan, WalLsn from)
@@ -520,8 +523,8 @@ allot(LostSuspects *suspects, size_t bytes)
 }
 
 /*
- * Of eight parts of the memory the book has three, and as many for a moment
- * while it is sorted; suspects, decided or not, and the tail share the rest.
+ * The book has three of eight parts of the memory, and as many for a moment
+ * while it is sorted.  Suspects, decided or not, and the tail share the rest.
  */
 static void
 begin(LostScan *scan)
@@ -574,8 +577,9 @@ is_own_history(LostScan *scan)
 }
 
 /*
- * From where suspects' later history is read: the horizon, where a record
- * starts; if it is the user's choice, that may lie within one.
+ * Returns from where suspects' later history is read.  That is the horizon,
+ * where a record starts, unless the user chose it.  A chosen one may lie
+ * within a record.
  */
 static WalLsn
 tail_start(const LostScan *scan, WalLsn reached)

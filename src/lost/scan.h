@@ -1,12 +1,12 @@
 /*
  * scan.h
- *	  Finds lost writes: pages on disk that are older than WAL allows.
+ *	  Finds lost writes, that is pages on disk that are older than WAL allows.
  *
  * The WAL from a start up to the redo point of the last completed checkpoint
- * says what the disk must hold (lost/witness.c); the disk is asked
- * (lost/disk.c); and before anything is named, the WAL up to its present end is
- * read for storage that ended meanwhile.  Memory is bounded: when the book of
- * proofs is full, it is held against the disk and begun anew.
+ * says what the disk must hold (lost/witness.c).  The disk is then asked
+ * (lost/disk.c).  Before anything is reported, the WAL up to its present end
+ * is read for storage that ended meanwhile.  Memory is bounded, since the book
+ * of proofs is held against the disk and begun anew when it is full.
  */
 #ifndef ACCEL_LOST_SCAN_H
 #define ACCEL_LOST_SCAN_H
@@ -17,27 +17,30 @@
 typedef struct LostOptions
 {
 	const WalDirectory *dir;	/* where the WAL is read */
-	const WalDirectory *own;	/* this server's pg_wal: may be the same */
+	const WalDirectory *own;	/* this server's pg_wal, may be the same */
 	WalLsn		horizon;		/* lost_server_horizon() of before the
 								 * directories were opened */
-	WalLsn		start;			/* 0: of the oldest segment */
-	WalLsn		end;			/* not after this; WAL_LSN_MAX: as far as can
-								 * be judged */
+	WalLsn		start;			/* 0 for that of the oldest segment */
+	WalLsn		end;			/* not after this, WAL_LSN_MAX for as far as
+								 * can be judged */
 	size_t		memory;			/* bytes */
-	struct Throttle *throttle;	/* of what is read; NULL: no bound */
+	struct Throttle *throttle;	/* limits reading, or NULL */
 } LostOptions;
 
-/* A row of SQL.  Of no relation: status not_verifiable, and why. */
+/*
+ * A row of SQL.  One about no relation has status not_verifiable, and says
+ * why.
+ */
 typedef struct LostFinding
 {
-	Oid			relid;			/* InvalidOid: none */
+	Oid			relid;			/* InvalidOid if none */
 	ForkNumber	fork;
 	BlockNumber block;
 	LostStatus	status;
-	XLogRecPtr	disk_lsn;		/* InvalidXLogRecPtr: none */
+	XLogRecPtr	disk_lsn;		/* InvalidXLogRecPtr if none */
 	XLogRecPtr	expected_lsn;	/* likewise */
 	char		path[SCAN_PATH_SIZE];
-	char		segment[WAL_NAME_SIZE]; /* that proves it; "": none */
+	char		segment[WAL_NAME_SIZE]; /* that proves it, or "" */
 	char		message[SCAN_MESSAGE_SIZE + WAL_MESSAGE_SIZE];
 } LostFinding;
 

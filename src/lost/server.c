@@ -1,6 +1,6 @@
 /*
  * server.c
- *	  What the search for lost writes asks this server.
+ *	  The places in WAL that the search for lost writes asks the server for.
  */
 #include "compat.h"
 
@@ -16,8 +16,8 @@
 #include "wal/page.h"
 
 /*
- * From pg_control: what shared memory has (GetRedoRecPtr) may be of a
- * checkpoint that is going on.
+ * Reads pg_control, since shared memory (GetRedoRecPtr) may have the redo
+ * point of a checkpoint that is going on.
  */
 WalLsn
 lost_server_horizon(void)
@@ -40,7 +40,7 @@ lost_server_horizon(void)
 }
 
 /*
- * The insert position skips the header of a page that it is the first in: the
+ * The insert position skips the header of a page that it is the first in.  The
  * record before it ended with the page before.
  */
 WalLsn

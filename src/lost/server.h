@@ -1,6 +1,6 @@
 /*
  * server.h
- *	  What the search for lost writes asks this server.
+ *	  The places in WAL that the search for lost writes asks the server for.
  */
 #ifndef ACCEL_LOST_SERVER_H
 #define ACCEL_LOST_SERVER_H
@@ -8,14 +8,14 @@
 #include "wal/format.h"
 
 /*
- * Up to where the last completed checkpoint (on a standby: restartpoint) has
- * put everything on disk: its redo point.
+ * Returns the redo point of the last completed checkpoint, or restartpoint on
+ * a standby.  Up to there everything has been put on disk.
  */
 extern WalLsn lost_server_horizon(void);
 
 /*
- * The end of the last record so far (on a standby: the last one replayed),
- * flushed, so that it can be read.
+ * Returns the end of the last record so far, flushed, so that it can be read.
+ * On a standby it is the last one replayed.
  */
 extern WalLsn lost_server_end(uint32_t segment_size);
 

@@ -2,13 +2,13 @@
  * stream.c
  *	  This server's own WAL as one stream of records, out of two directories.
  *
- * Whose WAL is it?  The system identifier does not tell: clones of a server
- * share it, and after each was promoted they may share the timeline's number,
- * too.  WAL of another history would name writes that this server never made.
- * Where two histories have parted, no segment after that holds the same
- * records: they tell of times, transactions and places, and carry the CRC of all
- * that.  So the newest segment that both directories have tells for all before
- * it.
+ * The question is whose WAL it is.  The system identifier does not tell, since
+ * clones of a server share it.  After each was promoted they may share the
+ * timeline's number, too.  WAL of another history would name writes that this
+ * server never made.  Where two histories have parted, no segment after that
+ * holds the same records.  Records tell of times, transactions and places, and
+ * carry the CRC of all that.  So the newest segment that both directories have
+ * tells for all before it.
  */
 #include "kernel/checksum.h"
 #include "lost/stream.h"
@@ -46,7 +46,7 @@ take_record(void *arg, const WalBlockRecord *record)
 	return !ctx->stop;
 }
 
-/* What is missing up to the end is looked for in pg_wal. */
+/* The part that is missing up to the end is looked for in pg_wal. */
 static void
 take_gap(void *arg, const WalBlockGap *gap)
 {
@@ -140,7 +140,10 @@ digest_of(const WalDirectory *dir, uint32_t timeline, WalLsn from, WalLsn to)
 	return digest;
 }
 
-/* Up to where the server's own WAL of the segment counts; 0: it does not. */
+/*
+ * Returns up to where the server's own WAL of the segment counts, or 0 if it
+ * does not.
+ */
 static WalLsn
 own_end(const WalDirectory *own, uint32_t timeline, const WalName *name)
 {
@@ -154,7 +157,7 @@ own_end(const WalDirectory *own, uint32_t timeline, const WalName *name)
 	return limit < start + size ? limit : start + size;
 }
 
-/* Is the segment the same in both?  UNKNOWN: another one may tell. */
+/* Is the segment the same in both?  If UNKNOWN, another one may tell. */
 static LostHistory
 compare_segment(const WalDirectory *dir, const WalDirectory *own,
 				uint32_t timeline, const WalName *name, bool *gone)

@@ -2,84 +2,89 @@
  * witness.c
  *	  Which block references of WAL prove what the disk must hold.
  *
- * Claim: if a row below takes a reference of a record that ends at L, then from
- * the completion of any checkpoint whose redo point is L or later, the block on
- * disk has an LSN of L or more; NOT_ZERO: it is not all zeros.  Unless its
- * storage was truncated, dropped or made anew by a later record, see
- * lost/event.c.
+ * A row below takes references of a record.  Let the record end at L, and let
+ * a checkpoint complete whose redo point is L or later.  From then on the
+ * block on disk has an LSN of L or more.  If the row is one of NOT_ZERO, the
+ * block is only known not to be all zeros.  This holds unless a later record
+ * truncates, drops or makes anew the block's storage, see lost/event.c.
  *
- * (1) Who changes a page under WAL holds its buffer's content lock exclusively,
- *	   marks it dirty before the record is inserted (heap_inplace_update of newer
- *	   servers after it, with the checkpoint's start held off), and sets its LSN
- *	   to the end of the record before the lock goes.  The redo point of a
- *	   checkpoint is taken while nobody inserts; the checkpoint then writes all
- *	   buffers that are dirty, each under its content lock.  So it waits for the
- *	   LSN and writes the page with it.  Where somebody else wrote the page
- *	   before, it was with this LSN, too.
+ * (1) A session that changes a page under WAL holds its buffer's content lock
+ *	   exclusively, and marks it dirty before the record is inserted.  Only
+ *	   heap_inplace_update of newer servers does so after it, with the
+ *	   checkpoint's start held off.  The session sets the LSN to the end of the
+ *	   record before the lock goes.  The redo point of a checkpoint is taken
+ *	   while nobody inserts.  The checkpoint then writes all buffers that are
+ *	   dirty, each under its content lock.  So it waits for the LSN and writes
+ *	   the page with it.  Where somebody else wrote the page before, it was
+ *	   with this LSN, too.
  *
- * (2) An LSN of a page never goes back: each is the end of the newest record.
- *	   In recovery an image sets it back to that image's record.  Such a record
- *	   lies after the redo point that recovery began at, so after all records
- *	   that are asked about; and nobody is let in before all is replayed again.
- *	   Exception: an index may take a page that VACUUM has recycled, and so
- *	   dirtied, empty it with its LSN, and then leave it without a record:
- *	   SP-GiST where it wants an inner page with another block number (mod 3),
- *	   btree and GiST where a split fails.  lost/disk.c passes over such pages.
- *	   (Not over the zeros that a split of btree leaves in one when it fails
- *	   because it has met a damaged page: no healthy index has them.)
+ * (2) An LSN of a page never goes back, as each is the end of the newest
+ *	   record.  In recovery an image sets it back to that image's record.  Such
+ *	   a record lies after the redo point that recovery began at, so after all
+ *	   records that are asked about.  Nobody is let in before all is replayed
+ *	   again.  There is one exception.  An index may take a page that VACUUM
+ *	   has recycled, and so dirtied, empty it with its LSN, and then leave it
+ *	   without a record.  SP-GiST does so where it wants an inner page with
+ *	   another block number (mod 3), btree and GiST where a split fails.  The
+ *	   file lost/disk.c passes over such pages.  (It does not pass over the
+ *	   zeros that a split of btree leaves in one when it has met a damaged
+ *	   page.  No healthy index has them.)
  *
- * (3) Redo does the same: what it restores from an image or initializes gets the
- *	   record's end as its LSN and is dirty; what it changes otherwise, too, in
- *	   every redo routine of the rows with LOST_NEED_NOTHING.
+ * (3) Redo does the same.  What it restores from an image or initializes gets
+ *	   the record's end as its LSN and is dirty.  So does what it changes
+ *	   otherwise, in every redo routine of the rows with LOST_NEED_NOTHING.
  *
- * (4) Pages that bypass shared buffers (index builds, rewrites, moves between
- *	   tablespaces, XLOG_FPI from log_newpage) are written after their record,
- *	   and synced before their transaction commits.  Nobody else can open the
- *	   relation until then.  Exceptions make rows BUFFERED or none: a hash index
- *	   that grows does so while all can open it; a sorted build of GiST wrote its
- *	   pages with LSN 1 before 17; an access method of an extension may do what it
- *	   likes.  Init forks were written before their record in 15, and so without
- *	   an LSN: they have no row.  Neither has the free space map.
+ * (4) Some pages bypass shared buffers (index builds, rewrites, moves between
+ *	   tablespaces, XLOG_FPI from log_newpage).  They are written after their
+ *	   record, and synced before their transaction commits.  Nobody else can
+ *	   open the relation until then.  Exceptions make rows BUFFERED or none.  A
+ *	   hash index that grows does so while all can open it.  A sorted build of
+ *	   GiST wrote its pages with LSN 1 before 17.  An access method of an
+ *	   extension may do what it likes.  Init forks were written before their
+ *	   record in 15, and so without an LSN, so they have no row.  Neither has
+ *	   the free space map.
  *
- * (5) Records about rows name a page of the visibility map if they change it:
- *	   those that clear bits since 17.11, 18.6 and in 19, and in 19 those that
- *	   set bits, too.  So a bit was set in it.  That had made its buffer dirty, or
- *	   the page had come from the disk with it; and whoever extends the map or
- *	   finds a page of zeros in it changes nothing on disk until a bit is set.
- *	   From the next checkpoint on the page is there, with a header: clearing
- *	   bits, replay with or without the image, and making the page anew after
- *	   damage (RBM_ZERO_ON_ERROR) leave no zeros.  So NOT_ZERO, for those with an
- *	   image.  Its LSN is not proved, although the server that writes the record
- *	   gives it one: a standby of an earlier minor version replays the record and
- *	   passes over the reference, image and all; it clears the bits and leaves
- *	   the LSN as it was.  WAL does not tell who replayed it.  In 19 a record may
- *	   set bits that are set, as after COPY FREEZE into an empty page; that the
- *	   buffer is dirty then is not known.
+ * (5) Records about rows name a page of the visibility map if they change it.
+ *	   Those that clear bits do so since 17.11, 18.6 and in 19, and in 19 those
+ *	   that set bits, too.  So a bit was set in it.  That had made its buffer
+ *	   dirty, or the page had come from the disk with it.  A server that
+ *	   extends the map or finds a page of zeros in it changes nothing on disk
+ *	   until a bit is set.  From the next checkpoint on the page is there, with
+ *	   a header.  Clearing bits, replay with or without the image, and making
+ *	   the page anew after damage (RBM_ZERO_ON_ERROR) leave no zeros.  So those
+ *	   with an image prove NOT_ZERO.  They do not prove the LSN, although the
+ *	   server that writes the record gives the page one.  A standby of an
+ *	   earlier minor version replays the record and passes over the reference,
+ *	   image and all.  It clears the bits and leaves the LSN as it was.  WAL
+ *	   does not tell who replayed it.  In 19 a record may set bits that are
+ *	   set, as after COPY FREEZE into an empty page.  It is not known whether
+ *	   the buffer is dirty then.
  *
- * What has no row, and why:
+ * These have no row, for the reason given.
  *	   XLOG_FPI_FOR_HINT	the LSN is left as it was where the buffer was
  *							dirty already (hints are set under a shared lock)
- *	   XLOG_HEAP2_VISIBLE	of the table's block: its LSN is set, yet the
+ *	   XLOG_HEAP2_VISIBLE	the LSN of the table's block is set, yet the
  *							buffer may stay clean, so it may never be written
  *	   visibility map		cleared bits leave no LSN where the record does not
- *							name the map, as up to 16; VISIBLE sets it, but redo
- *							only where the bits differ: images alone count.  A
- *							page of zeros is lost then: the server makes it anew
- *							when it reads it, but in memory, and what it sets
- *							there has an LSN (lost/disk.c has the exception).
- *	   prune records of 19	which may be about the visibility map alone: those
- *							that say what they changed in the table count
+ *							name the map, as up to 16.  VISIBLE sets it, but
+ *							redo only where the bits differ, so images alone
+ *							count.  A page of zeros is then a lost write.  The
+ *							server makes it anew when it reads it, but in
+ *							memory, and what it sets there has an LSN
+ *							(lost/disk.c has the exception).
+ *	   prune records of 19	which may be about the visibility map alone.  Only
+ *							those count that say what they changed in the table
  *	   hash, squeeze, move	the primary bucket, registered to be locked, and
  *							the page to write to, not always changed
  *	   hash, overflow page	its metapage is registered, but not always changed
  *	   generic, 15 and 16	the pages may be dirtied after the record only
  *	   records of custom resource managers
  *
- * Facts of PostgreSQL's heapam.c, heapam_xlog.h, pruneheap.c, visibilitymap.c,
- * nbtxlog.h, hash_xlog.h, ginxlog.h, gistxlog.h, spgxlog.h, brin_xlog.h,
- * spgutils.c, sequence.c, generic_xlog.c, xloginsert.c, bufmgr.c, bulk_write.c,
- * 15 to 19.
- * Proof by experiment: test/t/072_lost_writes.pl, test/t/073_lost_none.pl.
+ * These are facts of PostgreSQL's heapam.c, heapam_xlog.h, pruneheap.c,
+ * visibilitymap.c, nbtxlog.h, hash_xlog.h, ginxlog.h, gistxlog.h, spgxlog.h,
+ * brin_xlog.h, spgutils.c, sequence.c, generic_xlog.c, xloginsert.c, bufmgr.c,
+ * bulk_write.c, 15 to 19.  They are proved by experiment in
+ * test/t/072_lost_writes.pl and test/t/073_lost_none.pl.
  */
 #include "lost/witness.h"
 
@@ -92,11 +97,14 @@
 #define IN_MAIN		(1 << LOST_FORK_MAIN)
 #define IN_MAP		(1 << LOST_FORK_MAP)
 
-/* xl_heap_prune.flags of 19: redirections, dead or unused items, frozen ones */
+/*
+ * xl_heap_prune.flags of 19 for redirections, dead or unused items, frozen
+ * ones
+ */
 #define PRUNE_19_CHANGES	0x00F0
 
 /* page header */
-#define PAGE_UPPER			14	/* pd_upper, 16 bits; 0: a new page */
+#define PAGE_UPPER			14	/* pd_upper, 16 bits, 0 in a new page */
 
 typedef struct LostWitnessRow
 {
@@ -126,17 +134,20 @@ enum
 
 /* Names are those of the server, XLOG_ left out. */
 static const LostWitnessRow table[] = {
-	/* FPI: log_newpage and its like set the LSN but of new pages */
+	/* log_newpage and its like (FPI) set the LSN except of new pages */
 	{RM_XLOG, 0xB0, 0xF0, ALL_IDS, IN_MAIN | IN_MAP, LOST_NEED_NOT_NEW,
 	LOST_PROOF_LSN_BUFFERED, EVERY},
 
-	/* heap: one page, or the new one and the old one of an update */
+	/*
+	 * records of heap have one page, or the new one and the old one of an
+	 * update
+	 */
 	{RM_HEAP, 0x00, 0x70, ID(0), CHANGE},	/* INSERT */
 	{RM_HEAP, 0x10, 0x70, ID(0), CHANGE},	/* DELETE */
 	{RM_HEAP, 0x20, 0x70, ID(0) | ID(1), CHANGE},	/* UPDATE */
 	{RM_HEAP, 0x40, 0x70, ID(0) | ID(1), CHANGE},	/* HOT_UPDATE */
 	{RM_HEAP, 0x50, 0x70, ID(0), CHANGE},	/* CONFIRM */
-	{RM_HEAP, 0x60, 0x70, ID(0), CHANGE},	/* LOCK: xmax changes */
+	{RM_HEAP, 0x60, 0x70, ID(0), CHANGE},	/* LOCK (xmax changes) */
 	{RM_HEAP, 0x70, 0x70, ID(0), CHANGE},	/* INPLACE */
 
 	/* up to 18 they are written for changes of the table alone */
@@ -152,7 +163,7 @@ static const LostWitnessRow table[] = {
 	MAGIC_19, MAGIC_19},
 	{RM_HEAP2, 0x30, 0x70, ID(0), IN_MAIN, LOST_NEED_CHANGED_19, LOST_PROOF_LSN,
 	MAGIC_19, MAGIC_19},
-	/* VISIBLE: the map's page, marked dirty and given the LSN */
+	/* VISIBLE marks the map's page dirty and gives it the LSN */
 	{RM_HEAP2, 0x40, 0x70, ID(0), IN_MAP, LOST_NEED_RESTORED, LOST_PROOF_LSN,
 	MAGIC_15, MAGIC_18},
 	{RM_HEAP2, 0x50, 0x70, ID(0), CHANGE},	/* MULTI_INSERT */
@@ -170,7 +181,7 @@ static const LostWitnessRow table[] = {
 	{RM_HEAP2, 0x20, 0x70, ID(1), OF_MAP, MAGIC_19, MAGIC_19},	/* PRUNE_VACUUM_SCAN */
 	{RM_HEAP2, 0x30, 0x70, ID(1), OF_MAP, MAGIC_19, MAGIC_19},	/* PRUNE_VACUUM_CLEANUP */
 
-	/* btree: every page that a record names is changed */
+	/* every page that a record of btree names is changed */
 	{RM_BTREE, 0x00, 0xF0, ALL_IDS, CHANGE},	/* INSERT_LEAF */
 	{RM_BTREE, 0x10, 0xF0, ALL_IDS, CHANGE},	/* INSERT_UPPER */
 	{RM_BTREE, 0x20, 0xF0, ALL_IDS, CHANGE},	/* INSERT_META */
@@ -186,53 +197,53 @@ static const LostWitnessRow table[] = {
 	{RM_BTREE, 0xC0, 0xF0, ALL_IDS, CHANGE},	/* VACUUM */
 	{RM_BTREE, 0xE0, 0xF0, ALL_IDS, CHANGE},	/* META_CLEANUP */
 
-	/* hash: the blocks that are changed for certain */
+	/* of hash, the blocks that are changed for certain */
 	{RM_HASH, 0x00, 0xF0, ID(0), CHANGE},	/* INIT_META_PAGE */
-	{RM_HASH, 0x10, 0xF0, ID(0) | ID(1), CHANGE},	/* INIT_BITMAP_PAGE: it,
-													 * metapage */
-	{RM_HASH, 0x20, 0xF0, ID(0) | ID(1), CHANGE},	/* INSERT: page, metapage */
-	{RM_HASH, 0x30, 0xF0, ID(0) | ID(1) | ID(2) | ID(3), CHANGE},	/* ADD_OVFL_PAGE: page,
+	{RM_HASH, 0x10, 0xF0, ID(0) | ID(1), CHANGE},	/* INIT_BITMAP_PAGE (it,
+													 * metapage) */
+	{RM_HASH, 0x20, 0xF0, ID(0) | ID(1), CHANGE},	/* INSERT (page, metapage) */
+	{RM_HASH, 0x30, 0xF0, ID(0) | ID(1) | ID(2) | ID(3), CHANGE},	/* ADD_OVFL_PAGE (page,
 																	 * the one before,
-																	 * bitmaps */
-	{RM_HASH, 0x40, 0xF0, ID(0) | ID(1) | ID(2), CHANGE},	/* SPLIT_ALLOCATE_PAGE:
-															 * buckets, metapage */
-	{RM_HASH, 0x50, 0xF0, ID(0), CHANGE},	/* SPLIT_PAGE: forced image */
+																	 * bitmaps) */
+	{RM_HASH, 0x40, 0xF0, ID(0) | ID(1) | ID(2), CHANGE},	/* SPLIT_ALLOCATE_PAGE
+															 * (buckets, metapage) */
+	{RM_HASH, 0x50, 0xF0, ID(0), CHANGE},	/* SPLIT_PAGE (forced image) */
 	{RM_HASH, 0x60, 0xF0, ID(0) | ID(1), CHANGE},	/* SPLIT_COMPLETE */
-	{RM_HASH, 0x70, 0xF0, ID(1) | ID(2), CHANGE},	/* MOVE_PAGE_CONTENTS: to,
-													 * from */
-	{RM_HASH, 0x80, 0xF0, ID(2) | ID(3) | ID(4) | ID(5) | ID(6), CHANGE},	/* SQUEEZE_PAGE: the
+	{RM_HASH, 0x70, 0xF0, ID(1) | ID(2), CHANGE},	/* MOVE_PAGE_CONTENTS (to,
+													 * from) */
+	{RM_HASH, 0x80, 0xF0, ID(2) | ID(3) | ID(4) | ID(5) | ID(6), CHANGE},	/* SQUEEZE_PAGE (the
 																			 * page, its neighbours,
-																			 * bitmap, metapage */
-	{RM_HASH, 0x90, 0xF0, ID(1), CHANGE},	/* DELETE: 0 is the bucket, locked */
+																			 * bitmap, metapage) */
+	{RM_HASH, 0x90, 0xF0, ID(1), CHANGE},	/* DELETE (0 is the bucket, locked) */
 	{RM_HASH, 0xA0, 0xF0, ID(0), CHANGE},	/* SPLIT_CLEANUP */
 	{RM_HASH, 0xB0, 0xF0, ID(0), CHANGE},	/* UPDATE_META_PAGE */
-	{RM_HASH, 0xC0, 0xF0, ID(0) | ID(1), CHANGE},	/* VACUUM_ONE_PAGE: page,
-													 * metapage */
+	{RM_HASH, 0xC0, 0xF0, ID(0) | ID(1), CHANGE},	/* VACUUM_ONE_PAGE (page,
+													 * metapage) */
 
-	/* gin: pages of trees, lists, the metapage */
+	/* of gin, pages of trees, lists, the metapage */
 	{RM_GIN, 0x10, 0xF0, ID(0), CHANGE},	/* CREATE_PTREE */
-	{RM_GIN, 0x20, 0xF0, ID(0) | ID(1), CHANGE},	/* INSERT: page, left
-													 * child */
-	{RM_GIN, 0x30, 0xF0, ALL_IDS, CHANGE},	/* SPLIT: forced images */
-	{RM_GIN, 0x40, 0xF0, ID(0), CHANGE},	/* VACUUM_PAGE: forced image */
+	{RM_GIN, 0x20, 0xF0, ID(0) | ID(1), CHANGE},	/* INSERT (page, left
+													 * child) */
+	{RM_GIN, 0x30, 0xF0, ALL_IDS, CHANGE},	/* SPLIT (forced images) */
+	{RM_GIN, 0x40, 0xF0, ID(0), CHANGE},	/* VACUUM_PAGE (forced image) */
 	{RM_GIN, 0x50, 0xF0, ID(0) | ID(1) | ID(2), CHANGE},	/* DELETE_PAGE */
-	{RM_GIN, 0x60, 0xF0, ID(0) | ID(1), CHANGE},	/* UPDATE_META_PAGE:
-													 * metapage, tail */
+	{RM_GIN, 0x60, 0xF0, ID(0) | ID(1), CHANGE},	/* UPDATE_META_PAGE
+													 * (metapage, tail) */
 	{RM_GIN, 0x70, 0xF0, ID(0), CHANGE},	/* INSERT_LISTPAGE */
 	{RM_GIN, 0x80, 0xF0, ALL_IDS, CHANGE},	/* DELETE_LISTPAGE */
 	{RM_GIN, 0x90, 0xF0, ID(0), CHANGE},	/* VACUUM_DATA_LEAF_PAGE */
 
-	/* gist: one LSN for all pages of a split */
-	{RM_GIST, 0x00, 0xF0, ID(0) | ID(1), CHANGE},	/* PAGE_UPDATE: page, left
-													 * child */
+	/* gist gives one LSN to all pages of a split */
+	{RM_GIST, 0x00, 0xF0, ID(0) | ID(1), CHANGE},	/* PAGE_UPDATE (page, left
+													 * child) */
 	{RM_GIST, 0x10, 0xF0, ID(0), CHANGE},	/* DELETE */
 	{RM_GIST, 0x30, 0xF0, ALL_IDS, CHANGE}, /* PAGE_SPLIT */
-	{RM_GIST, 0x60, 0xF0, ID(0) | ID(1), CHANGE},	/* PAGE_DELETE: leaf,
-													 * parent */
+	{RM_GIST, 0x60, 0xF0, ID(0) | ID(1), CHANGE},	/* PAGE_DELETE (leaf,
+													 * parent) */
 
-	{RM_SEQ, 0x00, 0xF0, ID(0), CHANGE},	/* LOG: the page anew */
+	{RM_SEQ, 0x00, 0xF0, ID(0), CHANGE},	/* LOG (the page anew) */
 
-	/* spgist: each page that a record names is changed */
+	/* each page that a record of spgist names is changed */
 	{RM_SPGIST, 0x10, 0xF0, ALL_IDS, CHANGE},	/* ADD_LEAF */
 	{RM_SPGIST, 0x20, 0xF0, ALL_IDS, CHANGE},	/* MOVE_LEAFS */
 	{RM_SPGIST, 0x30, 0xF0, ALL_IDS, CHANGE},	/* ADD_NODE */
@@ -242,19 +253,19 @@ static const LostWitnessRow table[] = {
 	{RM_SPGIST, 0x70, 0xF0, ID(0), CHANGE}, /* VACUUM_ROOT */
 	{RM_SPGIST, 0x80, 0xF0, ID(0), CHANGE}, /* VACUUM_REDIRECT */
 
-	/* brin: data pages and the range map */
+	/* of brin, data pages and the range map */
 	{RM_BRIN, 0x00, 0x70, ID(0), CHANGE},	/* CREATE_INDEX */
-	{RM_BRIN, 0x10, 0x70, ID(0) | ID(1), CHANGE},	/* INSERT: page, map */
-	{RM_BRIN, 0x20, 0x70, ID(0) | ID(1) | ID(2), CHANGE},	/* UPDATE: and the old
-															 * page */
+	{RM_BRIN, 0x10, 0x70, ID(0) | ID(1), CHANGE},	/* INSERT (page, map) */
+	{RM_BRIN, 0x20, 0x70, ID(0) | ID(1) | ID(2), CHANGE},	/* UPDATE (and the old
+															 * page) */
 	{RM_BRIN, 0x30, 0x70, ID(0), CHANGE},	/* SAMEPAGE_UPDATE */
-	{RM_BRIN, 0x40, 0x70, ID(0) | ID(1), CHANGE},	/* REVMAP_EXTEND:
-													 * metapage, map */
-	{RM_BRIN, 0x50, 0x70, ID(0) | ID(1), CHANGE},	/* DESUMMARIZE: map, page */
+	{RM_BRIN, 0x40, 0x70, ID(0) | ID(1), CHANGE},	/* REVMAP_EXTEND
+													 * (metapage, map) */
+	{RM_BRIN, 0x50, 0x70, ID(0) | ID(1), CHANGE},	/* DESUMMARIZE (map, page) */
 
 	/*
-	 * generic: GenericXLogFinish dirties all and gives all the LSN; before
-	 * 15.5 and 16.1 it dirtied them after the record only
+	 * GenericXLogFinish dirties all and gives all the LSN.  Before 15.5 and
+	 * 16.1 it dirtied them only after the record.
 	 */
 	{RM_GENERIC, 0x00, 0x00, ALL_IDS, IN_MAIN, LOST_NEED_NOTHING, LOST_PROOF_LSN,
 	MAGIC_17, MAGIC_19},

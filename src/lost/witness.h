@@ -3,16 +3,18 @@
  *	  Which block references of WAL prove what the disk must hold.
  *
  * A reference is a witness if the page is certain to carry the end of its
- * record, or a later LSN, once the next checkpoint has completed; or, which is
- * less, if it is certain not to be all zeros then.  That is known row by row,
- * see lost/witness.c; what is in no row proves nothing.
+ * record, or a later LSN.  That is meant for the time after the next
+ * checkpoint.  A weaker witness makes it certain only that the page is not all
+ * zeros then.  All this is known row by row, see lost/witness.c.  What is in
+ * no row proves nothing.
  */
 #ifndef ACCEL_LOST_WITNESS_H
 #define ACCEL_LOST_WITNESS_H
 
 #include "wal/blocks.h"
 
-#define LOST_WITNESS_RMGRS	21	/* up to Generic; later ones have no row */
+#define LOST_WITNESS_RMGRS	21	/* up to Generic, since later ones have no
+								 * row */
 
 typedef enum LostProof
 {
@@ -20,8 +22,8 @@ typedef enum LostProof
 	LOST_PROOF_LSN,				/* of every relation */
 	LOST_PROOF_LSN_BUFFERED,	/* of relations whose access method writes
 								 * through shared buffers alone */
-	LOST_PROOF_NOT_ZERO			/* of the same: there is a page, of whatever
-								 * LSN */
+	LOST_PROOF_NOT_ZERO			/* of the same, that there is a page of
+								 * whatever LSN */
 } LostProof;
 
 typedef enum LostNeed
@@ -35,7 +37,7 @@ typedef enum LostNeed
 /* What a record's references to a fork prove. */
 typedef struct LostForkRule
 {
-	uint64_t	ids;			/* a bit per block reference; 0: nothing */
+	uint64_t	ids;			/* a bit per block reference, 0 for nothing */
 	uint8_t		need;			/* a LostNeed */
 	uint8_t		proof;			/* a LostProof */
 } LostForkRule;
@@ -56,10 +58,13 @@ typedef struct LostWitnesses
 	LostWitnessRule rules[LOST_WITNESS_RMGRS][16];
 } LostWitnesses;
 
-/* magic: of the WAL's pages */
+/* Begins with the rules for WAL whose pages have this magic. */
 extern void lost_witnesses_begin(LostWitnesses *witnesses, uint16_t magic);
 
-/* The rule for a record with this header; NULL: it holds no witness. */
+/*
+ * Returns the rule for a record with this header, or NULL if it holds no
+ * witness.
+ */
 static inline const LostWitnessRule *
 lost_witness_rule(const LostWitnesses *witnesses, const uint8_t *rec)
 {
@@ -82,7 +87,10 @@ lost_fork_rule(const LostWitnessRule *rule, uint32_t fork)
 	return fork == LOST_FORK_MAP ? &rule->map : NULL;
 }
 
-/* What a reference of a decoded record with this rule proves of its page. */
+/*
+ * Returns what a reference of a decoded record with this rule proves of its
+ * page.
+ */
 static inline LostProof
 lost_witness(const LostWitnessRule *rule, const WalBlocks *blocks,
 			 const WalBlockRef *ref)
@@ -96,7 +104,7 @@ lost_witness(const LostWitnessRule *rule, const WalBlocks *blocks,
 	return (LostProof) fork->proof;
 }
 
-/* The n-th row (from 0), for tests; false: there are no more. */
+/* Returns the n-th row (from 0), for tests, or false if there are no more. */
 extern bool lost_witness_row(size_t n, uint8_t *rmgr, uint8_t *info,
 							 uint64_t *ids);
 
