@@ -2,39 +2,40 @@
  * heal.c
  *	  Writes a good page of shared buffers over its damaged block on disk.
  *
- * The only code here that writes to a relation.  page/decide.c says what is on
- * disk and what the buffer above it is worth, and leaves the buffer pinned and
- * its content locked exclusively: nobody changes or flushes the page until all
- * is done.
+ * No other code here writes to a relation.  The file page/decide.c says what
+ * is on disk and what the buffer above it is worth.  It leaves the buffer
+ * pinned and its content locked exclusively.  So nobody changes or flushes the
+ * page until all is done.
  *
  * The page goes into the WAL as a full-page image first, then to its file.  A
- * crash in between leaves the image: recovery from a checkpoint before it puts
- * the page back, whatever half of the write arrived.  A checkpoint that begins
- * in between writes the buffer, which is dirty before the image is inserted.
- * Standbys and archives get the page with the WAL.
+ * crash in between leaves the image.  Recovery from a checkpoint before it
+ * puts the page back, whatever half of the write arrived.  A checkpoint that
+ * begins in between writes the buffer, which is dirty before the image is
+ * inserted.  Standbys and archives get the page with the WAL.
  *
- * Storage that does not take the page must be known before that: a page that is
- * dirty and in the WAL, and cannot be written, fails every checkpoint, the stop
- * and the recovery after it.  So what was read is written back to its place and
- * synced first.  It changes nothing, whatever becomes of it.
+ * If storage does not take the page, that must be known before.  A page that
+ * is dirty and in the WAL, and cannot be written, fails every checkpoint, the
+ * stop and the recovery after it.  So what was read is written back to its
+ * place and synced first.  It changes nothing, whatever becomes of it.
  *
  * RowExclusiveLock is what any writer takes.  It also keeps ALTER SEQUENCE
- * away, which gives its relation a new file under a lock that lets readers in:
- * an image of the old file after the commit that drops it would make replay
+ * away, which gives its relation a new file under a lock that lets readers in.
+ * An image of the old file after the commit that drops it would make replay
  * create that file again.
  *
- * What is the page in memory worth?  Its checksum is of the moment when it was
- * read or written last: a match proves the page.  A mismatch says nothing, and
- * whoever wants such a page written must say so.  No checksum tells of the age:
- * page_age.c asks the WAL, before anything is locked.  What it says stays true:
- * changes that come after build upon the page that was asked about, and
- * nothing else can be read from a damaged block.
+ * The checksum of the page in memory is of the moment when it was read or
+ * written last.  So a match proves the page.  A mismatch says nothing, and a
+ * caller who wants such a page written must say so.  No checksum tells of the
+ * age, so page_age.c asks the WAL, before anything is locked.  What it says
+ * stays true.  Changes that come after build upon the page that was asked
+ * about, and nothing else can be read from a damaged block.
  *
- * Zeros on disk below a clean buffer with a page are damage: what the buffer
- * holds was once on disk.  Free space and visibility maps are the exception:
- * their empty pages are made in memory alone.
+ * Zeros on disk below a clean buffer with a page are damage, since what the
+ * buffer holds was once on disk.  Free space and visibility maps are the
+ * exception, since their empty pages are made in memory alone.
  *
- * Proof by experiment: test/t/026_heal.pl, test/t/027_heal_crash.pl.
+ * This is proved by experiment in test/t/026_heal.pl and
+ * test/t/027_heal_crash.pl.
  */
 #include "compat.h"
 
@@ -60,7 +61,7 @@
 #include "repair/heal.h"
 #include "repair/page_age.h"
 
-/* Of memory that is written past the page cache, in bytes. */
+/* The alignment of memory that is written past the page cache, in bytes. */
 #define DIRECT_ALIGN	4096
 
 typedef struct Heal
@@ -73,7 +74,7 @@ typedef struct Heal
 	bool		initialized;	/* as the visibility map knows */
 	PageAge		age;			/* of the page in memory */
 	char		why[SCAN_MESSAGE_SIZE]; /* unless it is the newest */
-	Buffer		buffer;			/* pinned and locked; Invalid: none */
+	Buffer		buffer;			/* pinned and locked, or Invalid */
 	BlockDecision decision;
 } Heal;
 
@@ -134,7 +135,7 @@ heal_block(Oid relid, ForkNumber fork, BlockNumber blkno, bool allow_unproven,
 	pfree(heal);
 }
 
-/* Why a fork cannot be healed, in words; NULL: it can. */
+/* Says why a fork cannot be healed, in words, or returns NULL if it can. */
 static const char *
 why_not(const Fork *fork)
 {
@@ -174,7 +175,7 @@ heal_fork_block(Heal *heal, HealResult *result)
 	fork_reader_close(&heal->reader);
 }
 
-/* Asked before the block is held: storage is waited for. */
+/* Must be asked before the block is held, since it waits for storage. */
 static bool
 is_transformed(const Heal *heal)
 {
@@ -184,7 +185,10 @@ is_transformed(const Heal *heal)
 		fork_is_transformed(&heal->fork, heal->blkno, NULL);
 }
 
-/* Asked before the block is held: all WAL since the page's LSN is read. */
+/*
+ * Must be asked before the block is held, since it reads all WAL since the
+ * page's LSN.
+ */
 static void
 ask_age(Heal *heal)
 {
@@ -199,7 +203,7 @@ ask_age(Heal *heal)
 							 heal->why);
 }
 
-/* What the page in memory is worth, its age included. */
+/* Returns what the page in memory is worth, its age included. */
 static BlockCopy
 worth(const Heal *heal)
 {
@@ -267,7 +271,7 @@ why_not_written(Heal *heal)
 	return "shared buffers hold a page that is sane by its header, but not proven by its checksum: allow_unproven => true writes it";
 }
 
-/* What is to become of the block; HEAL_HEALED: the page is to be written. */
+/* Chooses what becomes of the block.  HEAL_HEALED means to write the page. */
 static HealStatus
 choose(Heal *heal, const char **why)
 {
@@ -308,9 +312,10 @@ is_same_page(const char *disk, const char *page)
 }
 
 /*
- * A dirty page that cannot be written fails every checkpoint, so nothing is
- * made dirty that the server does not reach with files opened anew, for writing:
- * it goes through all segments up to the block's, and the earlier ones are full.
+ * A dirty page that cannot be written fails every checkpoint.  So nothing is
+ * made dirty that the server does not reach with files opened anew, for
+ * writing.  The server goes through all segments up to the block's, and the
+ * earlier ones are full.
  */
 static void
 refuse_unless_writable(Heal *heal)
@@ -351,9 +356,10 @@ write_image(int fd, off_t offset, const char *image)
 }
 
 /*
- * Past the page cache, so that storage itself answers; false: not possible.
- * An error that a sync would report is of unknown writes, and a sync that
- * reports it hides it from the checkpointer; this one is of our write alone.
+ * Writes past the page cache, so that storage itself answers.  Returns false
+ * if that is not possible.  An error that a sync would report is of unknown
+ * writes, and a sync that reports it hides it from the checkpointer.  An error
+ * here is of our write alone.
  */
 static bool
 write_back_directly(const char *path, off_t offset, const char *image)

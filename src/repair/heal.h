@@ -28,10 +28,10 @@ extern const char *heal_status_name(HealStatus status);
 
 /*
  * Heals a block.  Keeps RowExclusiveLock on the relation until the end of the
- * transaction.  allow_unproven: a page that is sane but not proven by its
+ * transaction.  With allow_unproven, a page that is sane but not proven by its
  * checksum will do.  A relation without storage raises 42809, a missing one
  * 42P01, a block past the end 22023, a read or write that fails its own
- * SQLSTATE.  The caller may write.
+ * SQLSTATE.  The caller must be allowed to write.
  */
 extern void heal_block(Oid relid, ForkNumber fork, BlockNumber blkno,
 					   bool allow_unproven, HealResult *result);

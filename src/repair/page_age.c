@@ -2,22 +2,24 @@
  * page_age.c
  *	  Is a page of shared buffers the newest version that WAL knows of?
  *
- * A checksum proves a page, not its age: storage that loses a write leaves the
- * version before it, which is read without a complaint after a restart.  A page
- * carries the end of the last record that changed it.  So all WAL from there on
- * tells:
+ * A checksum proves a page, but not its age.  Storage that loses a write
+ * leaves the version before it, which is read without a complaint after a
+ * restart.  A page carries the end of the last record that changed it.  So all
+ * WAL from there on tells whether it is the newest.
  *
- * A witness (lost/witness.c) that ends later gave the block its LSN when it was
- * inserted, and no LSN goes back: the page is older.  The end of the WAL is asked
- * for before the page is looked at under its content lock: who had inserted a
- * record by then has set the LSN and let the lock go.  Whatever else ends later
- * and names the block may have changed it, or not: unknown.  Hints alone are
- * none.  A gap may hold anything: unknown.  A record that ends the storage ends
- * what was said before it.
+ * A witness (lost/witness.c) that ends later gave the block its LSN when it
+ * was inserted, and no LSN goes back, so the page is older.  The end of the
+ * WAL is asked for before the page is looked at under its content lock.  Any
+ * session that had inserted a record by then has set the LSN and let the lock
+ * go.  Any other record that ends later and names the block may have changed
+ * it, or not, so the age is unknown.  Hints alone are no such records.  A gap
+ * may hold anything, so the age is unknown, too.  A record that ends the
+ * storage ends what was said before it.
  *
- * Indexes take pages without an LSN into use, and pages of wal_level minimal
- * have none: unknown.  So are visibility maps, whose bits are cleared without a
- * trace.  Free space maps and init forks have no newer version to miss.
+ * The age is also unknown of pages that indexes take into use without an LSN,
+ * and of pages of wal_level minimal, which have none.  So it is of visibility
+ * maps, whose bits are cleared without a trace.  Free space maps and init
+ * forks have no newer version to miss.
  */
 #include "compat.h"
 
@@ -40,8 +42,8 @@ typedef struct AgeSearch
 	WalBlockTag tag;
 	WalLsn		lsn;			/* of the page */
 	LostWitnesses witnesses;
-	WalLsn		newer;			/* end of the last witness; 0: none */
-	WalLsn		named;			/* end of another record; 0: none */
+	WalLsn		newer;			/* end of the last witness, or 0 */
+	WalLsn		named;			/* end of another record, or 0 */
 	bool		broken;
 	WalBlocks	blocks;
 } AgeSearch;
@@ -113,7 +115,7 @@ take_record(void *arg, const WalBlockRecord *record)
 			take_reference(ctx, record, &ctx->blocks.refs[i]);
 }
 
-/* false: pg_wal cannot be read. */
+/* Returns false if pg_wal cannot be read. */
 static bool
 read_wal(AgeSearch *ctx, WalLsn end)
 {

@@ -15,9 +15,10 @@ typedef enum PageAge
 } PageAge;
 
 /*
- * The age of the page of a block with this LSN, and why in words, if it is not
- * the newest.  end: that of the WAL (lost_server_end()), asked for before the
- * page was looked at.  Reads pg_wal from the LSN on.
+ * Returns the age of the page of a block with this LSN, and why in words, if
+ * it is not the newest.  The parameter end is that of the WAL
+ * (lost_server_end()), asked for before the page was looked at.  Reads pg_wal
+ * from the LSN on.
  */
 extern PageAge page_age(const Fork *fork, BlockNumber blkno, XLogRecPtr lsn,
 						XLogRecPtr end, char why[SCAN_MESSAGE_SIZE]);
