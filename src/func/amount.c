@@ -1,6 +1,6 @@
 /*
  * amount.c
- *	  Amounts in words and figures: counts, sizes, rates.
+ *	  Amounts in words and figures, that is counts, sizes, rates.
  */
 #include "compat.h"
 

@@ -42,7 +42,7 @@ accel_check_lsns(XLogRecPtr start, XLogRecPtr end)
 						   LSN_FORMAT_ARGS(start), LSN_FORMAT_ARGS(end))));
 }
 
-/* Some 30,000 years: a time so far away can still be computed. */
+/* Some 30,000 years.  A time so far away can still be computed. */
 #define INTERVAL_LONGEST	1e18
 
 int64

@@ -27,14 +27,15 @@
 typedef struct BackupRows
 {
 	ReturnSetInfo *rsinfo;
-	MemoryContext row;			/* what a row is made of: millions may come */
+	MemoryContext row;			/* for what a row is made of, as millions may
+								 * come */
 } BackupRows;
 
 /* ---- values ---- */
 
 /*
- * Bytes of a file's name or label as text: what is no text of this database is
- * shown in hexadecimal digits.
+ * Returns bytes of a file's name or label as text.  Bytes that are no text of
+ * this database are shown in hexadecimal digits.
  */
 static Datum
 bytes_datum(const char *bytes)
@@ -136,8 +137,8 @@ prior_argument(FunctionCallInfo fcinfo, int argno, BackupOptions *options)
 }
 
 /*
- * directory, wal_directory text, prior_backups text[], check_pages boolean, and
- * from cost on: workers, max_rate integer.
+ * Reads directory, wal_directory text, prior_backups text[], check_pages
+ * boolean, and from cost on workers, max_rate integer.
  */
 static void
 options_of(FunctionCallInfo fcinfo, int cost, BackupOptions *options)
@@ -238,7 +239,7 @@ summary_values(const BackupSummary *summary, const BackupSink *sink,
 	Assert(i + 1 == SUMMARY_COLUMNS);
 }
 
-/* The same arguments but include_healed; one row. */
+/* Returns one row.  Has the same arguments except include_healed. */
 SQL_FUNCTION(accel_verify_backup_summary)
 {
 	BackupSink	sink = {drop_finding, NULL};

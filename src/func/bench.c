@@ -2,10 +2,10 @@
  * bench.c
  *	  SQL functions that time the kernels.
  *
- * What is compared runs interleaved: a round times every kernel once, for half a
- * millisecond at most, and there are as many rounds as min_time holds, so
- * a noisy neighbour hurts all alike.  Each kernel's results are compared with
- * the reference before anything is timed.
+ * What is compared runs interleaved.  A round times every kernel once, for
+ * half a millisecond at most, and there are as many rounds as min_time holds.
+ * So a noisy neighbour hurts all alike.  Each kernel's results are compared
+ * with the reference before anything is timed.
  */
 #include "compat.h"
 
@@ -29,8 +29,9 @@
 #define MAX_MIN_TIME		(10 * 60 * USECS_PER_SEC)
 #define DATA_ALIGNMENT		4096
 #define MIN_ROUNDS			15
-#define MAX_ROUND_NS		5e5 /* short: between a neighbour's time slices */
-#define PIECE_BYTES			(4 * 1024 * 1024)	/* between two looks at
+#define MAX_ROUND_NS		5e5 /* short, to lie between a neighbour's time
+								 * slices */
+#define PIECE_BYTES			(4 * 1024 * 1024)	/* between two checks for
 												 * interrupts */
 #define REFERENCE_BYTES		(64 * 1024) /* slower than this is the reference */
 
@@ -38,11 +39,11 @@
 typedef struct Contender
 {
 	const char *name;
-	ChecksumCrcFn crc_function; /* NULL: pages */
+	ChecksumCrcFn crc_function; /* NULL for pages */
 	ChecksumPageFn page_function;
 	uint64		calls;			/* in a round */
 	uint64		next;			/* first call of the next round */
-	double	   *samples;		/* ns per call, one a round */
+	double	   *samples;		/* ns per call, one per round */
 	uint32		crc;
 } Contender;
 
@@ -56,12 +57,12 @@ typedef struct BenchRun
 	ReturnSetInfo *rsinfo;
 	/* the size that is timed */
 	TimingPlan	plan;
-	int			bytes;			/* as shown; 0 for the mix */
+	int			bytes;			/* as shown, 0 for the mix */
 	double		mean_bytes;		/* of a call */
 	int			nrounds;
-	TimingTrace trace;			/* nrecords 0: a size is timed */
+	TimingTrace trace;			/* a size is timed if nrecords is 0 */
 	/* pages */
-	uint32		npages;			/* 0: CRCs are timed */
+	uint32		npages;			/* CRCs are timed if it is 0 */
 	uint32	   *blknos;
 	uint16	   *sums;
 } BenchRun;
@@ -268,7 +269,10 @@ trace_calls(ChecksumCrcFn kernel, const BenchRun *ctx, uint64 times)
 					  kernel);
 }
 
-/* The chained CRC over a cycle of the plan, its first calls if that is long. */
+/*
+ * Returns the chained CRC over a cycle of the plan, or over its first calls if
+ * that is long.
+ */
 static uint32
 crc_of_cycle(const BenchRun *ctx, ChecksumCrcFn crc)
 {
@@ -368,8 +372,9 @@ time_calls(BenchRun *ctx, Contender *c, uint64 count)
 }
 
 /*
- * The shortest of a few: a time slice of a neighbour in the middle would make a
- * short piece of work look long, and its rounds too short to measure.
+ * Returns the shortest of a few.  A time slice of a neighbour in the middle
+ * would make a short piece of work look long, and its rounds too short to
+ * measure.
  */
 static double
 shortest(BenchRun *ctx, Contender *c, uint64 calls)
@@ -385,7 +390,10 @@ shortest(BenchRun *ctx, Contender *c, uint64 calls)
 	return ns;
 }
 
-/* What a call consists of: the records of a trace, or one checksum. */
+/*
+ * Returns how many units a call has.  These are records of a trace, or one
+ * checksum.
+ */
 static uint32
 units_per_call(const BenchRun *ctx)
 {
@@ -490,7 +498,10 @@ time_size(BenchRun *ctx, int bytes, int64 working_set, TimingEntry *mix,
 	time_contenders(ctx);
 }
 
-/* The sizes to time; without an argument, usual ones of the algorithm. */
+/*
+ * Returns the sizes to time.  Without an argument, these are usual ones of the
+ * algorithm.
+ */
 static int
 sizes_argument(BenchRun *ctx, FunctionCallInfo fcinfo, const int32 **sizes)
 {

@@ -3,7 +3,7 @@
  *	  SQL functions that compute checksums of bytea values.
  *
  * CRCs are bigint in 0..4294967295, finished values.  A value that lies out of
- * line uncompressed is read in slices, so memory stays bounded; a compressed
+ * line uncompressed is read in slices, so memory stays bounded.  A compressed
  * one is decompressed whole, since decompression can only start at its
  * beginning.
  */
@@ -16,7 +16,9 @@
 #include "func/func.h"
 #include "kernel/checksum.h"
 
-/* between two looks at interrupts; out-of-line values are read in as much */
+/*
+ * bytes between two checks for interrupts, and per read of out-of-line values
+ */
 #define SLICE_BYTES		(128 * TOAST_MAX_CHUNK_SIZE)
 
 static uint32 crc_datum(ChecksumCrcFn kernel, uint32 crc, Datum value);

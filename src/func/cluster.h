@@ -8,8 +8,9 @@
 #include "cluster/files.h"
 
 /*
- * Calls row for every file.  directory: NULL is this server's, else a canonical
- * path (file_scan_path()); one that is no data directory is an ERROR.
+ * Calls row for every file.  If directory is NULL, it is this server's, else
+ * it is a canonical path (file_scan_path()).  One that is no data directory is
+ * an ERROR.
  */
 extern void accel_cluster_files(const char *directory, ClusterRowFn row,
 								void *arg);

@@ -24,7 +24,7 @@ typedef struct DigestSink
 	int64		broken;			/* findings, of which WARNINGS_MAX are told */
 } DigestSink;
 
-/* A dead disk must not fill the log: the rows have all. */
+/* A dead disk must not fill the log, since the rows have all. */
 #define WARNINGS_MAX	100
 
 static void digest_arguments(FunctionCallInfo fcinfo,
@@ -93,7 +93,9 @@ put_part(ScanSink *sink, const DigestRow *part)
 	page_digests_part(&((DigestSink *) sink)->digests, part);
 }
 
-/* A block that is there but cannot be trusted: no digest, and no silence. */
+/*
+ * A block that is there but cannot be trusted gets no digest, and is reported.
+ */
 static void
 put_broken(ScanSink *sink, const PageFinding *finding)
 {

@@ -3,8 +3,8 @@
  *	  SQL functions that compute the CRC-32C of files and large objects.
  *
  * Both give what crc32c() gives over the server's own functions that return
- * the bytes (pg_read_binary_file, lo_get), without their limit of a gigabyte
- * and without holding more than one buffer.
+ * the bytes (pg_read_binary_file, lo_get).  They do not have the limit of a
+ * gigabyte of these, and hold no more than one buffer.
  */
 #include "compat.h"
 
@@ -18,7 +18,7 @@
 #include "host/file_scan.h"
 #include "kernel/checksum.h"
 
-/* stays in the second-level cache; interrupts are looked at between two */
+/* stays in the second-level cache, with a check for interrupts between two */
 #define BUFFER_BYTES	(128 * 1024)
 
 static int64 range_argument(FunctionCallInfo fcinfo, int argno,
@@ -63,8 +63,8 @@ range_argument(FunctionCallInfo fcinfo, int argno, const char *name,
 }
 
 /*
- * A negative length means up to the end that the file had when it was opened:
- * a log that grows faster than it is read must not hold us for ever.  Files of
+ * A negative length means up to the end that the file had when it was opened.
+ * A log that grows faster than it is read must not hold us for ever.  Files of
  * /proc have size 0 and are read to where they end.
  */
 static uint32
@@ -103,7 +103,7 @@ crc_range(FileScan *scan, int64 offset, int64 length)
 }
 
 /*
- * Goes through the server's own descriptors for large objects: they check the
+ * Goes through the server's own descriptors for large objects.  They check the
  * privileges (lo_compat_privileges included), take the snapshot and are closed
  * by a rollback.
  */

@@ -1,6 +1,6 @@
 /*
  * heal.c
- *	  The SQL function that writes a page: heal_block.
+ *	  The SQL function heal_block, which writes a page.
  */
 #include "compat.h"
 

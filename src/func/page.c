@@ -25,7 +25,7 @@ typedef struct ScanArguments
 	Oid			relid;
 	RelationScanOptions options;
 	int32		workers;
-	int32		max_rate;		/* kB/s, 0: no limit */
+	int32		max_rate;		/* kB/s, 0 for no limit */
 } ScanArguments;
 
 /* Rows of findings or of summaries. */
@@ -34,7 +34,8 @@ typedef struct RowSink
 	ScanSink	sink;			/* first */
 	ScanRun		run;
 	ReturnSetInfo *rsinfo;
-	MemoryContext row;			/* what a row is made of: millions may come */
+	MemoryContext row;			/* for what a row is made of, as millions may
+								 * come */
 } RowSink;
 
 static void scan_arguments(FunctionCallInfo fcinfo, ScanArguments *arguments);

@@ -1,6 +1,6 @@
 /*
  * progress.c
- *	  What verifications are at work: the function of verify_progress.
+ *	  The function of verify_progress, which shows running verifications.
  */
 #include "compat.h"
 
@@ -27,7 +27,7 @@ SQL_FUNCTION(accel_internal_progress)
 	return (Datum) 0;
 }
 
-/* What only the run of a database knows is NULL elsewhere. */
+/* Values that only the run of a database knows are NULL elsewhere. */
 static void
 put_row(ReturnSetInfo *rsinfo, const ProgressRow *row)
 {

@@ -3,19 +3,21 @@
  *	  Library and SQL objects of one age, or an error.
  *
  * They are of different ages between the steps of an upgrade, and where the
- * library was preloaded or loaded before it.  A function that takes its arguments
- * for what they are not, or returns fewer columns than its row has, reads memory
- * that is not its own.  So every call from SQL is compared with the declaration
- * that this library was built with: what kind of routine it is, the types of its
- * arguments, result and columns, and whether it may be called with NULL.
+ * library was preloaded or loaded before it.  A function may take its
+ * arguments for what they are not, or return fewer columns than its row has.
+ * Then it reads memory that is not its own.  So every call from SQL is
+ * compared with the declaration that this library was built with.  That tells
+ * what kind of routine it is, the types of its arguments, result and columns,
+ * and whether it may be called with NULL.
  *
- * A table that has other columns is refused before a run writes to it, so that no
- * row is lost or put wrong.  What an upgrade alters while a run is at work keeps
- * the rest of it from the table, not from its end.
+ * A table that has other columns is refused before a run writes to it, so that
+ * no row is lost or put wrong.  An upgrade may alter a table while a run is at
+ * work.  Then the rest of the run is kept from the table, but not from its
+ * end.
  *
- * The declarations come from the install script, by signatures.awk.  Nothing else
- * of the catalog decides how a C function is called; a C function whose meaning
- * changes while its signature stays needs another name.
+ * The declarations come from the install script, by signatures.awk.  Nothing
+ * else of the catalog decides how a C function is called.  A C function whose
+ * meaning changes while its signature stays needs another name.
  */
 #include "compat.h"
 
@@ -73,7 +75,10 @@ types_match(const Oid *wanted, const Oid *types, const char *modes, int count,
 	return *wanted == InvalidOid;
 }
 
-/* The first part of the declaration that is another; NULL: none. */
+/*
+ * Returns the first part of the declaration that is another, or NULL if none
+ * is.
+ */
 static const char *
 difference(const FunctionSignature *wanted, const FmgrInfo *flinfo,
 		   HeapTuple tuple)
@@ -111,8 +116,8 @@ refuse(const char *what, const char *name, const char *part)
 
 /*
  * Several SQL functions may share a C function.  What C calls directly is no
- * call from SQL.  fn_extra is not freed by anybody, so it may point to what was
- * not allocated.
+ * call from SQL.  fn_extra is not freed by anybody, so it may point to what
+ * was not allocated.
  */
 void
 signature_check(FunctionCallInfo fcinfo, const char *name)
@@ -135,7 +140,7 @@ signature_check(FunctionCallInfo fcinfo, const char *name)
 	flinfo->fn_extra = (void *) function_signatures;
 }
 
-/* What was dropped is passed over: an upgrade may drop columns. */
+/* Passes over what was dropped, since an upgrade may drop columns. */
 static bool
 columns_match(const ColumnSignature *wanted, TupleDesc desc, bool whole)
 {

@@ -3,12 +3,13 @@
  *	  The measuring loop that checksum_bench and bench/bench_kernels.c share, so
  *	  that both time the same thing.  C11, no PostgreSQL.
  *
- * A plan says which bytes the calls see.  Calls repeat a cycle of entries
- * (offset and length; one entry for a fixed length, a long table of random
- * ones for a mix that no branch predictor learns), each relative to a slot of
- * the working set.  Slots are visited in the order of a linear congruential
- * generator of full period (Knuth, TAOCP 2, 3.2.1.2), which prefetchers do not
- * follow; one slot means that the data stay hot.
+ * A plan says which bytes the calls see.  Calls repeat a cycle of entries,
+ * each relative to a slot of the working set.  An entry has an offset and a
+ * length.  There is one entry for a fixed length.  A mix that no branch
+ * predictor learns has a long table of random ones.  Slots are visited in the
+ * order of a linear congruential generator of full period (Knuth, TAOCP 2,
+ * 3.2.1.2), which prefetchers do not follow.  If there is one slot, the data
+ * stay hot.
  */
 #ifndef ACCEL_TIMING_H
 #define ACCEL_TIMING_H
@@ -21,7 +22,7 @@
 #define TIMING_SEED			UINT64_C(0x9E3779B97F4A7C15)
 #define TIMING_MIX_ENTRIES	32768	/* a power of two */
 #define TIMING_MIX_SPAN		8192	/* the mix lies in so many bytes, hot */
-#define TIMING_MIX_MIN		20	/* the random, WAL-like mix: bytes */
+#define TIMING_MIX_MIN		20	/* bytes of the random, WAL-like mix */
 #define TIMING_MIX_MAX		300
 
 typedef struct TimingEntry
@@ -40,7 +41,7 @@ typedef struct TimingPlan
 	bool		chained;		/* a call continues the CRC of the one before */
 } TimingPlan;
 
-/* xorshift64 (G. Marsaglia, "Xorshift RNGs", 2003); state is not 0 */
+/* xorshift64 (G. Marsaglia, "Xorshift RNGs", 2003), whose state is not 0 */
 static inline uint64_t
 timing_random(uint64_t *state)
 {
@@ -65,7 +66,7 @@ timing_fill(unsigned char *data, size_t size, uint64_t *state)
 	}
 }
 
-/* Random lengths, as records start: at multiples of 8 bytes. */
+/* Fills in random lengths at multiples of 8 bytes, as records start. */
 static inline void
 timing_fill_mix(TimingEntry *entries, uint32_t min, uint32_t max)
 {
@@ -90,8 +91,8 @@ timing_mix_mean(const TimingEntry *entries)
 }
 
 /*
- * Fills the slots of a plan for buffers of slot_bytes in working_set bytes;
- * never less than one slot.  Returns the bytes that the slots cover.
+ * Fills the slots of a plan for buffers of slot_bytes in working_set bytes,
+ * but never less than one slot.  Returns the bytes that the slots cover.
  */
 static inline size_t
 timing_slots(TimingPlan *plan, size_t slot_bytes, size_t working_set)
@@ -108,9 +109,10 @@ timing_slots(TimingPlan *plan, size_t slot_bytes, size_t working_set)
 }
 
 /*
- * Body of a function (plan, first, count) -> uint32_t that makes calls first
- * to first + count - 1 of a plan; CALL(crc, data, length) is an expression.
- * What it returns depends on every call, so none can be left out.
+ * The body of a function (plan, first, count) -> uint32_t that makes calls
+ * first to first + count - 1 of a plan.  CALL(crc, data, length) is an
+ * expression.  The function's result depends on every call, so none can be
+ * left out.
  */
 #define TIMING_LOOP(plan, first, count, init, CALL) \
 	uint32_t	crc = (init); \
@@ -130,12 +132,13 @@ timing_slots(TimingPlan *plan, size_t slot_bytes, size_t working_set)
 	return all
 
 /*
- * A trace: what the server computed, record by record (bench/traces/README.md).
- * parts holds lengths; TIMING_TRACE_END marks the last part of a record.
+ * A trace is what the server computed, record by record
+ * (bench/traces/README.md).  parts holds lengths.  TIMING_TRACE_END marks the
+ * last part of a record.
  */
 #define TIMING_TRACE_END	0x80000000u
-#define TIMING_TRACE_SPAN	65536	/* records lie in so many bytes, then
-									 * again from the start: hot data */
+#define TIMING_TRACE_SPAN	65536	/* records lie in so many bytes, then again
+									 * from the start, so data are hot */
 #define TIMING_TRACE_LONGEST	(32 * 1024) /* of a record, bytes */
 #define TIMING_TRACE_MOST	(1 << 20)	/* parts */
 #define TIMING_TRACE_HEADER	24	/* the record's header, 20 of it in the CRC */
@@ -148,7 +151,10 @@ typedef struct TimingTrace
 	uint32_t   *parts;
 } TimingTrace;
 
-/* The digits at *at, and beyond them; false if there are none or too many. */
+/*
+ * Reads the digits at *at, and moves it beyond them.  Returns false if there
+ * are none or too many.
+ */
 static inline bool
 timing_number(const char **at, uint32_t most, uint32_t *value)
 {
@@ -160,9 +166,10 @@ timing_number(const char **at, uint32_t most, uint32_t *value)
 }
 
 /*
- * Reads a trace: records apart by blanks, parts by '+', '*' and a number for
- * equal records that follow each other: "22+5+46 40*3".  With parts NULL only
- * counts.  Returns the place of the first error, else NULL.
+ * Reads a trace.  Records stand apart by blanks, parts by '+'.  '*' and a
+ * number stand for equal records that follow each other, as in "22+5+46 40*3".
+ * If parts is NULL, it only counts.  Returns the place of the first error,
+ * else NULL.
  */
 static inline const char *
 timing_parse_trace(const char *at, TimingTrace *trace)
@@ -217,9 +224,10 @@ timing_parse_trace(const char *at, TimingTrace *trace)
 }
 
 /*
- * Body of a function (data, trace, times) -> uint32_t: for each record its
- * parts, one after the other, then 20 bytes of its header, as the server does.
- * data holds TIMING_TRACE_SPAN + TIMING_TRACE_LONGEST bytes.
+ * The body of a function (data, trace, times) -> uint32_t.  For each record it
+ * computes its parts, one after the other, then 20 bytes of its header, as the
+ * server does.  The buffer data holds TIMING_TRACE_SPAN + TIMING_TRACE_LONGEST
+ * bytes.
  */
 #define TIMING_TRACE_LOOP(data, trace, times, init, CALL) \
 	uint32_t	all = 0; \

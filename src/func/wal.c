@@ -28,7 +28,7 @@ text_or_null(FunctionCallInfo fcinfo, int argno)
 
 /* ---- rows ---- */
 
-/* What a segment's row says, NULL: nothing. */
+/* Returns what a segment's row says, or NULL if that is nothing. */
 static char *
 result_message(const WalSegmentResult *result)
 {
@@ -113,7 +113,10 @@ put_result(void *arg, const WalSegmentResult *result)
 
 /* ---- arguments ---- */
 
-/* A segment's name from SQL; plain: as the server gives it. */
+/*
+ * Parses a segment's name from SQL.  If plain, it must be as the server gives
+ * it.
+ */
 static WalName
 segment_argument(const char *argument, bool plain)
 {
@@ -128,7 +131,9 @@ segment_argument(const char *argument, bool plain)
 	return name;
 }
 
-/* The first or the last of all files of a segment: of which kind they may be. */
+/*
+ * Returns the first or the last of all files of a segment.  kind says which.
+ */
 static WalName
 bound_argument(const char *argument, uint32_t kind)
 {
@@ -161,7 +166,7 @@ accel_wal_directory(WalDirectory *dir, const char *argument, WalName *only)
 				 errmsg("could not open directory \"%s\": %m", path)));
 }
 
-/* Judges a segment named by the user; what is no file is an error. */
+/* Judges a segment named by the user.  It is an error if that is no file. */
 static void
 judge_named(const char *argument, WalName *name, Throttle *throttle,
 			WalSegmentResult *result, WalFindings *findings)
@@ -224,13 +229,13 @@ typedef struct WalScan
 {
 	FunctionCallInfo fcinfo;
 	char	   *directory;
-	char	   *first;			/* segments; NULL: no bound */
+	char	   *first;			/* segments, or NULL for no bound */
 	char	   *last;
 	int			workers;
 	Throttle	throttle;
 } WalScan;
 
-/* One file, by its name: nothing else of the directory is listed. */
+/* Judges one file by its name.  Nothing else of the directory is listed. */
 static void
 scan_one(WalScan *scan)
 {

@@ -1,27 +1,28 @@
 /*
  * wal_blocks.c
- *	  SQL functions about one block in the WAL: its history, its images.
+ *	  SQL functions about the history and the images of a block in the WAL.
  *
- * When is an image the page?  When nothing changed the block after it.  That
- * takes that all WAL up to the present was seen, and that whatever changes the
- * block is in the WAL with a reference to it:
+ * An image equals the current page if no later record changed the block.  To
+ * know that, all WAL up to the present must have been read.  Also, whatever
+ * changes the block must be in the WAL with a reference to it.
  *
  * The present is the end of what was inserted when the call began.  It is
  * flushed first, since a change may still be in WAL buffers.  A standby's
  * present is what it has replayed.  An archive ends before the present, so the
- * walk goes on in pg_wal from there.  One gap after the image, and it is not
- * known.  An archive of a clone has records that this server never wrote, see
- * lost/stream.c: it is refused, and where nothing tells whose it is, no image of
- * it is the page.
+ * walk goes on in pg_wal from there.  If there is one gap after the image, the
+ * answer is not known.  An archive of a clone has records that this server
+ * never wrote, see lost/stream.c, so it is refused.  Where nothing tells whose
+ * archive it is, no image of it is the page.
  *
- * Some pages change without WAL, or with WAL that does not name them: sequences
- * (a record says more than the page holds, and calls between records say
- * nothing), free space maps, visibility maps (up to 18 records clear bits
- * without a reference), and whatever access methods of extensions do.  Hint
- * bits remain, on tables and indexes: the image is the page but for those.
+ * Some pages change without WAL, or with WAL that does not name them.
+ * Sequences are such, as a record says more than the page holds, and calls
+ * between records say nothing.  So are free space maps, and visibility maps,
+ * where records up to 18 clear bits without a reference.  Access methods of
+ * extensions may do anything.  Hint bits remain, on tables and indexes.  The
+ * image is the page except for those.
  *
  * Truncation cuts blocks off, and what is extended later begins as zeros
- * without WAL; it counts as a change.
+ * without WAL.  It counts as a change.
  */
 #include "compat.h"
 
@@ -48,7 +49,7 @@
 
 #define HISTORY_COLUMNS 10
 
-/* what a row of a history is about: id, SQL name */
+/* what a row of a history is about, as id and SQL name */
 #define HISTORY_KINDS(KIND) \
 	KIND(IMAGE, "image") \
 	KIND(CHECK, "check") \
@@ -69,7 +70,7 @@ typedef struct HistoryRow
 {
 	HistoryKind kind;
 	XLogRecPtr	lsn;
-	XLogRecPtr	end;			/* InvalidXLogRecPtr: unknown */
+	XLogRecPtr	end;			/* InvalidXLogRecPtr if unknown */
 	WalName		segment;
 	uint8		rmid;			/* not of a gap */
 	uint8		info;
@@ -95,7 +96,7 @@ typedef struct History
 	ReturnSetInfo *rsinfo;
 	XLogRecPtr	until;			/* end_lsn, at most the present */
 	bool		has_row;
-	HistoryRow	row;			/* not put yet: it may be the last */
+	HistoryRow	row;			/* not put yet, as it may be the last */
 	WalBlocks	blocks;
 } History;
 
@@ -104,7 +105,7 @@ typedef struct ImageSearch
 	BlockSearch search;
 	XLogRecPtr	lsn;
 	bool		found;			/* the record */
-	bytea	   *page;			/* NULL: it has no image of the block */
+	bytea	   *page;			/* NULL if it has no image of the block */
 } ImageSearch;
 
 /* ---- the block, the WAL ---- */
@@ -193,7 +194,7 @@ directory_argument(FunctionCallInfo fcinfo, int argument)
 		text_to_cstring(PG_GETARG_TEXT_PP(argument));
 }
 
-/* ---- history: rows ---- */
+/* ---- rows of the history ---- */
 
 static bool
 has_image(const HistoryRow *row)
@@ -255,7 +256,7 @@ put_row(History *history, bool is_last, bool is_page)
 						 values, nulls);
 }
 
-/* The next row; the one before it was not the last. */
+/* Begins the next row.  The one before it was not the last. */
 static HistoryRow *
 next_row(History *history, HistoryKind kind, XLogRecPtr lsn, XLogRecPtr end,
 		 const WalName *segment)
@@ -289,7 +290,7 @@ put_gap(void *arg, const WalBlockGap *gap)
 		strlcpy(row->message, "no WAL was found here", sizeof(row->message));
 }
 
-/* ---- history: records ---- */
+/* ---- records of the history ---- */
 
 static HistoryKind
 kind_of(const WalBlockRef *ref)
@@ -330,7 +331,9 @@ is_created(const WalBlockTag *tag, const WalBlocks *blocks)
 		is_same_relation(tag, LOCATOR_OF(create));
 }
 
-/* Maps are cut at another place than the table: any cut of theirs counts. */
+/*
+ * Maps are cut at another place than the table, so any cut of theirs counts.
+ */
 static bool
 is_truncated(const WalBlockTag *tag, const WalBlocks *blocks)
 {
@@ -364,8 +367,8 @@ take_storage(History *history, const WalBlockRecord *record)
 }
 
 /*
- * The files of another database, or of this one elsewhere, were copied here: no
- * record names their blocks.
+ * The files of another database, or of this one elsewhere, were copied here.
+ * No record names their blocks.
  */
 static bool
 is_copied(const WalBlockTag *tag, const WalBlocks *blocks)
@@ -380,8 +383,8 @@ is_copied(const WalBlockTag *tag, const WalBlocks *blocks)
 }
 
 /*
- * Records of databases do as well.  A copy is of interest only as the end of an
- * earlier history at the same place.
+ * Records of databases do as well.  A copy is of interest only as the end of
+ * an earlier history at the same place.
  */
 static void
 take_database(History *history, const WalBlockRecord *record)
@@ -429,7 +432,7 @@ take_record(void *arg, const WalBlockRecord *record)
 	}
 }
 
-/* ---- history: the end ---- */
+/* ---- the end of the history ---- */
 
 /* Is every change of the block in the WAL, with a reference to it? */
 static bool
@@ -450,7 +453,7 @@ is_wal_complete(const BlockSearch *search)
 		form->relpersistence == RELPERSISTENCE_PERMANENT;
 }
 
-/* Walks everything; is the present where it ended? */
+/* Walks everything.  Returns whether it is complete up to the present. */
 static bool
 walk_all(History *history, XLogRecPtr from)
 {
@@ -469,8 +472,8 @@ walk_all(History *history, XLogRecPtr from)
 }
 
 /*
- * wal_block_history(relation regclass, fork text, blkno bigint, directory text,
- * start_lsn, end_lsn pg_lsn)
+ * wal_block_history(relation regclass, fork text, blkno bigint, directory
+ * text, start_lsn, end_lsn pg_lsn)
  */
 SQL_FUNCTION(accel_wal_block_history)
 {
@@ -505,7 +508,10 @@ SQL_FUNCTION(accel_wal_block_history)
 
 /* ---- images ---- */
 
-/* As the server writes it: with the record's end as LSN, and its checksum. */
+/*
+ * Finishes it as the server does, with the record's end as LSN, and its
+ * checksum.
+ */
 static void
 seal_page(char *page, XLogRecPtr lsn, BlockNumber blkno)
 {
@@ -554,7 +560,10 @@ restore_page(const WalBlockRecord *record, const WalBlockRef *ref)
 	return result;
 }
 
-/* The first record from the position on: it is the one, or there is none. */
+/*
+ * Takes the first record from the position on.  It is the one, or there is
+ * none.
+ */
 static void
 take_image(void *arg, const WalBlockRecord *record)
 {
@@ -593,7 +602,7 @@ find_image(ImageSearch *image)
 
 /*
  * wal_page_image(relation regclass, fork text, blkno bigint, directory text,
- * lsn pg_lsn); NULL: the record has no image of the block.
+ * lsn pg_lsn) returns NULL if the record has no image of the block.
  */
 SQL_FUNCTION(accel_wal_page_image)
 {
