@@ -2,7 +2,7 @@
  * compat.h
  *	  The only place that knows server versions (PG_VERSION_NUM).
  *
- * A wrapper here has the newest server's signature; callers never test the
+ * A wrapper here has the newest server's signature.  Callers never test the
  * version themselves.
  */
 #ifndef ACCEL_COMPAT_H
@@ -20,19 +20,22 @@
 #error "crc32c_accel needs PostgreSQL 15 or later"
 #endif
 
-/* The map from files to relations; wanted for RelidByRelfilenumber(). */
+/* RelidByRelfilenumber() is declared with the map from files to relations. */
 #if PG_VERSION_NUM >= 160000
 #include "utils/relfilenumbermap.h"
 #else
 #include "utils/relfilenodemap.h"
 #endif
 
-/* 19's headers bring fewer others along; 15 has no varatt.h yet. */
+/* 19's headers bring fewer others along, and 15 has no varatt.h yet. */
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
 #endif
 
-/* Symbols are hidden (-fvisibility in the Makefile); 15 does not except these. */
+/*
+ * Symbols are hidden (-fvisibility in the Makefile), and 15 does not except
+ * these.
+ */
 #if PG_VERSION_NUM < 160000
 #undef PGDLLEXPORT
 #define PGDLLEXPORT __attribute__((visibility("default")))
@@ -53,7 +56,7 @@
 
 /*
  * Are the relation's files those of the magnetic disk manager?  It is number 0
- * of the managers; -DACCEL_THROUGH_SMGR makes a library that tests the other
+ * of the managers.  -DACCEL_THROUGH_SMGR makes a library that tests the other
  * answer.
  */
 #ifdef ACCEL_THROUGH_SMGR
@@ -63,7 +66,10 @@
 #endif
 
 #if PG_VERSION_NUM < 180000
-/* Copies what relpath() has allocated, and frees it: a run asks 300,000 times. */
+/*
+ * Copies what relpath() has allocated, and frees it, since a run asks 300,000
+ * times.
+ */
 static inline void
 compat_take_path(char *dst, char *path, size_t size)
 {
@@ -73,8 +79,8 @@ compat_take_path(char *dst, char *path, size_t size)
 #endif
 
 /*
- * The path of a relation's fork, relative to the data directory, into dst of
- * size bytes; 18 returns a struct where others allocate.  Wants
+ * Writes the path of a relation's fork, relative to the data directory, into
+ * dst of size bytes.  18 returns a struct where others allocate.  Wants
  * common/relpath.h and utils/rel.h.
  */
 #if PG_VERSION_NUM >= 180000
@@ -87,7 +93,9 @@ compat_take_path(char *dst, char *path, size_t size)
 										 (rel)->rd_backend, fork), size)
 #endif
 
-/* The path of the first file of a main fork, by its parts, as RELATION_PATH. */
+/*
+ * The path of the first file of a main fork, by its parts, as RELATION_PATH.
+ */
 #if PG_VERSION_NUM >= 180000
 #define LOCATOR_PATH(locator, dst, size) \
 	strlcpy(dst, relpathperm(locator, MAIN_FORKNUM).str, size)
@@ -179,8 +187,8 @@ compat_take_path(char *dst, char *path, size_t size)
 #endif
 
 /*
- * Callbacks of the server's JSON parser say whether it shall go on; 15's cannot.
- * 17 takes memory for its state.  Want common/jsonapi.h.
+ * Callbacks of the server's JSON parser say whether it shall go on, which
+ * those of 15 cannot.  17 takes memory for its state.  Want common/jsonapi.h.
  */
 #if PG_VERSION_NUM >= 160000
 #define JSON_ACTION			JsonParseErrorType

@@ -2,8 +2,8 @@
  * guc.c
  *	  Configuration parameters.
  *
- * The values of the kernel parameters are the rows of kernel/kernels.def:
- * "auto" or a row's name, the integer behind it being the row's index.
+ * The values of the kernel parameters are "auto" and the names of the rows of
+ * kernel/kernels.def.  The integer that stands for a row is its index.
  */
 #include "compat.h"
 

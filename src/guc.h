@@ -5,7 +5,10 @@
 #ifndef ACCEL_GUC_H
 #define ACCEL_GUC_H
 
-/* Defines all parameters; call after checksum_init(), from _PG_init. */
+/*
+ * Defines all parameters.  Must be called after checksum_init(), from
+ * _PG_init.
+ */
 extern void accel_define_gucs(void);
 
 #endif							/* ACCEL_GUC_H */

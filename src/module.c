@@ -1,6 +1,6 @@
 /*
  * module.c
- *	  Load: detection, self-test, parameters.
+ *	  Load does detection, the self-test and the parameters.
  */
 #include "compat.h"
 
