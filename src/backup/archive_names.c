@@ -1,6 +1,7 @@
 /*
  * archive_names.c
- *	  Backups in tar format: names of archives, and paths of their members.
+ *	  The names of archives of a backup in tar format, and the paths of their
+ *	  members.
  */
 #include <stdio.h>
 #include <string.h>

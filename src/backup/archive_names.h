@@ -1,9 +1,11 @@
 /*
  * archive_names.h
- *	  Backups in tar format: names of archives, and paths of their members.
+ *	  The names of archives of a backup in tar format, and the paths of their
+ *	  members.
  *
- * Pure.  Facts of pg_basebackup, valid from 15 to 19: base.tar is the data
- * directory, OID.tar a tablespace, pg_wal.tar the WAL that was streamed.
+ * Pure.  The facts are those of pg_basebackup, valid from 15 to 19.  The data
+ * directory is base.tar, a tablespace OID.tar, and the WAL that was streamed
+ * pg_wal.tar.
  */
 #ifndef ACCEL_BACKUP_ARCHIVE_NAMES_H
 #define ACCEL_BACKUP_ARCHIVE_NAMES_H
@@ -21,7 +23,7 @@ typedef enum BackupArchiveKind
 typedef struct BackupArchive
 {
 	BackupArchiveKind kind;
-	uint32_t	tablespace;		/* 0: it is none's */
+	uint32_t	tablespace;		/* 0 if it is none's */
 	DecodeFormat format;		/* by its name */
 } BackupArchive;
 
@@ -29,15 +31,16 @@ typedef struct BackupArchive
 extern bool backup_archive_read(const char *name, BackupArchive *archive);
 
 /*
- * The path within the backup of a member.  false: it has no possible one, and
- * path is the name, cut off.
+ * Computes the path of a member within the backup.  Returns false if it has no
+ * possible one, and path is then the name, cut off.
  */
 extern bool backup_archive_path(const BackupArchive *archive,
 								const char *member, char path[BACKUP_PATH_MAX]);
 
 /*
- * Is the file of this path read again by its name: one that says what the
- * backup is, one with a CRC of its own, or WAL?  Of a bounded depth.
+ * Is the file of this path read again by its name?  These are files that say
+ * what the backup is, that have a CRC of their own, or that are WAL.  Their
+ * depth is bounded.
  */
 extern bool backup_path_kept(const char *path);
 

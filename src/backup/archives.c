@@ -2,9 +2,9 @@
  * archives.c
  *	  The archives of a backup in tar format, each read once.
  *
- * An archive is a stream: it says what it holds as it goes, and pg_control,
- * which says how pages are to be judged, comes last.  Whether pages carry
- * checksums is seen at the first one that does or does not; should pg_control
+ * An archive is a stream, which says what it holds as it goes.  Last comes
+ * pg_control, which says how pages are to be judged.  Whether pages carry
+ * checksums is seen at the first one that does or does not.  Should pg_control
  * disagree, pages are judged again.
  */
 #include "compat.h"
@@ -45,8 +45,8 @@ typedef struct Reading
 	const Found *file;
 	FileScan	scan;
 	DecodeFormat format;
-	uint64		offset;			/* plain: where it is read next */
-	int			error;			/* plain: errno of a failed read */
+	uint64		offset;			/* of a plain one, where it is read next */
+	int			error;			/* of a plain one, errno of a failed read */
 } Reading;
 
 /* ---- the directory ---- */
@@ -56,7 +56,7 @@ typedef struct Listing
 	Found	   *files;
 	size_t		count;
 	size_t		room;
-	BackupSink *sink;			/* NULL: others do not matter */
+	BackupSink *sink;			/* NULL if others do not matter */
 } Listing;
 
 static void
@@ -99,7 +99,7 @@ backup_tar_is(const char *root)
 	return listing.count > 0;
 }
 
-/* As they are read: base.tar, tablespaces, WAL. */
+/* Sorts them as they are read, which is base.tar, tablespaces, WAL. */
 static int
 compare_files(const void *a, const void *b)
 {
@@ -253,11 +253,14 @@ look_for_checksums(Reading *reading, const char *piece, size_t bytes)
 /* One member on its way. */
 typedef struct Passing
 {
-	BackupJudge *judge;			/* NULL: it is not judged */
+	BackupJudge *judge;			/* NULL if it is not judged */
 	bool		keep;			/* in the spool */
 } Passing;
 
-/* All bytes of a member; false: the archive ends before. */
+/*
+ * Passes all bytes of a member.  Returns false if the archive ends before
+ * that.
+ */
 static bool
 pass_member(Reading *reading, const Passing *passing, uint64 size)
 {
@@ -353,7 +356,7 @@ pass_listed(Reading *reading, const char *path, uint32 entry, uint64 size)
 	backup_totals_add(&tar->totals, &judge.totals);
 }
 
-/* Any other; WAL is none of a manifest's business. */
+/* Passes any other member.  WAL is not listed in a manifest. */
 static void
 pass_unlisted(Reading *reading, const char *path, uint64 size)
 {
@@ -407,7 +410,7 @@ pass_file(Reading *reading, const char *path, uint64 size)
 		pass_listed(reading, path, (uint32) entry, size);
 }
 
-/* What is no file: folders, links, others. */
+/* Passes what is not a file, such as folders and links. */
 static void
 pass_other(Reading *reading, const TarMember *member, const char *path)
 {
@@ -426,8 +429,8 @@ pass_other(Reading *reading, const TarMember *member, const char *path)
 }
 
 /*
- * A needed folder is there by its own member, or by one below it; pg_tblspc not
- * by that of a tablespace, which is extracted elsewhere.
+ * A needed folder is there by its own member, or by one below it.  A member of
+ * a tablespace does not show pg_tblspc, since it is extracted elsewhere.
  */
 static void
 note_needed(Reading *reading, const char *path, bool directory)
@@ -622,8 +625,8 @@ find_missing(BackupTar *tar)
 }
 
 /*
- * A file that a map names, or a part of it: that it is there, and whether it is
- * empty.
+ * Notes of a file that a map names, or of a part of it, that it is there, and
+ * whether it is empty.
  */
 static void
 place_mapped(BackupTar *tar, const char *map, const char *prefix, uint32 number)
@@ -655,7 +658,7 @@ place_mapped_files(BackupTar *tar, const char *map)
 		file_scan_close(&scan);
 	}
 	pfree(path);
-	/* whatever it is: one that is not in order is not looked up */
+	/* whatever the map is, since one that is not in order is not looked up */
 	for (int i = 0; i < Min(cluster_map_count(data), CLUSTER_MAP_MAX); i++)
 	{
 		uint32		number = cluster_map_entry(data, i).file;

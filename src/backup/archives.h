@@ -17,19 +17,20 @@ typedef struct BackupTar
 	/* the caller's */
 	const char *root;			/* the directory of the archives */
 	BackupList *list;			/* ended, if it is the manifest's */
-	bool		listed;			/* it is; else members are added */
-	BackupJudgeRules judge;		/* checksums: set by the first page that
+	bool		listed;			/* if it is not, members are added */
+	BackupJudgeRules judge;		/* its checksums are set by the first page that
 								 * tells, unless knows_checksums */
 	bool		keep_wal;		/* in the spool, as other files that are */
-	bool		pages_only;		/* nothing but pages: everything else is known */
+	bool		pages_only;		/* judge nothing but pages, the rest is
+								 * known */
 	Throttle   *throttle;
 	BackupSpool *spool;
-	BackupParts *parts;			/* of incremental files, NULL: nobody asks */
+	BackupParts *parts;			/* of incremental files, NULL if nobody asks */
 	BackupSink *sink;			/* of what is found of archives, and extra */
 	void		(*finding) (void *arg, const BackupFileFinding *finding);
 	void	   *arg;
 	bool		knows_checksums;	/* or a page has told */
-	bool		too_many;		/* members without a list: it was said */
+	bool		too_many;		/* members without a list, was reported */
 	bool		unread;			/* nothing was read of an archive */
 	uint32		folders;		/* needed ones that were seen, by bits */
 
@@ -47,8 +48,8 @@ extern bool backup_tar_is(const char *root);
 extern void backup_tar_read(BackupTar *tar);
 
 /*
- * After that: files of the list that no archive had are missing, and the files
- * that relation maps name get their place in the spool.
+ * To be called after that.  Files of the list that no archive had are missing,
+ * and files that relation maps name get their place in the spool.
  */
 extern void backup_tar_end(BackupTar *tar);
 

@@ -12,13 +12,13 @@ typedef struct BackupBlocks
 {
 	BackupIncrement increment;
 	uint32		segment_blocks; /* of a relation's file */
-	uint32	   *numbers;		/* palloc'd; NULL: none were read */
+	uint32	   *numbers;		/* palloc'd, NULL if none were read */
 	bool		ready;			/* all were, and are possible */
 } BackupBlocks;
 
 /*
- * Begins with the first bytes of a file of this size.  What is wrong with it is
- * a reason.  Memory is bounded by segment_blocks: 4 bytes each.
+ * Begins with the first bytes of a file of this size.  What is wrong with it
+ * is a reason.  Memory is bounded by segment_blocks, at 4 bytes each.
  */
 extern BackupIncrementReason backup_blocks_begin(BackupBlocks *blocks,
 												 const char *bytes,
@@ -34,8 +34,8 @@ extern BackupIncrementReason backup_blocks_take(BackupBlocks *blocks,
 												size_t bytes, int64 offset);
 
 /*
- * The same of an open file, at once.  A read that fails is SHORT; without OK
- * there are no numbers.
+ * The same of an open file, at once.  A read that fails is SHORT.  Unless the
+ * result is OK there are no numbers.
  */
 extern BackupIncrementReason backup_blocks_read(BackupBlocks *blocks,
 												FileScan *scan,

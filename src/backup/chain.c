@@ -137,7 +137,10 @@ backup_chain_check_sources(const BackupChain *chain)
 
 /* ---- which backup has a block ---- */
 
-/* The header of a plain incremental file; without OK there are no numbers. */
+/*
+ * Reads the header of a plain incremental file.  Unless it is OK there are no
+ * numbers.
+ */
 static void
 read_header(BackupLink *link, const char *path)
 {

@@ -18,7 +18,8 @@
 typedef struct BackupLink
 {
 	const char *root;
-	const BackupParts *parts;	/* of one in archives, NULL: files of root */
+	const BackupParts *parts;	/* of one in archives, NULL for files of
+								 * root */
 	const BackupMeta *meta;
 	const BackupList *list;		/* of its files, ended */
 	BackupSink *sink;			/* of findings in it */
@@ -28,7 +29,7 @@ typedef struct BackupLink
 	BackupBlocks blocks;
 } BackupLink;
 
-/* The full backup first; the last one is what shall be restored. */
+/* The full backup comes first, and the last one is what shall be restored. */
 typedef struct BackupChain
 {
 	int			count;
@@ -42,8 +43,9 @@ extern void backup_chain_check(const BackupChain *chain);
 extern void backup_chain_check_sources(const BackupChain *chain);
 
 /*
- * Is a page of the nth backup replaced: has a later backup the block, or the
- * last one no such file or block?  block: absolute.
+ * Is a page of the nth backup replaced?  It is if a later backup has the
+ * block, or if the last one has no such file or block.  The block number is
+ * absolute.
  */
 extern bool backup_chain_replaces(BackupChain *chain, int n,
 								  const char *path, BlockNumber block);

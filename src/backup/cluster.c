@@ -2,9 +2,10 @@
  * cluster.c
  *	  The files of a backup that carry a CRC of their own.
  *
- * A file that ends with its own CRC-32C has the same CRC-32C whatever it holds.
- * So the manifest's default algorithm says nothing of pg_control, relation maps
- * and prepared transactions: what they say is compared with the rest.
+ * A file that ends with its own CRC-32C has the same CRC-32C whatever it
+ * holds.  So the manifest's default algorithm says nothing of pg_control,
+ * relation maps and prepared transactions.  What they say is compared with the
+ * rest instead.
  */
 #include "compat.h"
 
@@ -40,7 +41,7 @@ put_row(const ClusterScan *scan, const ClusterRow *row, const char *status,
 }
 
 /*
- * WAL may be in an archive: what is missing of it is found there.  A link that
+ * WAL may be in an archive, where what is missing of it is found.  A link that
  * leads nowhere was found when the folders were walked through.
  */
 static bool

@@ -8,10 +8,10 @@
 #include "backup/suspects.h"
 
 /*
- * Judges them by cluster/files.h.  Relation maps go to the suspects, since
- * WAL may restore them; others to the sink.  whole: all files are there, not some
- * of an archive's.  known: has something been found of this path before?  Then
- * that is enough.
+ * Judges them by cluster/files.h.  Relation maps go to the suspects, since WAL
+ * may restore them, and others go to the sink.  "whole" says that all files
+ * are there, not only some of an archive's.  "known" tells whether something
+ * has been found of this path before.  Then that is enough.
  */
 extern void backup_cluster_verify(const char *root, bool whole,
 								  bool (*known) (void *arg, const char *path),

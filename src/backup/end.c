@@ -11,7 +11,10 @@
 #define XLOG_SWITCH			0x40
 #define XLOG_BACKUP_END		0x50
 
-/* The location that main data begin with: a checkpoint's redo, a backup's start. */
+/*
+ * Reads the location that main data begin with, a checkpoint's redo or a
+ * backup's start.
+ */
 static bool
 first_location(BackupEnd *ctx, const uint8_t *record, uint32_t present,
 			   WalLsn *location)

@@ -2,8 +2,8 @@
  * fate.c
  *	  What recovery makes of pages of a backup that are not in order.
  *
- * Formats of records: PostgreSQL's xact.h, storage_xlog.h, dbcommands_xlog.h,
- * relmapper.h, the same from 15 to 19.
+ * The formats of records are those of PostgreSQL's xact.h, storage_xlog.h,
+ * dbcommands_xlog.h and relmapper.h, the same from 15 to 19.
  */
 #include <stdlib.h>
 
@@ -115,8 +115,8 @@ first_from(const BackupFates *ctx, const WalBlockTag *tag)
 /* ---- what takes pages away ---- */
 
 /*
- * The relation has no blocks of this fork from this one on; forks after it are
- * not meant.
+ * The relation has no blocks of this fork from this one on.  Forks after it
+ * are not meant.
  */
 static void
 take_blocks(BackupFates *ctx, WalLsn lsn, WalBlockTag from)
@@ -166,7 +166,9 @@ take_database(BackupFates *ctx, WalLsn lsn, uint32_t tablespace,
 	}
 }
 
-/* A counted array of the record's main data; *at moves after it. */
+/*
+ * Returns a counted array of the record's main data, and moves *at after it.
+ */
 static const uint8_t *
 counted(const uint8_t *data, uint32_t size, uint32_t *at, uint32_t item,
 		uint32_t *count)
@@ -183,7 +185,10 @@ counted(const uint8_t *data, uint32_t size, uint32_t *at, uint32_t item,
 	return items;
 }
 
-/* The end of a transaction: relations that it drops, or had created. */
+/*
+ * Handles the end of a transaction, with the relations that it drops, or had
+ * created.
+ */
 static void
 end_transaction(BackupFates *ctx, WalLsn lsn, uint8_t info,
 				const uint8_t *data, uint32_t size)
@@ -216,8 +221,8 @@ upper_pages(uint32_t block_size)
 }
 
 /*
- * Maps are truncated to what is left of them, which is a question of their own;
- * of a relation that becomes empty the upper pages of its FSM are left.
+ * Maps are truncated to what is left of them, which is a question of their
+ * own.  If a relation becomes empty, the upper pages of its FSM are left.
  */
 static void
 truncate_relation(BackupFates *ctx, WalLsn lsn, const uint8_t *data,

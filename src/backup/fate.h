@@ -2,22 +2,22 @@
  * fate.h
  *	  What recovery makes of pages of a backup that are not in order.
  *
- * Pure: the records of the backup's WAL in, a fate for each page out.  A page
- * that was written while it was copied is torn.  The server expects that: the
- * first change of a page after a backup's start logs an image of all of it, and
- * recovery writes the image without reading what is there.  So the first record
- * that names the page decides, and it alone:
+ * Pure.  It takes the records of the backup's WAL and gives a fate for each
+ * page.  A page that was written while it was copied is torn.  The server
+ * expects that.  The first change of a page after a backup's start logs an
+ * image of all of it.  Recovery writes the image without reading what is
+ * there.  So the first record that names the page decides, and it alone.
  *
  *	  it restores or initialises the page:	recovery does not see the damage
  *	  it does anything else:				recovery reads the page, and fails
  *	  none names it:						the damage stays
  *
- * It must be the first one, not any: a hash index logs unchanged pages without
- * an image, which redo reads to lock them.  A page is gone, which is as good as
- * restored, when its relation or database is dropped, its file truncated below
- * it, or its database copied anew, before any record names it.
+ * It must be the first one, not any, since a hash index logs unchanged pages
+ * without an image, which redo reads to lock them.  A page is gone, which is
+ * as good as restored, when its relation or database is dropped, its file
+ * truncated below it, or its database copied anew, before any record names it.
  *
- * A relation map is like a page: a record that updates it has all of it.
+ * A relation map is like a page, since a record that updates it has all of it.
  */
 #ifndef ACCEL_BACKUP_FATE_H
 #define ACCEL_BACKUP_FATE_H
@@ -38,9 +38,9 @@ typedef enum BackupFate
 
 typedef struct BackupSuspect
 {
-	WalBlockTag tag;			/* of a map: tablespace and database alone */
+	WalBlockTag tag;			/* of a map, tablespace and database alone */
 	BackupFate	fate;
-	WalLsn		lsn;			/* of the record that decided; 0: none */
+	WalLsn		lsn;			/* of the record that decided, 0 if none */
 	uint32_t	number;			/* the caller's */
 } BackupSuspect;
 
@@ -53,18 +53,18 @@ typedef struct BackupFates
 	WalBlocks	blocks;
 } BackupFates;
 
-/* Puts the suspects in order; the fate of each becomes NONE. */
+/* Puts the suspects in order and sets the fate of each to NONE. */
 extern void backup_fates_begin(BackupFates *ctx, BackupSuspect *suspects,
 							   size_t count, uint32_t block_size);
 
 /*
- * The next record, whose CRC is right; present bytes of it are at hand.  One
- * that cannot be decoded is as good as missing.
+ * Takes the next record, whose CRC is right, and of which present bytes are at
+ * hand.  One that cannot be decoded is as good as missing.
  */
 extern void backup_fates_record(BackupFates *ctx, WalLsn lsn,
 								const uint8_t *record, uint32_t present);
 
-/* Records are missing here: what has no fate yet will have none. */
+/* Records are missing here, so what has no fate yet will have none. */
 extern void backup_fates_gap(BackupFates *ctx);
 
 #endif							/* ACCEL_BACKUP_FATE_H */

@@ -1,10 +1,10 @@
 /*
  * files.c
- *	  The files of a backup read once: sizes, checksums, pages.
+ *	  Reads the files of a backup once for sizes, checksums and pages.
  *
- * A file is read in pieces that stay in a core's own cache: its checksum and
- * its pages are computed of the same piece.  A task of parallel.c is a file;
- * the largest come first, so that workers end at about the same time.
+ * A file is read in pieces that stay in a core's own cache.  Its checksum and
+ * its pages are computed of the same piece.  A task of parallel.c is a file.
+ * The largest come first, so that workers end at about the same time.
  */
 #include "compat.h"
 
@@ -15,7 +15,7 @@
 #include "host/file_scan.h"
 #include "host/parallel.h"
 
-/* In shared memory: arrays follow, in this order. */
+/* This lies in shared memory, and arrays follow in this order. */
 typedef struct SharedFiles
 {
 	char		root[MAXPGPATH];
@@ -63,7 +63,10 @@ send_finding(void *arg, const BackupFileFinding *finding)
 	parallel_send(arg, &message, sizeof(message));
 }
 
-/* Reads it to the end that it had at open; false: it could not be read. */
+/*
+ * Reads it to the end that it had at open.  Returns false if it could not be
+ * read.
+ */
 static bool
 read_pieces(FileTasks *tasks, BackupJudge *judge, FileScan *scan)
 {

@@ -1,6 +1,6 @@
 /*
  * files.h
- *	  The files of a backup read once: sizes, checksums, pages.
+ *	  Reads the files of a backup once for sizes, checksums and pages.
  */
 #ifndef ACCEL_BACKUP_FILES_H
 #define ACCEL_BACKUP_FILES_H
@@ -18,8 +18,8 @@ typedef struct BackupFileOptions
 
 /*
  * Reads all files of a list that are not ignored, largest first, here and in
- * parallel workers; tells what is found in the order in which it was asked for.
- * A page that is not in order has the status of its verdict.
+ * parallel workers.  Reports what is found in the order in which it was asked
+ * for.  A page that is not in order has the status of its verdict.
  */
 extern void backup_files_verify(const BackupList *list,
 								const BackupFileOptions *options,

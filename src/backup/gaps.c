@@ -3,15 +3,16 @@
  *	  Files that a backup without a manifest must have, by those that it has.
  *
  * (1) The server reads a relation up to the first segment file that is missing,
- *	   and so without those after it.  It makes and cuts off the last one alone,
- *	   and keeps the first until the next checkpoint, but a crash while it
- *	   removes those of a dropped relation may leave any of them for ever
- *	   (mdunlinkfork(), 15 to 19): so this is no proof, but a question.
+ *	   and so without those after it.  It makes and cuts off the last one
+ *	   alone, and keeps the first until the next checkpoint.  But a crash while
+ *	   it removes those of a dropped relation may leave any of them for ever
+ *	   (mdunlinkfork(), 15 to 19).  So this is no proof, but a question.
  *
  * (2) The folder of a database in its own tablespace has PG_VERSION and
- *	   pg_filenode.map; nobody can connect without.  Elsewhere a database has
- *	   files of relations alone.  Numbers below 16384 (FirstNormalObjectId) are
- *	   given by initdb, to catalogs, which stay in the database's own tablespace.
+ *	   pg_filenode.map, without which nobody can connect.  Elsewhere a database
+ *	   has files of relations alone.  Numbers below 16384 (FirstNormalObjectId)
+ *	   are given by initdb, to catalogs, which stay in the database's own
+ *	   tablespace.
  */
 #include "compat.h"
 
@@ -25,7 +26,9 @@
 #define VERSION_NAME	"PG_VERSION"
 #define MAP_NAME		"pg_filenode.map"
 
-/* The folder that was looked at last: paths come in their order. */
+/*
+ * This is the folder that was looked at last, since paths come in their order.
+ */
 typedef struct Gaps
 {
 	const BackupList *list;

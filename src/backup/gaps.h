@@ -9,9 +9,10 @@
 #include "backup/suspects.h"
 
 /*
- * The list has ended.  What is missing is added to the suspects: WAL may remove
- * all of that relation or database.  So is a PG_VERSION of a database that says
- * something else than that of the backup, major; root: where it is.
+ * The list has ended.  What is missing is added to the suspects, since WAL may
+ * remove all of that relation or database.  So is a PG_VERSION of a database
+ * that says something else than major, which is that of the backup.  The
+ * backup is in root.
  */
 extern void backup_gaps_find(const BackupList *list, const char *root,
 							 const char *major, BackupSuspects *suspects);

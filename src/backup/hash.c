@@ -1,13 +1,17 @@
 /*
  * hash.c
- *	  The checksums of a manifest: CRC-32C by our kernels, SHA by the server.
+ *	  Computes the checksums of a manifest, CRC-32C by our kernels, SHA by the
+ *	  server.
  */
 #include "compat.h"
 
 #include "backup/hash.h"
 #include "kernel/checksum.h"
 
-/* As the server's manifests have a CRC-32C: the bytes of memory. */
+/*
+ * Writes a CRC-32C as the server's manifests have it, which is the bytes of
+ * memory.
+ */
 static void
 put_crc(uint32 crc, uint8 *digest)
 {

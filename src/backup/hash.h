@@ -13,7 +13,7 @@ typedef struct BackupHash
 {
 	ManifestAlgorithm algorithm;
 	uint32		reg;			/* raw register of CRC-32C */
-	pg_cryptohash_ctx *crypto;	/* NULL: none needed */
+	pg_cryptohash_ctx *crypto;	/* NULL if none needed */
 	bool		failed;			/* the server's cryptography did */
 } BackupHash;
 
@@ -21,7 +21,7 @@ extern void backup_hash_begin(BackupHash *hash, ManifestAlgorithm algorithm);
 extern void backup_hash_update(BackupHash *hash, const void *data,
 							   size_t len);
 
-/* Sets digest; false: it could not be computed. */
+/* Sets digest.  Returns false if it could not be computed. */
 extern bool backup_hash_end(BackupHash *hash,
 							uint8 digest[MANIFEST_DIGEST_MAX]);
 

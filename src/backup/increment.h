@@ -2,17 +2,19 @@
  * increment.h
  *	  The files INCREMENTAL.name of an incremental backup (from 17).
  *
- * Pure.  Facts of PostgreSQL's basebackup.c and reconstruct.c, valid from 17 to
- * 19.  Such a file has some blocks of the relation's file "name":
+ * Pure.  Facts of PostgreSQL's basebackup.c and reconstruct.c, valid from 17
+ * to 19.  Such a file has some blocks of the relation's file "name", in this
+ * form.
  *
  *	  magic, number of blocks, truncation length		32 bits each
  *	  the blocks' numbers within the file, ascending	32 bits each
  *	  zeros up to a multiple of the block size, if there are blocks
  *	  the blocks
  *
- * The rest of the file's blocks, as far as the truncation length, is that of the
- * backups before.  A block at or beyond that length is valid: after a relation
- * was truncated, all blocks that it has grown by since are in the file.
+ * The rest of the file's blocks, as far as the truncation length, is that of
+ * the backups before.  A block at or beyond that length is valid.  After a
+ * relation was truncated, all blocks that it has grown by since are in the
+ * file.
  */
 #ifndef ACCEL_BACKUP_INCREMENT_H
 #define ACCEL_BACKUP_INCREMENT_H
@@ -43,14 +45,15 @@ typedef enum BackupIncrementReason
 typedef struct BackupIncrement
 {
 	uint32_t	blocks;			/* in the file */
-	uint32_t	truncation;		/* blocks; those before come from elsewhere */
+	uint32_t	truncation;		/* in blocks, those before come from
+								 * elsewhere */
 	uint64_t	header;			/* bytes before the first block */
 } BackupIncrement;
 
 /*
- * Takes the first BACKUP_INCREMENT_START bytes apart; present: as many as there
- * are of them.  size: bytes of the whole file.  segment_blocks: of the files of
- * relations.
+ * Parses the first BACKUP_INCREMENT_START bytes, of which present are there.
+ * The size is that of the whole file in bytes, and segment_blocks that of the
+ * files of relations.
  */
 extern BackupIncrementReason backup_increment_read(const uint8_t *bytes,
 												   size_t present,
@@ -64,11 +67,11 @@ extern BackupIncrementReason backup_increment_check(const BackupIncrement *incre
 													const uint32_t *numbers,
 													uint32_t segment_blocks);
 
-/* After that: does the file have the block with this number? */
+/* Does the file have the block with this number?  To be called after that. */
 extern bool backup_increment_has(const BackupIncrement *increment,
 								 const uint32_t *numbers, uint32_t block);
 
-/* One more than the last block's number; 0: the file has none. */
+/* Returns one more than the last block's number, or 0 if the file has none. */
 extern uint32_t backup_increment_end(const BackupIncrement *increment,
 									 const uint32_t *numbers);
 

@@ -4,7 +4,7 @@
  *
  * The parser is the server's own (common/jsonapi.h).  It recurses with the
  * nesting, and collects strings whole, so both are measured before it is
- * called: a manifest nests three deep, and its strings are paths.
+ * called.  A manifest nests three deep, and its strings are paths.
  */
 #include "compat.h"
 
@@ -224,9 +224,9 @@ scalar(void *state, char *token, JsonTokenType type)
 }
 
 /*
- * An escape of a character that is not ASCII: the parser converts it to the
- * encoding of the database, which may have none (15: an error).  Manifests have
- * escapes of control characters alone.
+ * Is it an escape of a character that is not ASCII?  The parser converts that
+ * to the encoding of the database, which may have none (an error in 15).
+ * Manifests have escapes of control characters alone.
  */
 static bool
 is_foreign_escape(const char *bytes, size_t size)
@@ -265,7 +265,10 @@ is_moderate(const char *bytes, size_t size)
 	return depth <= NESTING_MAX && string <= STRING_MAX;
 }
 
-/* What the parser says, as far as it may be shown: it quotes the input. */
+/*
+ * Returns what the parser says, as far as it may be shown, since it quotes the
+ * input.
+ */
 static char *
 parser_message(JsonParseErrorType error, JsonLexContext *lex)
 {

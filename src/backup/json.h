@@ -1,6 +1,6 @@
 /*
  * json.h
- *	  Reads a backup's manifest: its own checksum, then what it says.
+ *	  Reads a backup's manifest, first its own checksum, then what it says.
  */
 #ifndef ACCEL_BACKUP_JSON_H
 #define ACCEL_BACKUP_JSON_H
@@ -8,7 +8,10 @@
 #include "backup/list.h"
 #include "backup/status.h"
 
-/* A range of WAL that the backup needs; more than these are no backup's. */
+/*
+ * The most ranges of WAL that a backup needs.  One with more is not a
+ * backup's.
+ */
 #define BACKUP_RANGES_MAX	1024
 
 typedef struct BackupManifest
@@ -24,8 +27,8 @@ typedef struct BackupManifest
 
 /*
  * Reads it from a file.  What is wrong with it is a status, never an error.
- * Memory is bounded: 512 MB of the manifest, as many of paths, and 100 bytes per
- * file.
+ * Memory is bounded to 512 MB of the manifest, as many of paths, and 100 bytes
+ * per file.
  */
 extern void backup_manifest_read(BackupManifest *manifest, const char *path);
 

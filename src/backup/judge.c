@@ -1,6 +1,6 @@
 /*
  * judge.c
- *	  A file of a backup, judged piece by piece: size, checksum, pages.
+ *	  Judges a file of a backup piece by piece, by size, checksum and pages.
  *
  * Its checksum and its pages are computed of the same piece.
  */
@@ -67,8 +67,9 @@ status_of(PageStatus status)
 }
 
 /*
- * The file ends within a block.  Zeros are a file that was being extended while
- * it was copied: the server does not count them, and writes the block again.
+ * The file ends within a block.  Zeros are a file that was being extended
+ * while it was copied.  The server does not count them, and writes the block
+ * again.
  */
 static void
 judge_rest(BackupJudge *judge, const char *rest, size_t bytes, int64 blkno)
@@ -141,7 +142,10 @@ judge_pages(BackupJudge *judge, const char *piece, size_t bytes)
 
 /* ---- incremental files ---- */
 
-/* Its header, before its pages; false: it is wrong, or there is more of it. */
+/*
+ * Reads its header, before its pages.  Returns false if it is wrong, or there
+ * is more of it.
+ */
 static bool
 read_header(BackupJudge *judge, const char *piece, size_t bytes)
 {
@@ -211,7 +215,9 @@ find_pages(BackupJudge *judge, int64 size)
 
 /* ---- files ---- */
 
-/* One of another size is not hashed: its checksum says nothing more. */
+/*
+ * A file of another size is not hashed, since its checksum says nothing more.
+ */
 bool
 backup_judge_begin(BackupJudge *judge, int64 size)
 {

@@ -1,6 +1,6 @@
 /*
  * judge.h
- *	  A file of a backup, judged piece by piece: size, checksum, pages.
+ *	  Judges a file of a backup piece by piece, by size, checksum and pages.
  */
 #ifndef ACCEL_BACKUP_JUDGE_H
 #define ACCEL_BACKUP_JUDGE_H
@@ -15,17 +15,17 @@
 #define BACKUP_PIECE_PAGES	16
 #define BACKUP_PIECE_BYTES	(BACKUP_PIECE_PAGES * BLCKSZ)
 
-/* What a file or a page of it is found to be; flat. */
+/* What a file or a page of it is found to be.  It is flat. */
 typedef struct BackupFileFinding
 {
 	uint32		entry;			/* of the list */
 	BackupStatus status;
-	int			error;			/* errno, with io_error; 0: not regular.  With
-								 * bad_format: BackupIncrementReason */
-	int64		offset;			/* of an error in the file; -1: at open */
+	int			error;			/* errno with io_error, 0 if not regular.
+								 * BackupIncrementReason with bad_format */
+	int64		offset;			/* of an error in the file, -1 if at open */
 	int64		size;			/* found */
 	uint8		digest[MANIFEST_DIGEST_MAX];	/* found */
-	int64		blkno;			/* absolute; -1: the file as a whole */
+	int64		blkno;			/* absolute, -1 for the file as a whole */
 	PageVerdict page;
 } BackupFileFinding;
 
@@ -34,7 +34,8 @@ typedef struct BackupFileTotals
 	int64		files;
 	int64		bytes;			/* read */
 	int64		pages;			/* judged */
-	XLogRecPtr	newest;			/* the highest LSN of pages in order, 0: none */
+	XLogRecPtr	newest;			/* the highest LSN of pages in order, 0 if
+								 * none */
 	uint32		newest_entry;	/* where that page is */
 	int64		newest_block;
 } BackupFileTotals;
@@ -45,7 +46,7 @@ extern void backup_totals_add(BackupFileTotals *sum,
 
 typedef struct BackupJudgeRules
 {
-	bool		pages;			/* judge them, by these rules: */
+	bool		pages;			/* judge them by these rules */
 	PageRules	rules;
 	uint32		segment_blocks; /* of a relation's file */
 } BackupJudgeRules;
@@ -62,7 +63,7 @@ typedef struct BackupJudge
 
 	bool		has_pages;
 	BlockNumber first;			/* block of its start */
-	bool		part;			/* an incremental file, with these: */
+	bool		part;			/* an incremental file, with these */
 	BackupBlocks blocks;
 	int64		size;
 	int64		offset;			/* of the next piece */
@@ -70,22 +71,24 @@ typedef struct BackupJudge
 } BackupJudge;
 
 /*
- * Begins a file of this size.  false: nothing of it needs to be read, and it is
- * not to be ended.
+ * Begins a file of this size.  Returns false if nothing of it needs to be
+ * read, and then it is not to be ended.
  */
 extern bool backup_judge_begin(BackupJudge *judge, int64 size);
 
 /*
- * The next bytes, at most BACKUP_PIECE_BYTES, aligned to 8: whole blocks, but
- * for the last ones.
+ * Takes the next bytes, at most BACKUP_PIECE_BYTES and aligned to 8.  They are
+ * whole blocks, but for the last ones.
  */
 extern void backup_judge_piece(BackupJudge *judge, const char *piece,
 							   size_t bytes);
 
-/* whole: every byte was there, so the checksum says something. */
+/*
+ * "whole" says that every byte was there, so that the checksum says something.
+ */
 extern void backup_judge_end(BackupJudge *judge, bool whole);
 
-/* What else can be found of a file; as in BackupFileFinding. */
+/* These report what else can be found of a file, as in BackupFileFinding. */
 extern void backup_judge_missing(BackupJudge *judge);
 extern void backup_judge_failure(BackupJudge *judge, int error, int64 offset);
 

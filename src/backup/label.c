@@ -11,7 +11,10 @@
 
 /* ---- backup_label ---- */
 
-/* The value of a line that begins with this key; NULL: there is none. */
+/*
+ * Returns the value of a line that begins with this key, or NULL if there is
+ * none.
+ */
 static const char *
 line_of(const char *lines, const char *key)
 {
@@ -37,7 +40,10 @@ read_lsn(const char *value, uint64_t *lsn)
 	return true;
 }
 
-/* The backup that an incremental one is based on: two lines, or none. */
+/*
+ * Reads the backup that an incremental one is based on, which is two lines, or
+ * none.
+ */
 static bool
 read_previous(const char *lines, BackupLabel *label)
 {
@@ -52,8 +58,8 @@ read_previous(const char *lines, BackupLabel *label)
 }
 
 /*
- * The first two lines, as strictly as the server reads them: in this order, and
- * each ends with a newline at once.
+ * Reads the first two lines as strictly as the server does.  They come in this
+ * order, and each ends with a newline at once.
  */
 static bool
 read_locations(const char *lines, BackupLabel *label)
@@ -105,7 +111,7 @@ backup_label_read(const char *lines, BackupLabel *label)
 /* ---- tablespace_map ---- */
 
 /*
- * "OID path": a path may hold newlines, after a backslash each.
+ * A line is "OID path", and a path may hold newlines, each after a backslash.
  */
 bool
 backup_map_next(const char *lines, size_t *at, uint32_t *tablespace)
@@ -130,7 +136,10 @@ backup_map_next(const char *lines, size_t *at, uint32_t *tablespace)
 
 /* ---- pg_control ---- */
 
-/* every page has a checksum; other values than 0: some have none, or had */
+/*
+ * Every page has a checksum.  With other values than 0 some have none, or had
+ * none.
+ */
 #define CHECKSUMS_ON		1
 
 bool

@@ -19,17 +19,19 @@ typedef struct BackupLabel
 	uint64_t	checkpoint;		/* CHECKPOINT LOCATION */
 	uint32_t	timeline;		/* START TIMELINE */
 	bool		from_standby;
-	uint64_t	previous_start; /* INCREMENTAL FROM LSN; 0: a full backup */
+	uint64_t	previous_start; /* INCREMENTAL FROM LSN, 0 for a full backup */
 	uint32_t	previous_timeline;	/* INCREMENTAL FROM TLI */
 	char		label[BACKUP_LABEL_MAX];
 } BackupLabel;
 
-/* Takes backup_label apart, text with a terminator.  false: it is none. */
+/*
+ * Parses backup_label, a text with a terminator.  Returns false if it is none.
+ */
 extern bool backup_label_read(const char *lines, BackupLabel *label);
 
 /*
- * The tablespace of the next line of tablespace_map; *at moves on, 0 at the
- * end.  false: the line is none.
+ * Reads the tablespace of the next line of tablespace_map.  Moves *at on, and
+ * sets it to 0 at the end.  Returns false if the line is none.
  */
 extern bool backup_map_next(const char *lines, size_t *at,
 							uint32_t *tablespace);
@@ -43,7 +45,7 @@ typedef struct BackupControl
 	uint64_t	checkpoint;
 	uint64_t	redo;
 	uint32_t	timeline;
-	uint64_t	min_recovery;	/* 0: there is none */
+	uint64_t	min_recovery;	/* 0 if there is none */
 	uint32_t	min_recovery_timeline;
 	bool		shut_down;		/* no recovery is needed */
 	bool		in_recovery;	/* that of a standby, stopped or not */
@@ -53,8 +55,8 @@ typedef struct BackupControl
 } BackupControl;
 
 /*
- * Takes pg_control apart.  false: it is too short, of a version that is not
- * known or of another byte order; the version is set then.
+ * Parses pg_control.  Returns false if it is too short, of a version that is
+ * not known or of another byte order.  The version is set then.
  */
 extern bool backup_control_read(const uint8_t *bytes, size_t size,
 								BackupControl *control);

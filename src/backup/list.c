@@ -2,8 +2,8 @@
  * list.c
  *	  The files of a backup.
  *
- * Flat arrays, 100 bytes per file and its path: a list is shared with workers
- * as it is.
+ * It consists of flat arrays, 100 bytes per file and its path, since a list is
+ * shared with workers as it is.
  */
 #include "compat.h"
 
@@ -72,7 +72,7 @@ compare_paths(const void *a, const void *b, void *list)
 				  backup_list_path(list, *(const uint32 *) b));
 }
 
-/* Largest first; of a size, by path. */
+/* Sorts the largest first, and those of one size by path. */
 static int
 compare_sizes(const void *a, const void *b, void *arg)
 {

@@ -1,6 +1,7 @@
 /*
  * list.h
- *	  The files of a backup: those of its manifest, or those that are there.
+ *	  The files of a backup, which are those of its manifest, or those that are
+ *	  there.
  */
 #ifndef ACCEL_BACKUP_LIST_H
 #define ACCEL_BACKUP_LIST_H
@@ -12,11 +13,12 @@
 
 typedef struct BackupEntry
 {
-	int64		size;			/* expected bytes; -1: unknown */
-	int64		found;			/* bytes in an archive; -1: none had it yet */
+	int64		size;			/* expected bytes, -1 if unknown */
+	int64		found;			/* bytes in an archive, -1 if none had it
+								 * yet */
 	int64		part;			/* its blocks' numbers in the chain's
-								 * BackupParts, -1: they are not there */
-	uint64		name;			/* its path: offset in the list's names */
+								 * BackupParts, -1 if they are not there */
+	uint64		name;			/* its path, as offset in the list's names */
 	uint8		algorithm;		/* ManifestAlgorithm */
 	bool		ignored;		/* nothing is expected of it */
 	bool		told;			/* something of it as a whole was found */
@@ -36,14 +38,14 @@ typedef struct BackupList
 	uint32	   *by_size;		/* the same, largest first */
 } BackupList;
 
-/* Adds a file; digest may be NULL. */
+/* Adds a file, whose digest may be NULL. */
 extern void backup_list_add(BackupList *list, const char *path, int64 size,
 							ManifestAlgorithm algorithm, const uint8 *digest);
 
 /* No more files come.  Returns the path that came twice, or NULL. */
 extern const char *backup_list_end(BackupList *list);
 
-/* After the end: the number of a file, or -1. */
+/* Returns the number of a file, or -1.  To be called after the end. */
 extern int64 backup_list_find(const BackupList *list, const char *path);
 
 extern const char *backup_list_path(const BackupList *list, uint32 entry);

@@ -3,7 +3,8 @@
  *	  What a backup manifest says.
  *
  * Each place of the format has a table of its fields.  A field has its number
- * there: as the token that it waits for, and as the bit that says that it came.
+ * there, as the token that it waits for, and as the bit that says that it
+ * came.
  */
 #include <stddef.h>
 #include <string.h>
@@ -133,7 +134,7 @@ token_hex(const char *token, size_t size, uint8_t *bytes)
 	return true;
 }
 
-/* Up to 8 hexadecimal digits; returns the end, or NULL. */
+/* Reads up to 8 hexadecimal digits.  Returns the end, or NULL. */
 static const char *
 hex_half(const char *token, uint32_t *value)
 {
@@ -281,7 +282,10 @@ top_scalar(ManifestReader *ctx, const char *token, bool string, bool number)
 
 /* ---- events ---- */
 
-/* A value begins: is a field waiting for it?  An element of an array has none. */
+/*
+ * A value begins, so is a field waiting for it?  An element of an array has
+ * none.
+ */
 static bool
 takes_value(ManifestReader *ctx)
 {
@@ -303,7 +307,10 @@ manifest_scalar(ManifestReader *ctx, const char *token, bool string,
 	ctx->field = -1;
 }
 
-/* The number of a field that has not come before; -1: none of the format. */
+/*
+ * Returns the number of a field that has not come before, or -1 if it is none
+ * of the format.
+ */
 static int
 find_field(ManifestReader *ctx, const char *const *names, const char *name,
 		   uint32_t *seen)
@@ -319,7 +326,10 @@ find_field(ManifestReader *ctx, const char *const *names, const char *name,
 	return -1;
 }
 
-/* Nothing follows a field's name but its value; no parser sends anything else. */
+/*
+ * Nothing follows a field's name but its value, and no parser sends anything
+ * else.
+ */
 static bool
 awaits_value(ManifestReader *ctx)
 {

@@ -3,10 +3,10 @@
  *	  What a backup manifest says, from the events of a JSON parser.
  *
  * The format is PostgreSQL's own, of the manual's chapter "Backup Manifest
- * Format": version 1 (13 to 16) and 2 (from 17, with a system identifier).
- * Pure, and of a fixed size whatever the manifest holds: files and ranges go
- * to the caller one by one.  Anything that the format does not know is an
- * error, as it is for pg_verifybackup.
+ * Format".  It has version 1 (13 to 16) and 2 (from 17, with a system
+ * identifier).  Pure, and of a fixed size whatever the manifest holds, since
+ * files and ranges go to the caller one by one.  Anything that the format does
+ * not know is an error, as it is for pg_verifybackup.
  */
 #ifndef ACCEL_BACKUP_MANIFEST_H
 #define ACCEL_BACKUP_MANIFEST_H
@@ -24,7 +24,7 @@ typedef enum ManifestAlgorithm
 } ManifestAlgorithm;
 
 #define MANIFEST_DIGEST_MAX	64	/* bytes, of SHA-512 */
-#define MANIFEST_OWN_DIGEST	32	/* of the manifest: SHA-256 */
+#define MANIFEST_OWN_DIGEST	32	/* SHA-256 of the manifest */
 
 typedef struct ManifestFile
 {
@@ -55,7 +55,7 @@ typedef struct ManifestReader
 	uint64_t	system;
 	uint8_t		own[MANIFEST_OWN_DIGEST];
 
-	/* what is wrong with it; NULL: nothing so far */
+	/* What is wrong with it, NULL if nothing so far. */
 	const char *error;
 	bool		unsupported;	/* its version is */
 
@@ -65,7 +65,7 @@ typedef struct ManifestReader
 		MANIFEST_BEGIN, MANIFEST_TOP, MANIFEST_FILES, MANIFEST_FILE,
 		MANIFEST_RANGES, MANIFEST_RANGE, MANIFEST_END
 	}			place;
-	int			field;			/* within place; -1: between two */
+	int			field;			/* within place, -1 between two */
 	uint32_t	top_seen;		/* fields, by bits */
 	uint32_t	seen;			/* of the present file or range */
 	ManifestFile now;
@@ -76,8 +76,9 @@ typedef struct ManifestReader
 extern void manifest_begin(ManifestReader *ctx);
 
 /*
- * The events.  After an error they do nothing.  number: the token is one of
- * JSON; else a string, or a word (true, false, null) with string false.
+ * The events.  After an error they do nothing.  For a scalar, "number" says
+ * that the token is one of JSON.  Otherwise it is a string, or a word (true,
+ * false, null) with string false.
  */
 extern void manifest_object_start(ManifestReader *ctx);
 extern void manifest_object_end(ManifestReader *ctx);
@@ -87,7 +88,7 @@ extern void manifest_field(ManifestReader *ctx, const char *name);
 extern void manifest_scalar(ManifestReader *ctx, const char *token,
 							bool string, bool number);
 
-/* After the last event: is it whole? */
+/* Is it whole after the last event? */
 extern bool manifest_finish(ManifestReader *ctx);
 
 /* The name and the digest's length (bytes) of an algorithm. */

@@ -1,9 +1,10 @@
 /*
  * meta.c
- *	  The small files that say what a backup is: control, label, map.
+ *	  Reads the small files that say what a backup is, namely control, label
+ *	  and map.
  *
- * Their checksums in the manifest are not enough.  pg_control ends with its
- * own CRC-32C, so every pg_control has the same CRC-32C as a whole: one of
+ * Their checksums in the manifest are not enough.  Since pg_control ends with
+ * its own CRC-32C, every pg_control has the same CRC-32C as a whole.  One of
  * another moment or cluster passes for the right one.  What it says is
  * compared with what the others say.
  */

@@ -1,6 +1,7 @@
 /*
  * meta.h
- *	  The small files that say what a backup is: control, label, map.
+ *	  Reads the small files that say what a backup is, namely control, label
+ *	  and map.
  */
 #ifndef ACCEL_BACKUP_META_H
 #define ACCEL_BACKUP_META_H
@@ -17,14 +18,14 @@ typedef struct BackupMeta
 	bool		has_label;
 	bool		bad_label;		/* there is one, but it says nothing */
 	BackupLabel label;
-	char		major[BACKUP_MAJOR_SIZE];	/* of PG_VERSION; "": unknown */
+	char		major[BACKUP_MAJOR_SIZE];	/* of PG_VERSION, "" if unknown */
 } BackupMeta;
 
 /* Reads them.  Those that are not there are only noted as such. */
 extern void backup_meta_read(BackupMeta *meta, const char *root,
 							 BackupSink *sink);
 
-/* The release that a PG_VERSION names, "": none. */
+/* Sets major to the release that a PG_VERSION names, or "" if none. */
 extern void backup_meta_release(const char *root, const char *path,
 								char major[BACKUP_MAJOR_SIZE]);
 
@@ -45,7 +46,7 @@ extern void backup_meta_check(const BackupMeta *meta,
 /* Is every tablespace of tablespace_map there? */
 extern void backup_meta_check_map(const char *root, BackupSink *sink);
 
-/* The folders that the server needs, those that are there: by bits. */
+/* Returns which folders that the server needs are there, as bits. */
 extern uint32 backup_meta_folders(const char *root);
 
 /* Are all of them there? */

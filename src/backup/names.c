@@ -37,8 +37,8 @@ backup_path_possible(const char *path)
 }
 
 /*
- * A decimal number without leading zeros, as the server prints it; returns the
- * end, or NULL.
+ * Reads a decimal number without leading zeros, as the server prints it.
+ * Returns the end, or NULL.
  */
 static const char *
 number(const char *digits, uint32_t *value)
@@ -58,7 +58,10 @@ number(const char *digits, uint32_t *value)
 	return at;
 }
 
-/* A folder's name that is a number; returns what follows the slash, or NULL. */
+/*
+ * Reads a folder's name that is a number.  Returns what follows the slash, or
+ * NULL.
+ */
 static const char *
 number_folder(const char *path, uint32_t *value)
 {
@@ -75,7 +78,7 @@ skip_prefix(const char *path, const char *prefix)
 	return strncmp(path, prefix, len) == 0 ? path + len : NULL;
 }
 
-/* The folder of a database; returns the file's name, or NULL. */
+/* Reads the folder of a database.  Returns the file's name, or NULL. */
 static const char *
 relation_folder(const char *path, BackupRelationFile *file)
 {
@@ -99,7 +102,7 @@ relation_folder(const char *path, BackupRelationFile *file)
 	return *rest == '/' ? number_folder(rest + 1, &file->database) : NULL;
 }
 
-/* "_fsm", "_vm", "_init" or nothing; returns what follows. */
+/* Reads "_fsm", "_vm", "_init" or nothing.  Returns what follows. */
 static const char *
 fork_suffix(const char *name, BackupFork *fork)
 {
@@ -126,7 +129,7 @@ fork_suffix(const char *name, BackupFork *fork)
 	return name;
 }
 
-/* The name of a relation's file, all of it; NULL: there is none. */
+/* Is it the name of a relation's file, all of it? */
 static bool
 relation_name(const char *name, BackupRelationFile *file)
 {

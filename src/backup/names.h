@@ -1,6 +1,7 @@
 /*
  * names.h
- *	  Paths within a backup: which are possible, which are files of relations.
+ *	  Tells which paths within a backup are possible, and which are files of
+ *	  relations.
  *
  * Pure.  Facts of PostgreSQL's relpath.h and md.c, valid from 15 to 19.
  */
@@ -13,7 +14,7 @@
 
 #define BACKUP_PATH_MAX	1024	/* with terminator */
 
-/* tablespaces with folders of their own: pg_default, pg_global */
+/* The tablespaces with folders of their own are pg_default and pg_global. */
 #define BACKUP_SPC_DEFAULT	1663
 #define BACKUP_SPC_GLOBAL	1664
 
@@ -28,7 +29,7 @@ typedef enum BackupFork
 typedef struct BackupRelationFile
 {
 	uint32_t	tablespace;
-	uint32_t	database;		/* 0: global */
+	uint32_t	database;		/* 0 if global */
 	uint32_t	number;
 	BackupFork	fork;
 	uint32_t	segment;		/* of the fork's files */
@@ -48,12 +49,12 @@ extern bool backup_incremental_file(const char *path,
 									BackupRelationFile *file);
 
 /*
- * The path of an incremental file, without its prefix: that of the file that it
- * is part of.  full has BACKUP_PATH_MAX bytes.
+ * Computes the path of the file that an incremental file is part of, which is
+ * without its prefix.  The array full has BACKUP_PATH_MAX bytes.
  */
 extern void backup_full_path(const char *path, char *full);
 
-/* The reverse; false: it would be too long. */
+/* Does the reverse.  Returns false if it would be too long. */
 extern bool backup_incremental_path(const char *full, char *path);
 
 /* Is it a relation map?  Sets tablespace and database of *file. */
@@ -63,9 +64,10 @@ extern bool backup_map_file(const char *path, BackupRelationFile *file);
 extern bool backup_version_file(const char *path, BackupRelationFile *file);
 
 /*
- * The folders of a data directory that the server does not make, number n in
- * order; NULL: there are no more.  Without one of them it does not start, or
- * fails later.  pg_wal is not among them: WAL may be elsewhere.
+ * Returns a folder of a data directory that the server does not make, number n
+ * in order, or NULL if there are no more.  Without one of them it does not
+ * start, or fails later.  They do not include pg_wal, since WAL may be
+ * elsewhere.
  */
 extern const char *backup_folder_needed(size_t n);
 

@@ -2,11 +2,11 @@
  * need.c
  *	  Up to where a backup without a manifest needs WAL, and whether it has it.
  *
- * With a backup_label, recovery goes on to the record that ends the backup; one
- * that was taken from a standby has none, and there the minimum recovery point
- * of pg_control says it.  Without a label, recovery goes as far as there is WAL,
- * and that must be as far as pg_control says, and as the newest page: WAL is on
- * disk before any page that it changed.
+ * With a backup_label, recovery goes on to the record that ends the backup.
+ * One that was taken from a standby has none, and there the minimum recovery
+ * point of pg_control says it.  Without a label, recovery goes as far as there
+ * is WAL.  That must be as far as pg_control says, and as the newest page,
+ * since WAL is on disk before any page that it changed.
  */
 #include "compat.h"
 

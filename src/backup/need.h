@@ -11,14 +11,15 @@
 /* The page with the newest LSN among those that are in order. */
 typedef struct BackupNewest
 {
-	const char *path;			/* NULL: there is none */
+	const char *path;			/* NULL if there is none */
 	int64		blkno;
 	XLogRecPtr	lsn;
 } BackupNewest;
 
 /*
- * Sets the end of the one range of an opened directory of WAL, WAL_LSN_MAX if
- * all WAL is needed that there is; wal->cut if WAL is missing after the last.
+ * Sets the end of the one range of an opened directory of WAL, or WAL_LSN_MAX
+ * if all WAL is needed that there is.  Sets wal->cut if WAL is missing after
+ * the last.
  */
 extern void backup_need_settle(BackupWal *wal, ManifestRange *range,
 							   const BackupMeta *meta,

@@ -2,8 +2,8 @@
  * parts.c
  *	  Which blocks the incremental files in archives have, for a chain.
  *
- * A file of the server's own kind: within temp_file_limit and temp_tablespaces,
- * and gone when the transaction ends.
+ * It is a temporary file of the server's own kind, within temp_file_limit and
+ * temp_tablespaces.  It is gone when the transaction ends.
  */
 #include "compat.h"
 

@@ -2,9 +2,10 @@
  * parts.h
  *	  Which blocks the incremental files in archives have, for a chain.
  *
- * Whether a page of a backup is replaced is known when all later ones have been
- * read, and an archive cannot be read at any place.  So the numbers of blocks
- * are kept in a temporary file: a two thousandth of the blocks themselves.
+ * Whether a page of a backup is replaced is known when all later ones have
+ * been read, and an archive cannot be read at any place.  So the numbers of
+ * blocks are kept in a temporary file, which is a two thousandth of the blocks
+ * themselves.
  */
 #ifndef ACCEL_BACKUP_PARTS_H
 #define ACCEL_BACKUP_PARTS_H
@@ -13,17 +14,22 @@
 
 #include "backup/blocks.h"
 
-/* All zero: empty.  Its file goes with the transaction at the latest. */
+/*
+ * It is empty if all zero.  Its file goes with the transaction at the latest.
+ */
 typedef struct BackupParts
 {
-	BufFile    *file;			/* NULL: nothing was put yet */
+	BufFile    *file;			/* NULL if nothing was put yet */
 	int64		end;			/* bytes in it */
 } BackupParts;
 
-/* Keeps those of a file, which are ready; returns where.  Before any get. */
+/*
+ * Keeps those of a file, which are ready, and returns where.  To be called
+ * before any get.
+ */
 extern int64 backup_parts_put(BackupParts *parts, const BackupBlocks *blocks);
 
-/* Those from there; to be freed. */
+/* Returns those from there, which are to be freed. */
 extern void backup_parts_get(const BackupParts *parts, int64 part,
 							 BackupBlocks *blocks);
 

@@ -1,12 +1,12 @@
 /*
  * run.c
- *	  Verifies a backup: files, pages, WAL, and whether they agree.
+ *	  Verifies a backup by files, pages and WAL, and whether they agree.
  *
- * The order is that of trust: the manifest by its own checksum, the files by
- * the manifest, pages by their checksums, then the WAL.  Pages that are not in
- * order wait for the WAL: it decides whether they matter.  Without a manifest
- * that counts, the files that are there are read all the same, and what can be
- * judged without it is.
+ * The order is that of trust.  The manifest is verified by its own checksum,
+ * the files by the manifest, pages by their checksums, then the WAL.  Pages
+ * that are not in order wait for the WAL, which decides whether they matter.
+ * Without a manifest that counts, the files that are there are read all the
+ * same, and what can be judged without it is.
  */
 #include "compat.h"
 
@@ -37,30 +37,30 @@ typedef struct BackupRun
 	const BackupOptions *options;
 	BackupSink *sink;
 	BackupSummary *summary;
-	const char *base;			/* where small files and WAL are: the root, or
+	const char *base;			/* where small files and WAL are, the root or
 								 * what was taken from archives */
 	bool		tar;
-	BackupSpool *spool;			/* NULL: of a plain one */
+	BackupSpool *spool;			/* NULL for a plain one */
 	uint32		folders;		/* needed ones in archives, by bits */
 	bool		unread;			/* nothing was read of an archive */
 	BackupManifest *manifest;
 	BackupMeta	meta;
 	BackupList *list;			/* the manifest's, or what is there */
-	bool		too_many;		/* there: it was said */
+	bool		too_many;		/* there, and it was reported */
 	int			nranges;
 	ManifestRange *ranges;
-	bool		guessed;		/* the range: there is no manifest that counts */
+	bool		guessed;		/* the range, as no manifest counts */
 	BackupNewest newest;		/* page of it */
 	BackupSuspects suspects;
 	Throttle   *throttle;		/* one, of all that is read */
-	MemoryContext finding;		/* what one is made of: millions may come */
+	MemoryContext finding;		/* what one is made of, as millions may come */
 
-	/* of the last one of a chain: the others */
+	/* The last one of a chain has the others here. */
 	BackupChain chain;
 	struct BackupPrior *priors;
 
 	/* of all in a chain */
-	BackupParts *parts;			/* NULL: there is no chain */
+	BackupParts *parts;			/* NULL if there is no chain */
 	bool		is_prior;
 } BackupRun;
 
@@ -260,7 +260,7 @@ take_finding(void *arg, const BackupFileFinding *found)
 						backup_list_path(run->list, found->entry), found);
 }
 
-/* Why pages cannot be judged, NULL: they can. */
+/* Can pages be judged?  It is reported if pg_control says that they cannot. */
 static bool
 pages_can_be_judged(BackupRun *run)
 {
@@ -461,7 +461,10 @@ verify_archives(BackupRun *run, BackupTar *tar)
 
 /* ---- the WAL ---- */
 
-/* Without a manifest: from where recovery begins, as far as there is WAL. */
+/*
+ * Without a manifest, the range is from where recovery begins, as far as there
+ * is WAL.
+ */
 static void
 guess_range(BackupRun *run)
 {
@@ -618,7 +621,7 @@ need_directory(const char *path)
 				 errmsg("could not open directory \"%s\": %m", path)));
 }
 
-/* Manifest, files and pages: all but what the WAL decides. */
+/* Reads manifest, files and pages, which is all but what the WAL decides. */
 static void
 read_backup(BackupRun *run)
 {

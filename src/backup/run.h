@@ -1,6 +1,6 @@
 /*
  * run.h
- *	  Verifies a backup: files, pages, WAL, and whether they agree.
+ *	  Verifies a backup by files, pages and WAL, and whether they agree.
  */
 #ifndef ACCEL_BACKUP_RUN_H
 #define ACCEL_BACKUP_RUN_H
@@ -14,14 +14,14 @@
 typedef struct BackupOptions
 {
 	const char *root;			/* the backup's directory */
-	const char *wal;			/* of its WAL; NULL: its own pg_wal */
+	const char *wal;			/* of its WAL, NULL for its own pg_wal */
 	int			nprior;
 	const char *const *prior;	/* backups that it is incremental to, full
 								 * first */
 	bool		check_pages;
 	bool		include_healed; /* pages that WAL heals are told, too */
 	int			workers;
-	int32		max_rate;		/* kB/s, 0: no limit */
+	int32		max_rate;		/* kB/s, 0 if no limit */
 } BackupOptions;
 
 typedef struct BackupSummary
@@ -33,9 +33,9 @@ typedef struct BackupSummary
 	bool		checksums_off;	/* of the cluster, as pg_control says */
 	bool		has_system;
 	uint64		system;
-	XLogRecPtr	start;			/* InvalidXLogRecPtr: unknown */
+	XLogRecPtr	start;			/* InvalidXLogRecPtr if unknown */
 	XLogRecPtr	end;
-	char	   *timelines;		/* NULL: unknown */
+	char	   *timelines;		/* NULL if unknown */
 	int64		files;
 	int64		bytes;
 	int64		pages;

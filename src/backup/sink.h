@@ -9,7 +9,7 @@
 
 #include "backup/status.h"
 
-/* One finding; NULL and negative mean "none" (NULL in SQL). */
+/* This is one finding, where NULL and negative mean "none" (NULL in SQL). */
 typedef struct BackupFinding
 {
 	const char *path;			/* within the backup, as bytes */
@@ -17,7 +17,7 @@ typedef struct BackupFinding
 	const char *status;
 	const char *expected;
 	const char *actual;
-	XLogRecPtr	lsn;			/* InvalidXLogRecPtr: none */
+	XLogRecPtr	lsn;			/* InvalidXLogRecPtr if none */
 	const char *message;
 } BackupFinding;
 
@@ -28,17 +28,17 @@ typedef struct BackupSink
 
 	/* counted here */
 	int64		findings;
-	int64		undecided;		/* of them: no damage, but no verdict either */
+	int64		undecided;		/* of them, no damage but no verdict either */
 	char		first[256];		/* the first of them, in words */
 } BackupSink;
 
 /*
- * A finding counts, and goes out; what is healed, replaced or made anew, and
+ * A finding counts, and goes out.  What is healed, replaced or made anew, and
  * that there is no manifest, only goes out.
  */
 extern void backup_sink_put(BackupSink *sink, const BackupFinding *finding);
 
-/* The same of a file as a whole; message as for printf. */
+/* Does the same for a file as a whole, with a message as for printf. */
 extern void backup_sink_file(BackupSink *sink, const char *path,
 							 BackupStatus status, const char *message,...)
 			pg_attribute_printf(4, 5);

@@ -186,7 +186,7 @@ backup_spool_write(BackupSpool *spool, const void *data, size_t len)
 			continue;
 		if (done <= 0)
 		{
-			/* as the server does: the device says no more than that */
+			/* as the server does, since the device says no more than that */
 			if (errno == 0)
 				errno = ENOSPC;
 			cannot_write(spool);

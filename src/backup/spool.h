@@ -5,7 +5,7 @@
  * WAL has to be read at any place, and files that carry a CRC of their own are
  * looked up by their names.  So these members of archives become files, below
  * the server's directory for temporary files, as many as temp_file_limit lets
- * them.  They are gone when the work ends, however it ends; after a crash the
+ * them.  They are gone when the work ends, however it ends.  After a crash the
  * server removes them when it starts.
  */
 #ifndef ACCEL_BACKUP_SPOOL_H
@@ -13,9 +13,9 @@
 
 typedef struct BackupSpool
 {
-	char		path[MAXPGPATH];	/* of the directory; empty: none */
+	char		path[MAXPGPATH];	/* of the directory, empty if none */
 	uint64		bytes;			/* written */
-	int			fd;				/* of the file that is written, -1: none */
+	int			fd;				/* of the file that is written, -1 if none */
 } BackupSpool;
 
 /* In the memory that is allocated now, with which it ends at the latest. */
@@ -23,9 +23,10 @@ extern BackupSpool *backup_spool_begin(void);
 extern void backup_spool_end(BackupSpool *spool);
 
 /*
- * Begins a file, or makes a folder, and the folders that it is in: path is one
- * that backup_path_kept() or backup_folder_kept() knows.  false: its name does
- * not fit, or is in use; errno says why.  What else fails is an error.
+ * Begins a file, or makes a folder, and the folders that it is in.  The path
+ * is one that backup_path_kept() or backup_folder_kept() knows.  Returns false
+ * if its name does not fit, or is in use, and errno says why.  Any other
+ * failure is an error.
  */
 extern bool backup_spool_create(BackupSpool *spool, const char *path);
 extern bool backup_spool_folder(BackupSpool *spool, const char *path);

@@ -23,8 +23,8 @@ grown(void *memory, Size size)
 }
 
 /*
- * Called while a task's results are delivered: the memory is that of the whole
- * run.
+ * Called while a task's results are delivered, so the memory is that of the
+ * whole run.
  */
 static void
 grow(BackupSuspects *ctx)
@@ -78,7 +78,7 @@ backup_suspects_forget(BackupSuspects *ctx)
 	ctx->nfiles = 0;
 }
 
-/* false: it is one too many */
+/* Returns false if it is one too many. */
 static bool
 add_file(BackupSuspects *ctx, const char *path, const BackupRelationFile *file,
 		 const char *status, const char *message)
@@ -132,7 +132,8 @@ backup_suspects_add_map(BackupSuspects *ctx, const char *path,
 
 /*
  * The server writes a page of zeros over one of a free space or visibility map
- * that it cannot read, and nothing is lost: these are hints, or are set again.
+ * that it cannot read.  Nothing is lost, since these are hints, or are set
+ * again.
  */
 static bool
 is_made_anew(const BackupSuspect *suspect, const BackupBadPage *page)
@@ -235,7 +236,7 @@ put_page(const BackupSuspect *suspect, const BackupBadPage *page,
 	backup_sink_put(sink, &finding);
 }
 
-/* A file as a whole; NULL: it is a page. */
+/* Returns a file as a whole, or NULL if it is a page. */
 static const BackupBadFile *
 file_of(const BackupSuspects *ctx, const BackupSuspect *suspect)
 {
@@ -267,7 +268,7 @@ put_file(const BackupSuspect *suspect, const BackupBadFile *file,
 	backup_sink_put(sink, &finding);
 }
 
-/* Does it not count: whatever the reason? */
+/* Does it not count, whatever the reason? */
 static bool
 is_harmless(const BackupSuspects *ctx, const BackupSuspect *suspect)
 {

@@ -9,7 +9,7 @@
 #include "backup/names.h"
 #include "backup/wal.h"
 
-/* More are counted, but not decided: 80 bytes of memory each. */
+/* More are counted, but not decided, since each takes 80 bytes of memory. */
 #define BACKUP_SUSPECTS_MAX	(1024 * 1024)
 
 /* What was found, without the digest of a file. */
@@ -44,7 +44,9 @@ typedef struct BackupSuspects
 	bool		include_healed; /* healed ones are told, too */
 	int64		healed;			/* pages */
 
-	/* NULL, or: is this page another one in the restored cluster, and why? */
+	/*
+	 * Is this page another one in the restored cluster, and why?  May be NULL.
+	 */
 	BackupFate	(*replaced) (void *arg, const char *path, uint32 block);
 	void	   *arg;
 } BackupSuspects;
@@ -57,14 +59,17 @@ extern void backup_suspects_add(BackupSuspects *ctx, const char *path,
 extern void backup_suspects_forget(BackupSuspects *ctx);
 
 /*
- * Keeps a file as a whole: of a database (number 0), which a record of its map
- * restores, or of a relation, which WAL can only remove.
+ * Keeps a file as a whole.  It is of a database (number 0), which a record of
+ * its map restores, or of a relation, which WAL can only remove.
  */
 extern void backup_suspects_add_file(BackupSuspects *ctx, const char *path,
 									 const BackupRelationFile *file,
 									 BackupStatus status, const char *message);
 
-/* The same of a relation map.  false: it is none, or one too many. */
+/*
+ * Does the same for a relation map.  Returns false if it is none, or one too
+ * many.
+ */
 extern bool backup_suspects_add_map(BackupSuspects *ctx, const char *path,
 									const char *status, const char *message);
 

@@ -2,9 +2,9 @@
  * tar.c
  *	  Members of a tar archive, one after the other.
  *
- * Headers as in POSIX.1-2017, pax, "ustar Interchange Format" and "pax Extended
- * Header"; long names (types L and K) and numbers of 256s as in the manual of
- * GNU tar, "Basic Tar Format".
+ * Headers are as in POSIX.1-2017, pax, "ustar Interchange Format" and "pax
+ * Extended Header".  Long names (types L and K) and numbers of 256s are as in
+ * the manual of GNU tar, "Basic Tar Format".
  */
 #include <string.h>
 
@@ -22,10 +22,15 @@
 #define PREFIX_AT		345
 #define PREFIX_LEN		155
 
-/* with its terminator that of POSIX; GNU has blanks there, and no prefix */
+/*
+ * With its terminator it is that of POSIX.  GNU has blanks there, and no
+ * prefix.
+ */
 #define MAGIC			"ustar"
 
-/* GNU tar fills up to its record, 10 kB by default; more than this is none */
+/*
+ * GNU tar fills up to its record, 10 kB by default.  More than this is none.
+ */
 #define TRAILER_MAX		(16 * 1024 * 1024)
 
 static const uint8_t zeros[TAR_BLOCK];
@@ -51,7 +56,7 @@ take(TarReader *reader, uint8_t *buffer, size_t len)
 	return got;
 }
 
-/* false: the archive ends before. */
+/* Returns false if the archive ends before that. */
 static bool
 skip(TarReader *reader, uint64_t len)
 {
@@ -79,7 +84,10 @@ tar_read(TarReader *reader, uint8_t *buffer, size_t len)
 
 /* ---- fields ---- */
 
-/* Big-endian digits of 256; false: negative, or too large for a file. */
+/*
+ * Reads big-endian digits of 256.  Returns false if negative, or too large for
+ * a file.
+ */
 static bool
 binary_number(const uint8_t *field, size_t len, uint64_t *value)
 {
@@ -95,7 +103,9 @@ binary_number(const uint8_t *field, size_t len, uint64_t *value)
 	return true;
 }
 
-/* Octal digits, blanks before them; none are a zero. */
+/*
+ * Reads octal digits with blanks before them.  If there are none it is a zero.
+ */
 static bool
 number(const uint8_t *field, size_t len, uint64_t *value)
 {
@@ -183,7 +193,9 @@ name_of_header(const uint8_t *block, char name[TAR_NAME_MAX])
 	append_field(name, block + NAME_AT, NAME_LEN);
 }
 
-/* Without "./" before and "/" after it; says whether there was the latter. */
+/*
+ * Strips "./" before and "/" after it, and says whether there was the latter.
+ */
 static bool
 strip_name(char *name)
 {
@@ -219,7 +231,10 @@ set_name(TarReader *reader, const uint8_t *name, size_t len)
 	return true;
 }
 
-/* Decimal digits up to an end; false: something else, or too many. */
+/*
+ * Reads decimal digits up to an end.  Returns false for something else, or too
+ * many.
+ */
 static bool
 decimal(const uint8_t *from, const uint8_t *to, uint64_t *value)
 {
@@ -418,7 +433,7 @@ find_header(TarReader *reader, TarDamage *damage, uint64_t from)
 	return say(damage, TAR_NO_HEADER, from, reader->offset - from);
 }
 
-/* After the two blocks of zeros: more of them, up to the end. */
+/* After the two blocks of zeros there are more of them, up to the end. */
 static TarResult
 read_trailer(TarReader *reader, TarDamage *damage)
 {
@@ -456,7 +471,10 @@ read_end(TarReader *reader, TarDamage *damage)
 	return say(damage, TAR_NO_HEADER, from, TAR_BLOCK);
 }
 
-/* What is left of the present member; false: the archive ends before. */
+/*
+ * Skips what is left of the present member.  Returns false if the archive ends
+ * before that.
+ */
 static bool
 skip_member(TarReader *reader)
 {
@@ -466,7 +484,7 @@ skip_member(TarReader *reader)
 	return done;
 }
 
-/* The next header into block; TAR_MEMBER: it is there. */
+/* Reads the next header into block.  Returns TAR_MEMBER if it is there. */
 static TarResult
 read_header(TarReader *reader, TarDamage *damage)
 {

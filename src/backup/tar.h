@@ -2,11 +2,12 @@
  * tar.h
  *	  Members of a tar archive, one after the other.
  *
- * Pure: a stream of bytes in; members, their bytes and what is wrong out.  The
- * formats are those of POSIX (ustar and pax) and of GNU tar, as far as regular
- * files and directories go: PostgreSQL writes the first, with sizes of GNU's
- * where octal digits do not suffice.  Of a fixed size, whatever the archive
- * says.  After a header that is none, the next one that is one is looked for.
+ * Pure.  It takes a stream of bytes and gives members, their bytes and what is
+ * wrong.  The formats are those of POSIX (ustar and pax) and of GNU tar, as
+ * far as regular files and directories go.  PostgreSQL writes the first, with
+ * sizes of GNU's where octal digits do not suffice.  Its size is fixed,
+ * whatever the archive says.  After a header that is none, the next one that
+ * is one is looked for.
  */
 #ifndef ACCEL_BACKUP_TAR_H
 #define ACCEL_BACKUP_TAR_H
@@ -59,7 +60,7 @@ typedef enum TarResult
 	TAR_END						/* all of the archive was read */
 } TarResult;
 
-/* The next bytes of the archive; fewer than len only at its end. */
+/* Reads the next bytes of the archive, fewer than len only at its end. */
 typedef size_t (*TarReadFn) (void *arg, uint8_t *buffer, size_t len);
 
 typedef struct TarReader
@@ -93,7 +94,10 @@ extern void tar_begin(TarReader *reader, TarReadFn read, void *arg);
 extern TarResult tar_next(TarReader *reader, TarMember *member,
 						  TarDamage *damage);
 
-/* The next bytes of the present member; fewer than len only at their end. */
+/*
+ * Reads the next bytes of the present member, fewer than len only at their
+ * end.
+ */
 extern size_t tar_read(TarReader *reader, uint8_t *buffer, size_t len);
 
 #endif							/* ACCEL_BACKUP_TAR_H */

@@ -16,7 +16,8 @@ typedef struct Judging
 {
 	BackupWal  *wal;
 	BackupSink *sink;
-	WalLsn		end;			/* of the present range, WAL_LSN_MAX: unknown */
+	WalLsn		end;			/* of the present range, WAL_LSN_MAX if
+								 * unknown */
 } Judging;
 
 static char *
@@ -62,7 +63,7 @@ put_segment(Judging *judging, const WalSegmentResult *result)
 }
 
 /*
- * Recovery stops where the WAL ends; before the end of the backup, that is an
+ * Recovery stops where the WAL ends.  Before the end of the backup, that is an
  * error.  Where a record goes on in another segment, that one is the finding.
  */
 static bool
@@ -108,9 +109,10 @@ put_misplaced(Judging *judging, const WalSegmentResult *result)
 }
 
 /*
- * A server has files after the end of its WAL that it will write to: older WAL
- * under a new name, or zeros.  The judge of segments says so only if no newer
- * WAL follows.  Where the end is known, such a file before it is a finding.
+ * A server has files after the end of its WAL that it will write to.  They are
+ * older WAL under a new name, or zeros.  The judge of segments says so only if
+ * no newer WAL follows.  Where the end is known, such a file before it is a
+ * finding.
  */
 static bool
 is_for_later(const Judging *judging, const WalSegmentResult *result)
@@ -204,7 +206,9 @@ take_gap(void *arg, const WalBlockGap *gap)
 	backup_fates_gap(arg);
 }
 
-/* true: all of the range was walked, or no page is left to decide. */
+/*
+ * Returns true if all of the range was walked, or no page is left to decide.
+ */
 static bool
 walk_range(BackupWal *wal, const ManifestRange *range, BackupFates *fates)
 {

@@ -19,9 +19,10 @@ typedef struct BackupWal
 	uint64		system;			/* identifier that it must have */
 	const char *version;		/* major version of the server, "15" */
 	int			workers;
-	Throttle   *throttle;		/* of all that is read; NULL: no bound */
+	Throttle   *throttle;		/* of all that is read, NULL if no bound */
 	int			nranges;
-	const ManifestRange *ranges;	/* end WAL_LSN_MAX: as far as there is */
+	const ManifestRange *ranges;	/* end is WAL_LSN_MAX for as far as there
+									 * is */
 
 	/* found */
 	bool		opened;
@@ -30,7 +31,7 @@ typedef struct BackupWal
 	bool		cut;			/* WAL is missing after the last that is there */
 } BackupWal;
 
-/* Opens the directory; what is wrong with it is a finding. */
+/* Opens the directory.  What is wrong with it is a finding. */
 extern void backup_wal_open(BackupWal *wal, BackupSink *sink);
 
 /* Verifies every range. */

@@ -38,7 +38,7 @@ add_folder(Walk *walk, const char *path)
 	walk->folders[walk->nfolders++] = pstrdup(path);
 }
 
-/* Is it a tablespace: a name right below pg_tblspc? */
+/* Is it a tablespace, which is a name right below pg_tblspc? */
 static bool
 is_tablespace(const char *path)
 {

@@ -10,7 +10,7 @@ typedef enum BackupWalkKind
 	BACKUP_WALK_FILE,
 	BACKUP_WALK_LINK,			/* to a folder, where none belongs */
 	BACKUP_WALK_OTHER,			/* neither a file nor a folder */
-	BACKUP_WALK_FAILED			/* cannot be read: errno says why */
+	BACKUP_WALK_FAILED			/* cannot be read, errno says why */
 } BackupWalkKind;
 
 /*
