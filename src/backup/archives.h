@@ -21,8 +21,7 @@ typedef struct BackupTar
 	BackupJudgeRules judge;		/* its checksums are set by the first page that
 								 * tells, unless knows_checksums */
 	bool		keep_wal;		/* in the spool, as other files that are */
-	bool		pages_only;		/* judge nothing but pages, the rest is
-								 * known */
+	bool		pages_only;		/* nothing but pages, the rest is known */
 	Throttle   *throttle;
 	BackupSpool *spool;
 	BackupParts *parts;			/* of incremental files, NULL if nobody asks */

@@ -4,7 +4,7 @@
  *
  * A restored cluster has each block of the newest backup that has it, and
  * recovery reads the WAL of the last backup alone.  So a page of an earlier
- * backup matters only if no later one has the block, and only the last backup's
+ * backup matters only if no later one has the block.  Only the last backup's
  * WAL can restore it then.
  */
 #ifndef ACCEL_BACKUP_CHAIN_H
@@ -18,8 +18,7 @@
 typedef struct BackupLink
 {
 	const char *root;
-	const BackupParts *parts;	/* of one in archives, NULL for files of
-								 * root */
+	const BackupParts *parts;	/* of one in archives, NULL if of root */
 	const BackupMeta *meta;
 	const BackupList *list;		/* of its files, ended */
 	BackupSink *sink;			/* of findings in it */

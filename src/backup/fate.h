@@ -13,9 +13,10 @@
  *	  none names it:						the damage stays
  *
  * It must be the first one, not any, since a hash index logs unchanged pages
- * without an image, which redo reads to lock them.  A page is gone, which is
- * as good as restored, when its relation or database is dropped, its file
- * truncated below it, or its database copied anew, before any record names it.
+ * without an image, which redo reads to lock them.  A page that is gone is as
+ * good as restored.  That is so when its relation or database is dropped, its
+ * file truncated below it, or its database copied anew.  It must happen before
+ * any record names it.
  *
  * A relation map is like a page, since a record that updates it has all of it.
  */

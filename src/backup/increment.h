@@ -45,8 +45,7 @@ typedef enum BackupIncrementReason
 typedef struct BackupIncrement
 {
 	uint32_t	blocks;			/* in the file */
-	uint32_t	truncation;		/* in blocks, those before come from
-								 * elsewhere */
+	uint32_t	truncation;		/* blocks, those before come from elsewhere */
 	uint64_t	header;			/* bytes before the first block */
 } BackupIncrement;
 

@@ -34,8 +34,7 @@ typedef struct BackupFileTotals
 	int64		files;
 	int64		bytes;			/* read */
 	int64		pages;			/* judged */
-	XLogRecPtr	newest;			/* the highest LSN of pages in order, 0 if
-								 * none */
+	XLogRecPtr	newest;			/* the highest LSN of pages in order, or 0 */
 	uint32		newest_entry;	/* where that page is */
 	int64		newest_block;
 } BackupFileTotals;

@@ -14,8 +14,7 @@
 typedef struct BackupEntry
 {
 	int64		size;			/* expected bytes, -1 if unknown */
-	int64		found;			/* bytes in an archive, -1 if none had it
-								 * yet */
+	int64		found;			/* bytes in an archive, -1 if not yet */
 	int64		part;			/* its blocks' numbers in the chain's
 								 * BackupParts, -1 if they are not there */
 	uint64		name;			/* its path, as offset in the list's names */

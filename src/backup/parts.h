@@ -3,7 +3,7 @@
  *	  Which blocks the incremental files in archives have, for a chain.
  *
  * Whether a page of a backup is replaced is known when all later ones have
- * been read, and an archive cannot be read at any place.  So the numbers of
+ * been read.  An archive cannot be read at any place.  So the numbers of
  * blocks are kept in a temporary file, which is a two thousandth of the blocks
  * themselves.
  */

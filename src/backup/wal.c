@@ -16,8 +16,7 @@ typedef struct Judging
 {
 	BackupWal  *wal;
 	BackupSink *sink;
-	WalLsn		end;			/* of the present range, WAL_LSN_MAX if
-								 * unknown */
+	WalLsn		end;			/* of the range, WAL_LSN_MAX if unknown */
 } Judging;
 
 static char *

@@ -21,8 +21,7 @@ typedef struct BackupWal
 	int			workers;
 	Throttle   *throttle;		/* of all that is read, NULL if no bound */
 	int			nranges;
-	const ManifestRange *ranges;	/* end is WAL_LSN_MAX for as far as there
-									 * is */
+	const ManifestRange *ranges;	/* end WAL_LSN_MAX for all there is */
 
 	/* found */
 	bool		opened;
