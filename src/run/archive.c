@@ -1,13 +1,14 @@
 /*
  * archive.c
- *	  verify_wal_archive(): the WAL of an archive, what is new or has changed.
+ *	  Runs verify_wal_archive(), which verifies the WAL of an archive that is
+ *	  new or has changed.
  *
- * What to read is decided once (wal/archive.c).  Then a batch of segments
- * is read, recorded and committed, so that a run that is interrupted goes on
- * where it was, whenever the procedure is called again.
+ * What to read is decided once (wal/archive.c).  Then a batch of segments is
+ * read, recorded and committed.  So a run that is interrupted goes on where it
+ * was, whenever the procedure is called again.
  *
- * Nothing that is found ends a run, nor does a table that cannot be written: that
- * is said once.  During recovery nothing can be remembered at all.
+ * Nothing that is found ends a run, nor does a table that cannot be written,
+ * which is reported once.  During recovery nothing can be remembered at all.
  */
 #include "compat.h"
 
@@ -72,7 +73,7 @@ typedef struct ArchiveRun
 	int64		reverify;		/* what was verified by then is read again */
 	int			workers;
 	Throttle	throttle;		/* shared by all workers */
-	TimestampTz deadline;		/* 0: none */
+	TimestampTz deadline;		/* 0 if none */
 	bool		verbose;
 
 	WalDirectory dir;
@@ -168,7 +169,7 @@ result_words(const WalSegmentResult *result)
 	return words[0] == '\0' ? NULL : pstrdup(words);
 }
 
-/* What is said of a file that was read, NULL: nothing. */
+/* Returns what is said of a file that was read, or NULL if nothing. */
 static const char *
 verdict_words(const WalArchiveFile *file, const WalSegmentResult *result,
 			  const WalArchiveVerdict *verdict)
@@ -293,7 +294,7 @@ record(ArchiveRun *run, void (*write) (void *))
 		note_loss(run, error, false);
 }
 
-/* A table that cannot be read excuses nothing: all is verified. */
+/* A table that cannot be read excuses nothing, so all is verified. */
 static void
 recall(ArchiveRun *run)
 {
@@ -498,7 +499,7 @@ forget_replaced(ArchiveRun *run)
 	}
 }
 
-/* False: time is up. */
+/* Returns false if time is up. */
 static bool
 verify_files(ArchiveRun *run)
 {
@@ -556,7 +557,10 @@ forget_beside(void *arg)
 	archive_record_forget_beside(&run->history, run->dir.path);
 }
 
-/* What is small and never remembered: it is judged anew each time. */
+/*
+ * Verifies what is small and never remembered, and so is judged anew each
+ * time.
+ */
 static void
 verify_beside(ArchiveRun *run)
 {
@@ -568,7 +572,7 @@ verify_beside(ArchiveRun *run)
 	end_batch(run);
 }
 
-/* A directory without segments: as verify_wal() says it. */
+/* Reports a directory without segments as verify_wal() does. */
 static void
 report_none(ArchiveRun *run)
 {
@@ -597,8 +601,8 @@ is_remembered(const ArchiveRun *run, const WalName *name)
 }
 
 /*
- * Segments after the newest of their timeline, up to the last archived one, are
- * remembered though they were never seen: so they are missing.
+ * Segments after the newest of their timeline, up to the last archived one,
+ * are remembered though they were never seen.  So they are missing.
  */
 static void
 expect_newest(ArchiveRun *run)

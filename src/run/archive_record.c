@@ -52,7 +52,7 @@ flag(HeapTuple row, int number)
 	return DatumGetBool(column(row, number, &isnull));
 }
 
-/* false: it names no file of WAL. */
+/* Returns false if it names no file of WAL. */
 static bool
 read_row(HeapTuple row, WalName *name, WalArchiveMemory *memory)
 {
@@ -78,7 +78,10 @@ read_row(HeapTuple row, WalName *name, WalArchiveMemory *memory)
 						  name);
 }
 
-/* Returns how many rows there were; *last becomes the name in the last one. */
+/*
+ * Returns how many rows there were, and sets *last to the name in the last
+ * one.
+ */
 static uint64
 read_rows(WalArchive *archive, MemoryContext context, Datum *last)
 {
@@ -105,8 +108,8 @@ read_rows(WalArchive *archive, MemoryContext context, Datum *last)
 }
 
 /*
- * What was verified as WAL of another cluster does not count; by default that is
- * what another one has verified, before a dump was restored here.
+ * What was verified as WAL of another cluster does not count.  By default that
+ * is what another one has verified, before a dump was restored here.
  */
 void
 archive_record_load(const History *history, WalArchive *archive)
@@ -256,7 +259,10 @@ is_gone(const char *directory)
 		(errno == ENOENT || errno == ENOTDIR);
 }
 
-/* Of directories in which nothing was verified since then; returns rows. */
+/*
+ * Forgets those of directories in which nothing was verified since then.
+ * Returns the number of rows.
+ */
 static int64
 forget_gone(const History *history, TimestampTz limit)
 {

@@ -20,7 +20,7 @@ typedef struct ArchiveRow
 	WalName		name;
 	bool		forget;			/* there is no such file any more */
 	WalArchiveMemory memory;
-	const char *message;		/* NULL: none */
+	const char *message;		/* NULL if none */
 } ArchiveRow;
 
 /* Remembers what the table has of its directory, in the current memory context. */
@@ -35,8 +35,8 @@ extern void archive_record_forget_beside(const History *history,
 										 const char *directory);
 
 /*
- * Forgets files that are gone by right since then, and directories that are gone
- * and were not verified since then; returns how many rows.
+ * Forgets files that are gone by right since then, and directories that are
+ * gone and were not verified since then.  Returns how many rows.
  */
 extern int64 archive_record_prune(const History *history, TimestampTz limit);
 

@@ -1,6 +1,7 @@
 /*
  * attempt.c
- *	  A part of a run: tried, tried again, rolled back; and what it found, kept.
+ *	  Tries a part of a run, tries it again or rolls it back, and keeps what it
+ *	  found.
  *
  * What the parts of a run do alike.  This calls none of them.
  */
@@ -14,8 +15,8 @@
 #include "run/database_run.h"
 
 /*
- * Replay may cancel what a run does on a standby.  A pause lets it catch up, and
- * with that get max_standby_streaming_delay anew: milliseconds.
+ * Replay may cancel what a run does on a standby.  A pause, in milliseconds,
+ * lets it catch up, and with that get max_standby_streaming_delay anew.
  */
 #define TRY_PAUSE	100
 #define TRIES		300
@@ -52,7 +53,7 @@ run_tried(DatabaseRun *run, RunPart part)
 	return error;
 }
 
-/* The pause is in here: it may end in a conflict, too. */
+/* The pause is in here, since it may end in a conflict, too. */
 static ErrorData *
 try_part(DatabaseRun *run, RunPart part, long pause)
 {

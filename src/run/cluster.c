@@ -2,7 +2,7 @@
  * cluster.c
  *	  The files of the cluster, once per run of verify_database().
  *
- * They belong to no relation: their findings have a path, and count for the
+ * They belong to no relation, so their findings have a path, and count for the
  * run.
  */
 #include "compat.h"
@@ -23,8 +23,8 @@
 #define COLUMN_MESSAGE	11
 
 /*
- * What is said of this server's files tells little: sound or not.  So whoever
- * may scan tables may know it, too.
+ * What is said of this server's files tells little, only sound or not.  So
+ * whoever may scan tables may know it, too.
  */
 bool
 run_cluster_allowed(void)
@@ -95,7 +95,7 @@ note_row(void *arg, const ClusterRow *row)
 			 known ? errhint("%s", hint_of(row->kind)) : 0));
 }
 
-/* The run's first part: nothing else was counted before it. */
+/* This is the run's first part, so nothing else was counted before it. */
 static void
 verify_files(DatabaseRun *run)
 {

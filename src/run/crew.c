@@ -1,16 +1,18 @@
 /*
  * crew.c
- *	  Workers for a whole run: small relations whole, large ones in chunks.
+ *	  Runs workers for a whole run, which take small relations whole, and large
+ *	  ones in chunks.
  *
- * A worker takes the next small relation of the list, locks it if that takes no
- * waiting, scans it and sends what was read, ahead of the run.  The run takes
- * relation after relation in its order and records them as ever.  Where a worker
- * has no answer (a lock to wait for, a finding, an error, a relation that was
- * dropped) the run looks itself, with all its patience and all its words: so
- * nothing but the time it takes depends on workers.
+ * A worker takes the next small relation of the list and locks it if that
+ * takes no waiting.  It scans it and sends what was read, ahead of the run.
+ * The run takes relation after relation in its order and records them as ever.
+ * Where a worker has no answer, the run looks itself, with all its patience
+ * and all its words.  That is for a lock to wait for, a finding, an error, or
+ * a relation that was dropped.  So nothing but the time it takes depends on
+ * workers.
  *
- * A large relation is the run's: it holds the lock, and the workers join in the
- * chunks of each batch, see parallel_scan.c.
+ * A large relation is the run's, which holds the lock.  The workers join in
+ * the chunks of each batch, see parallel_scan.c.
  */
 #include "compat.h"
 
@@ -26,13 +28,17 @@
 #include "page/parallel_scan.h"
 #include "run/database_run.h"
 
-/* The largest main fork that is verified whole; with a bound on the rate. */
+/*
+ * The largest main fork that is verified whole, and the seconds that one may
+ * take with a bound on the rate.
+ */
 #define ITEM_BLOCKS		2048
 #define ITEM_SECONDS	10
 
 /*
- * One worker more for so much: to start and end one takes some 10 ms, as long as
- * verifying 50 MB from the page cache, or 200 relations of a page.
+ * There is one worker more for so much.  To start and end one takes some 10
+ * ms, as long as verifying 50 MB from the page cache, or 200 relations of a
+ * page.
  */
 #define WORKER_BYTES		(INT64CONST(64) * 1024 * 1024)
 #define WORKER_RELATIONS	2000
@@ -40,13 +46,16 @@
 #define OWNER_SIZE		(4 * NAMEDATALEN + 8)
 #define KIND_SIZE		24
 
-/* What was read of a relation, without findings.  Flat: it is sent as bytes. */
+/*
+ * What was read of a relation, without findings.  It is flat, since it is sent
+ * as bytes.
+ */
 typedef struct WholeRelation
 {
 	RunFile		file;
 	TimestampTz began;
 	bool		shared;
-	char		schema[NAMEDATALEN];	/* "": cannot be told, as is owner */
+	char		schema[NAMEDATALEN];	/* "" if unknown, as is owner */
 	char		name[NAMEDATALEN];
 	char		owner[OWNER_SIZE];
 	char		kind[KIND_SIZE];
@@ -60,7 +69,7 @@ typedef struct WholeSink
 	ScanSink	sink;			/* first */
 	WholeRelation *whole;
 	Oid			relid;
-	TimestampTz deadline;		/* 0: none */
+	TimestampTz deadline;		/* 0 if none */
 	TimestampTz next_look;		/* who waits for the relation */
 	bool		finding;
 	bool		ended;			/* early */
@@ -81,7 +90,10 @@ static void do_ahead(void *arg, Oid relid, uint64 number);
 static void take_whole(DatabaseRun *run, RunRelation *relation,
 					   const WholeRelation *whole);
 
-/* Where there is no room for them, in /dev/shm for instance: without. */
+/*
+ * Where there is no room for them, in /dev/shm for instance, the run goes
+ * without.
+ */
 void
 run_crew_start(DatabaseRun *run)
 {
@@ -171,7 +183,7 @@ items_for_workers(const DatabaseRun *run)
 }
 
 /* ---------------------------------------------------------------- *
- *		A relation as a whole: in workers, and ahead in the run
+ *		A relation as a whole, in workers, and ahead in the run
  * ---------------------------------------------------------------- */
 
 void
@@ -223,7 +235,10 @@ describe(WholeRelation *whole, Relation rel)
 	copy_name(whole->kind, relation.kind, sizeof(whole->kind));
 }
 
-/* False: whoever runs all has to look, or to go on; true: it is clean. */
+/*
+ * Returns true if it is clean.  Returns false if whoever runs all has to look,
+ * or to go on.
+ */
 static bool
 scan_whole(WholeRelation *whole, Oid relid, Throttle *throttle,
 		   TimestampTz deadline)

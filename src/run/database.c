@@ -1,15 +1,15 @@
 /*
  * database.c
- *	  verify_database(): every relation of a database, one
- *	  transaction per relation or part of a large one.
+ *	  Runs verify_database(), which verifies every relation of a database, with
+ *	  one transaction per relation or part of a large one.
  *
- * The list of relations is made once; then each is locked (AccessShareLock),
+ * The list of relations is made once.  Then each is locked (AccessShareLock),
  * scanned, recorded and committed.  Between two nothing is held.
  *
- * Neither damage nor another user ends a run: what cannot be verified now is
- * tried again at the end, and is a finding (not_verifiable) after that.  Only a
- * cancel, a shutdown and the caller's time limit stop it, and a stopped run can
- * be continued.
+ * Neither damage nor another user ends a run.  What cannot be verified now is
+ * tried again at the end, and is a finding (not_verifiable) after that.  Only
+ * a cancel, a shutdown and the caller's time limit stop it, and a stopped run
+ * can be continued.
  */
 #include "compat.h"
 
@@ -28,7 +28,9 @@
 
 #include "run/database_run.h"
 
-/* Relations after which the caches are emptied: the server never does. */
+/*
+ * After so many relations the caches are emptied, which the server never does.
+ */
 #define CACHED_RELATIONS	500
 
 static void run_init(DatabaseRun *run, FunctionCallInfo fcinfo);
@@ -204,7 +206,10 @@ order_argument(FunctionCallInfo fcinfo, int argno)
 			 errhint("Valid values are \"oid\", \"largest\" and \"stalest\".")));
 }
 
-/* Digits alone, up to most; false: not so.  *string is what follows them. */
+/*
+ * Parses digits alone, up to most.  Returns false if there is anything else,
+ * and sets *string to what follows them.
+ */
 static bool
 take_number(const char **string, uint32 most, uint32 *number)
 {
@@ -220,7 +225,7 @@ take_number(const char **string, uint32 most, uint32 *number)
 	return true;
 }
 
-/* False: not OID/fork/block or OID/fork/block/file. */
+/* Returns false if it is not OID/fork/block or OID/fork/block/file. */
 static bool
 parse_position(const char *string, RunPosition *position)
 {
@@ -269,8 +274,8 @@ integer_argument(FunctionCallInfo fcinfo, int argno)
 }
 
 /*
- * The interval ends at the start of the caller's transaction, which is now() to
- * them: reverify_after => now() - started_at then begins where that run did.
+ * The interval ends at the start of the caller's transaction, which is now()
+ * to them.  So reverify_after => now() - started_at begins where that run did.
  */
 static void
 read_reverify_after(RunOptions *options, FunctionCallInfo fcinfo)
@@ -343,7 +348,7 @@ run_all(DatabaseRun *run)
 	record_end(run, state);
 }
 
-/* A history that cannot be read excuses nothing: all is verified. */
+/* A history that cannot be read excuses nothing, so all is verified. */
 static void
 list_relations(DatabaseRun *run)
 {
@@ -515,8 +520,8 @@ raise_findings(DatabaseRun *run)
 }
 
 /*
- * A cancel, a shutdown, or what nobody foresaw: says and records how far the
- * run came, then raises the error again.
+ * Handles a cancel, a shutdown, or what nobody foresaw.  Reports and records
+ * how far the run came, then raises the error again.
  */
 static void
 run_fail(DatabaseRun *run, MemoryContext context)

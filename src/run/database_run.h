@@ -1,10 +1,10 @@
 /*
  * database_run.h
- *	  The state of a run of verify_database(), and its parts:
- *	  run/database.c runs it, run/list.c makes the list of relations,
- *	  run/relation.c verifies one, run/cluster.c the files of the cluster,
- *	  run/attempt.c tries them again, run/record.c keeps the history,
- *	  run/report.c writes messages.
+ *	  The state of a run of verify_database(), and its parts.  The file
+ *	  run/database.c runs it, run/list.c makes the list of relations, and
+ *	  run/relation.c verifies one.  The files of the cluster are verified by
+ *	  run/cluster.c.  The file run/attempt.c tries parts again, run/record.c
+ *	  keeps the history, and run/report.c writes messages.
  */
 #ifndef ACCEL_RUN_DATABASE_RUN_H
 #define ACCEL_RUN_DATABASE_RUN_H
@@ -37,29 +37,31 @@ typedef struct RunPosition
 	Oid			relid;
 	ForkNumber	fork;
 	BlockNumber block;
-	Oid			number;			/* of the file; 0: not opened or not named */
+	Oid			number;			/* of the file, 0 if not opened or not named */
 } RunPosition;
 
 /* The arguments of the procedure. */
 typedef struct RunOptions
 {
-	ArrayType  *relations;		/* of regclass; NULL: all */
+	ArrayType  *relations;		/* of regclass, NULL for all */
 	RunOrder	order;
 	bool		include_catalogs;
 	bool		cluster_files;
 	bool		skip;			/* what was verified since skip_since */
 	TimestampTz skip_since;		/* or DT_NOBEGIN */
-	RunPosition resume_at;		/* relid 0: at the first relation */
-	int64		max_duration;	/* microseconds; 0: no bound */
+	RunPosition resume_at;		/* relid 0 for the first relation */
+	int64		max_duration;	/* microseconds, 0 if no bound */
 	bool		fail_on_findings;
 	bool		report_failures;
-	int64		report_interval;	/* microseconds; 0: none */
+	int64		report_interval;	/* microseconds, 0 if none */
 	bool		verbose;
 	int			workers;
-	int			max_rate;		/* kB/s; 0: no bound */
+	int			max_rate;		/* kB/s, 0 if no bound */
 } RunOptions;
 
-/* A relation of the list: what 300,000 of them may take. */
+/*
+ * A relation of the list, which is small since 300,000 of them may be kept.
+ */
 typedef struct RunItem
 {
 	Oid			relid;
@@ -78,17 +80,17 @@ typedef struct RunRelation
 {
 	RunItem		item;
 	RunFile		file;
-	char	   *schema;			/* these four NULL: cannot be told */
+	char	   *schema;			/* these four are NULL if unknown */
 	char	   *name;
 	char	   *owner;			/* table of an index or TOAST table, qualified */
 	const char *kind;			/* "table", "index", ... */
 	bool		shared;
 	TimestampTz began;
-	RunPosition next;			/* where it goes on; relid is the item's */
+	RunPosition next;			/* where it goes on, relid is the item's */
 	int64		blocks;
 	int64		bytes;
 	int64		new_pages;
-	int64		unwritten;		/* of these: counted for a batch alone */
+	int64		unwritten;		/* of these, counted for a batch alone */
 	int64		findings;
 	int64		unverifiable;	/* findings that say so */
 	int			tries;			/* failed ones */
@@ -101,7 +103,7 @@ typedef struct RunLine
 {
 	PageFinding first;
 	int64		last;			/* block */
-	int64		findings;		/* 0: none pending */
+	int64		findings;		/* 0 if none pending */
 } RunLine;
 
 typedef struct RunTotals
@@ -110,7 +112,7 @@ typedef struct RunTotals
 	int64		blocks;
 	int64		bytes;
 	int64		new_pages;
-	int64		unwritten;		/* of these: so far in shared buffers only */
+	int64		unwritten;		/* of these, only in shared buffers so far */
 	int64		findings;
 	int64		unverifiable;	/* findings that say so */
 	int64		files;			/* of the cluster */
@@ -127,44 +129,44 @@ typedef struct DatabaseRun
 	MemoryContext context;		/* lives as long as the procedure */
 	History		history;
 	TimestampTz started;
-	TimestampTz deadline;		/* 0: none */
-	TimestampTz next_report;	/* 0: none */
+	TimestampTz deadline;		/* 0 if none */
+	TimestampTz next_report;	/* 0 if none */
 	RunTotals	totals;
 	int64		unverified;		/* relations that were to be told of */
 	ProgressRow progress;
 	SPIPlanPtr	list_plan;
 	RunItem    *items;
 	int64		nitems;
-	int64		turn;			/* the item at work; -1: none, a deferred one */
-	Crew	   *crew;			/* workers; NULL: none */
-	List	   *deferred;		/* of RunRelation: to be tried again */
-	RunPosition stopped_at;		/* if the run stopped: where to go on */
+	int64		turn;			/* the item at work, -1 if none or deferred */
+	Crew	   *crew;			/* workers, NULL if none */
+	List	   *deferred;		/* of RunRelation, to be tried again */
+	RunPosition stopped_at;		/* if the run stopped, where to go on */
 	bool		stopped;
 
 	/* the history */
 	bool		recording;		/* not on a standby */
 	bool		checksums_off;	/* it says so */
 	bool		record_lost;	/* it could not be written */
-	int64		number;			/* in verify_runs; 0: no row */
-	int64		files_recorded; /* of the cluster; 0: not all were verified */
+	int64		number;			/* in verify_runs, 0 if no row */
+	int64		files_recorded; /* of the cluster, 0 if not all verified */
 	TimestampTz recorded;		/* when the run's row was written */
 	SPIPlanPtr	insert_relation;
-	List	   *positions;		/* of RunRelation: where earlier runs stand */
+	List	   *positions;		/* of RunRelation, where earlier runs stand */
 
-	/* the relation at work; its batch, which is one transaction */
+	/* The relation at work, and its batch, which is one transaction. */
 	RunRelation *relation;		/* valid while it is at work */
-	RunPosition at;				/* where it stands; relid 0: none at work */
+	RunPosition at;				/* where it stands, relid 0 if none at work */
 	RunPosition ended;			/* where its scan was ended early */
 	MemoryContext batch_context;	/* of store */
 	MemoryContext row_context;	/* of one finding */
-	Tuplestorestate *store;		/* findings; NULL: none, or not recording */
+	Tuplestorestate *store;		/* findings, NULL if none or not recorded */
 	TupleDesc	store_desc;
-	int64		batch_time;		/* how long it may take; 0: not known yet */
+	int64		batch_time;		/* how long it may take, 0 if not known */
 	TimestampTz batch_end;
 	TimestampTz next_look;		/* who waits for the relation */
-	int64		fork_blocks;	/* of a main fork that takes several; or -1 */
+	int64		fork_blocks;	/* of a main fork that takes several, or -1 */
 	RunRelation batch;			/* counts of the batch alone */
-	int64		fork_bytes;		/* of the main fork at work: verified */
+	int64		fork_bytes;		/* of the main fork at work, verified */
 	int			failures;		/* of checksums, confirmed */
 	RunLine		line;
 	int64		lines;			/* WARNINGs about the relation */
@@ -175,8 +177,8 @@ typedef struct DatabaseRun
 extern ErrorData *run_rollback(DatabaseRun *run);
 
 /*
- * Does a part of the run; again, for half a minute, after each conflict with
- * recovery.  Returns the error that was the last.
+ * Does a part of the run, and again, for half a minute, after each conflict
+ * with recovery.  Returns the error that was the last.
  */
 typedef void (*RunPart) (DatabaseRun *run);
 
@@ -184,13 +186,14 @@ extern ErrorData *run_tried(DatabaseRun *run, RunPart part);
 extern void run_show_progress(DatabaseRun *run);
 extern void run_keep_finding(DatabaseRun *run, const PageFinding *finding);
 
-/* run/list.c: fills run->items */
+/* In run/list.c.  Fills run->items. */
 extern void run_list_relations(DatabaseRun *run);
 extern int64 run_file_bytes(Oid tablespace, Oid database, Oid number);
 
 /*
- * run/relation.c: verifies a relation, in batches if it is large.  False: not
- * to its end, it is to be tried again (*error says why), or time is up.
+ * In run/relation.c.  Verifies a relation, in batches if it is large.  Returns
+ * false if it was not verified to its end.  It is to be tried again (*error
+ * says why), or time is up.
  */
 extern bool run_relation(DatabaseRun *run, RunRelation *relation,
 						 ErrorData **error);
@@ -208,23 +211,25 @@ extern void run_begin_batch(DatabaseRun *run);
 extern void run_end_batch(DatabaseRun *run, bool complete);
 
 /*
- * run/cluster.c: may the caller have the files of the cluster verified?  Does
- * it, and records what it finds; no failure ends the run.
+ * In run/cluster.c.  May the caller have the files of the cluster verified?
+ * Then run_cluster_files() verifies them and records what it finds, and no
+ * failure ends the run.
  */
 extern bool run_cluster_allowed(void);
 extern void run_cluster_files(DatabaseRun *run);
 
 /*
- * run/crew.c: workers for the whole run, if it pays.  run_crew_relation()
- * verifies a relation with their help; false: run_relation() has to do it.
+ * In run/crew.c.  They start and stop workers for the whole run, if it pays.
+ * Then run_crew_relation() verifies a relation with their help.  It returns
+ * false if run_relation() has to do it.
  */
 extern void run_crew_start(DatabaseRun *run);
 extern void run_crew_stop(DatabaseRun *run, bool at_once);
 extern bool run_crew_relation(DatabaseRun *run, RunRelation *relation);
 
 /*
- * run/record.c.  The first five raise no error but a cancel: what cannot be
- * recorded is said once.  Each ends its transaction.
+ * run/record.c.  The first five raise no error but a cancel, since what cannot
+ * be recorded is reported once.  Each ends its transaction.
  */
 extern void record_start(DatabaseRun *run);
 extern void record_progress(DatabaseRun *run);

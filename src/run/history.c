@@ -2,10 +2,10 @@
  * history.c
  *	  What a procedure remembers in the tables of the extension.
  *
- * The statements run with the rights of the tables' owners, so whoever may
- * call the procedure needs no right to write, and what a later run trusts was
- * written here.  They are found in the procedure's own schema and every name in
- * them is qualified: the caller's search_path decides nothing.
+ * The statements run with the rights of the tables' owners.  So a caller of
+ * the procedure needs no right to write, and what a later run trusts was
+ * written here.  They are found in the procedure's own schema and every name
+ * in them is qualified, so that the caller's search_path decides nothing.
  */
 #include "compat.h"
 
@@ -39,7 +39,10 @@
 
 int			history_keep_minutes = HISTORY_DAYS * MINS_PER_HOUR * HOURS_PER_DAY;
 
-/* Rows at a time: they are kept in memory, of a deletion as ctid alone. */
+/*
+ * So many rows are handled at a time.  They are kept in memory, of a deletion
+ * as ctid alone.
+ */
 #define INSERT_ROWS	1000
 #define DELETE_ROWS	100000
 
@@ -80,7 +83,7 @@ history_write(const History *history, void (*write) (void *), void *arg)
 
 	PG_TRY();
 	{
-		/* thousands of commits: none is worth a wait for the disk */
+		/* of thousands of commits, none is worth a wait for the disk */
 		(void) set_config_option("synchronous_commit", "off", PGC_USERSET,
 								 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
 		PushActiveSnapshot(GetTransactionSnapshot());
@@ -97,7 +100,7 @@ history_write(const History *history, void (*write) (void *), void *arg)
 	return error;
 }
 
-/* Locks the table, too: see check_tables(). */
+/* Locks the table, too, see check_tables(). */
 static Oid
 owner_of(const History *history, const char *table, Oid *relid)
 {
@@ -121,11 +124,11 @@ owner_of(const History *history, const char *table, Oid *relid)
 }
 
 /*
- * Names may have changed hands: whoever owns the schema can rename it and make
- * another one of that name, with tables and triggers of his.  So what the names
- * of a statement stand for is looked at before it is executed.  Nothing changes
- * that afterwards: the table is locked already, thus no invalidation is heeded
- * before the plan is made.
+ * Names may have changed hands.  Whoever owns the schema can rename it and
+ * make another one of that name, with tables and triggers of his.  So what the
+ * names of a statement stand for is looked at before it is executed.  Nothing
+ * changes that afterwards, since the table is locked already.  Thus no
+ * invalidation is heeded before the plan is made.
  */
 static void
 check_tables(const History *history, SPIPlanPtr plan)
@@ -192,9 +195,9 @@ history_prepare(const History *history, const char *statement, int nargs,
  *
  * A publication FOR ALL TABLES takes these tables along.  A subscriber without
  * them would stop, and a deletion without a replica identity is refused here.
- * So no INSERT, UPDATE or DELETE is executed: a SELECT says which rows go and
+ * So no INSERT, UPDATE or DELETE is executed.  A SELECT says which rows go and
  * which come.  They are in WAL, but not for logical decoding.  Constraints and
- * indexes are heeded; no trigger is fired.
+ * indexes are heeded, but no trigger is fired.
  * ---------------------------------------------------------------- */
 
 static void
@@ -286,7 +289,7 @@ delete_row(Target *target, HeapTuple row)
 	simple_heap_delete(target->table, (ItemPointer) DatumGetPointer(tid));
 }
 
-/* The rows that were selected: what "change" says is done with them. */
+/* Does with the rows that were selected what "change" says. */
 static void
 change_rows(Oid relid, int change)
 {

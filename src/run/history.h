@@ -9,7 +9,7 @@
 
 #include "executor/spi.h"
 
-/* crc32c_accel.history_keep_time, in minutes; -1: for ever. */
+/* This is crc32c_accel.history_keep_time, in minutes, or -1 for ever. */
 extern int	history_keep_minutes;
 
 /* The schema in the text of a statement. */
@@ -25,9 +25,9 @@ typedef struct History
 extern History history_of(FunctionCallInfo fcinfo);
 
 /*
- * Prepares a statement with HISTORY_SCHEMA in it, whose tables are those of the
- * extension or catalogs: ERROR if its names stand for others by now.  To be
- * executed at once, with the caller's rights.
+ * Prepares a statement with HISTORY_SCHEMA in it, whose tables are those of
+ * the extension or catalogs.  Raises an error if its names stand for others by
+ * now.  To be executed at once, with the caller's rights.
  */
 extern SPIPlanPtr history_prepare(const History *history,
 								  const char *statement, int nargs,
@@ -35,11 +35,11 @@ extern SPIPlanPtr history_prepare(const History *history,
 
 /*
  * Executes a SELECT with the rights of the owner of a table of the extension,
- * and changes that table by its rows: SPI_OK_SELECT: not at all; SPI_OK_INSERT:
- * they are inserted; SPI_OK_DELETE: each is the ctid of a row to delete;
- * SPI_OK_UPDATE: a ctid, then the row that replaces it.  Logical decoding sees
- * nothing of it.  kept, if not NULL, is where the plan is kept, for the caller
- * to free.  Wants an active snapshot.
+ * and changes that table by its rows.  With SPI_OK_SELECT nothing changes, and
+ * with SPI_OK_INSERT the rows are inserted.  With SPI_OK_DELETE each is the
+ * ctid of a row to delete.  With SPI_OK_UPDATE it is a ctid, then the row that
+ * replaces it.  Logical decoding sees nothing of it.  kept, if not NULL, is
+ * where the plan is kept, for the caller to free.  Wants an active snapshot.
  */
 extern void history_execute(const History *history, const char *table,
 							int change, SPIPlanPtr *kept,
@@ -47,15 +47,17 @@ extern void history_execute(const History *history, const char *table,
 							Datum *values, const char *nulls);
 
 /*
- * Calls a function that writes, and commits.  NULL: done; else it was rolled
- * back for that error.  What ends a run is raised.
+ * Calls a function that writes, and commits.  Returns NULL if that is done.
+ * Otherwise it was rolled back for the error that is returned.  What ends a
+ * run is raised.
  */
 extern ErrorData *history_write(const History *history,
 								void (*write) (void *arg), void *arg);
 
 /*
- * For ereport(): what to do about a damaged table, or a full disk.  Not TRUNCATE,
- * which is decoded: it stops a subscriber that lacks the table.
+ * Tells, for ereport(), what to do about a damaged table, or a full disk.
+ * That is not TRUNCATE, which is decoded and stops a subscriber that lacks the
+ * table.
  */
 extern int	history_hint(const ErrorData *error);
 

@@ -2,13 +2,14 @@
  * list.c
  *	  The relations that a run verifies, in its order.
  *
- * The list is read through a cursor and kept in 16 bytes per relation: a
- * database may have 300,000.  Resuming and not resuming are two statements:
- * only a NOT EXISTS that stands alone becomes an anti join.
+ * The list is read through a cursor and kept in 16 bytes per relation, since a
+ * database may have 300,000.  Resuming and not resuming are two statements,
+ * since only a NOT EXISTS that stands alone becomes an anti join.
  *
- * Every name in the statements is qualified, operators too: the caller's
- * search_path decides nothing.  They run with the caller's rights, so the names
- * must be those of the extension's own tables, see history_prepare().
+ * Every name in the statements is qualified, operators too, so that the
+ * caller's search_path decides nothing.  They run with the caller's rights, so
+ * the names must be those of the extension's own tables, see
+ * history_prepare().
  */
 #include "compat.h"
 
@@ -91,7 +92,7 @@ run_list_relations(DatabaseRun *run)
  * The relations of the argument, their indexes, their TOAST tables and the
  * indexes of these.  A partitioned table or index stands for its partitions,
  * whatever the level.  Tables that inherit from a plain one are their own.
- * The recursion begins at partitioned ones alone: a plan for all would expect
+ * The recursion begins at partitioned ones alone.  A plan for all would expect
  * a hundred times as many rows as there are, and be compiled for them.
  */
 static void
@@ -157,8 +158,8 @@ list_statement(DatabaseRun *run)
 	appendStringInfoString(&text, " ORDER BY ");
 
 	/*
-	 * one that was begun is less stale than those that were not: each has a
-	 * turn
+	 * One that was begun is less stale than those that were not, so that each
+	 * has a turn.
 	 */
 	if (run->options.order == RUN_ORDER_STALEST)
 		appendStringInfoString(&text, "GREATEST((SELECT pg_catalog.max(v.verified_at)"
@@ -236,7 +237,7 @@ run_file_bytes(Oid tablespace, Oid database, Oid number)
 	}
 }
 
-/* The largest first; equals by OID. */
+/* Sorts the largest first, and equals by OID. */
 static int
 compare_sizes(const void *a, const void *b)
 {

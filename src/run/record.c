@@ -1,9 +1,10 @@
 /*
  * record.c
- *	  The history of runs: its tables, and the lock that a run holds.
+ *	  Keeps the history of runs in its tables, and the lock that a run holds.
  *
  * Damage, a full disk or a DROP EXTENSION must not keep a run from looking at
- * the rest: what cannot be recorded is said once, then the run goes on without.
+ * the rest.  What cannot be recorded is reported once, then the run goes on
+ * without.
  */
 #include "compat.h"
 
@@ -38,7 +39,10 @@
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) ((number) >> 32), \
 						 (uint32) (number), 3)
 
-/* Between two tries to lock a table outside of the queue: milliseconds. */
+/*
+ * A pause in milliseconds between two tries to lock a table outside of the
+ * queue.
+ */
 #define LOCK_PAUSE	10
 
 /* What guarded() writes. */
@@ -123,7 +127,7 @@ record_cluster(DatabaseRun *run)
 }
 
 /*
- * The state is written even where the history was lost on the way: later runs
+ * The state is written even where the history was lost on the way.  Later runs
  * read from it that the session did not just die.
  */
 void
@@ -172,7 +176,7 @@ guarded(DatabaseRun *run, void (*write) (void *), void *arg)
 	return false;
 }
 
-/* No snapshot is held while a table is waited for: vacuum goes on. */
+/* No snapshot is held while a table is waited for, so that vacuum goes on. */
 static void
 write_locked(void *arg)
 {
@@ -185,9 +189,10 @@ write_locked(void *arg)
 }
 
 /*
- * All tables at once, whatever is to be written: who waits for one of them holds
- * no lock.  So there is no deadlock with a session that locks them in another
- * order, or one of them and a relation that the run reads.
+ * All tables are locked at once, whatever is to be written, so that a session
+ * that waits for one of them holds no lock.  So there is no deadlock with a
+ * session that locks them in another order, or one of them and a relation that
+ * the run reads.
  */
 static void
 lock_tables(DatabaseRun *run)
@@ -196,7 +201,7 @@ lock_tables(DatabaseRun *run)
 	"verify_findings", "internal_positions"};
 	TimestampTz start = GetCurrentTimestamp();
 	Oid			relids[lengthof(tables)];
-	int			wanted = run->number == 0 ? 1 : lengthof(tables);	/* to begin: its row */
+	int			wanted = run->number == 0 ? 1 : lengthof(tables);	/* to begin, its row */
 	int			locked = 0;
 
 	while (locked < wanted)
@@ -217,8 +222,8 @@ lock_tables(DatabaseRun *run)
 }
 
 /*
- * While workers hold locks no queue is joined, see open_relation(); nor where
- * there is a time limit, which the queue does not know.
+ * While workers hold locks no queue is joined, see open_relation().  Nor is it
+ * where there is a time limit, which the queue does not know.
  */
 static void
 wait_for_table(DatabaseRun *run, Oid relid, TimestampTz start)
@@ -242,7 +247,10 @@ wait_for_table(DatabaseRun *run, Oid relid, TimestampTz start)
 	CHECK_FOR_INTERRUPTS();
 }
 
-/* A copy of a data directory has another file there: its pages are its own. */
+/*
+ * A copy of a data directory has another file there, and its pages are its
+ * own.
+ */
 static int64
 directory_number(void)
 {
@@ -251,7 +259,9 @@ directory_number(void)
 	return stat("PG_VERSION", &status) == 0 ? (int64) status.st_ino : 0;
 }
 
-/* The columns that tell whose run it is; see internal_is_own_run(). */
+/*
+ * These are the columns that tell whose run it is, see internal_is_own_run().
+ */
 #define ORIGIN_TYPES	INT8OID, INT8OID, INT8OID, OIDOID
 
 static void
@@ -265,7 +275,8 @@ fill_origin(Datum *values)
 
 /*
  * Numbers go on after the highest one, be it of a template or of a restored
- * dump.  One run after the other takes its number: that lock goes at the commit.
+ * dump.  One run after the other takes its number, since that lock is released
+ * at the commit.
  */
 static void
 write_start(void *arg)
@@ -301,7 +312,7 @@ write_start(void *arg)
 
 /*
  * A run is at work as long as its session holds a lock in its name, which
- * outlives commits and nothing else: rows of other running ones are those of
+ * outlives commits and nothing else.  Rows of other running ones are those of
  * sessions that died.  It is given up after the row's last state is committed,
  * which we may not have seen yet.
  */
@@ -468,7 +479,7 @@ delete_position(DatabaseRun *run)
 				" WHERE run OPERATOR(pg_catalog.=) $1 FOR UPDATE", 1, types, &number, NULL);
 }
 
-/* The statement of every relation: prepared once. */
+/* Executes the statement of every relation, which is prepared once. */
 static void
 write_relation(DatabaseRun *run)
 {
@@ -530,7 +541,7 @@ write_end(void *arg)
 		prune(end->run);
 }
 
-/* Brings the run's row up to date; any other state than "running" ends it. */
+/* Brings the run's row up to date.  Any other state than "running" ends it. */
 static void
 write_run(DatabaseRun *run, const char *state)
 {
@@ -564,9 +575,9 @@ write_run(DatabaseRun *run, const char *state)
  * ---------------------------------------------------------------- */
 
 /*
- * The runs of this very database in this very data directory, as an array; 0
- * for none.  A template, a restored dump or backup, pg_upgrade and another
- * timeline all have other files, or may have.
+ * Returns the runs of this very database in this very data directory, as an
+ * array, or 0 for none.  A template, a restored dump or backup, pg_upgrade and
+ * another timeline all have other files, or may have.
  */
 Datum
 record_trusted_runs(DatabaseRun *run)
@@ -623,8 +634,8 @@ position_of_row(HeapTuple row)
 }
 
 /*
- * Where earlier runs stood in a relation when they ended, the latest first;
- * nowhere if it was verified whole since.
+ * Loads where earlier runs stood in a relation when they ended, the latest
+ * first.  That is nowhere if it was verified whole since.
  */
 void
 record_load_positions(DatabaseRun *run)
@@ -658,7 +669,7 @@ record_load_positions(DatabaseRun *run)
 	PopActiveSnapshot();
 }
 
-/* Where an earlier run stood in this file; NULL: nowhere. */
+/* Returns where an earlier run stood in this file, or NULL if nowhere. */
 const RunRelation *
 record_position(DatabaseRun *run, Oid relid, RunFile file)
 {
@@ -689,17 +700,21 @@ execute(DatabaseRun *run, const char *table, int expected,
  *		Pruning
  * ---------------------------------------------------------------- */
 
-/* Runs of this database: those of a template or of before an upgrade are none. */
+/*
+ * These are the runs of this database, without those of a template or of
+ * before an upgrade.
+ */
 #define OWN_RUNS \
 	"ARRAY(SELECT r.run FROM " HISTORY_SCHEMA ".verify_runs r WHERE " \
 	HISTORY_SCHEMA ".internal_is_own_run(r.system_identifier, r.timeline_id," \
 	" r.data_directory_inode, r.datid))"
 
 /*
- * Deletes what is older than the limit, save what nothing newer of this database
- * replaces: the last verification of a relation, its last one without a finding,
- * and findings that no later verification has refuted.  What another database
- * said goes by its age.  Of WAL archives, only files that are gone by right.
+ * Deletes what is older than the limit, save what nothing newer of this
+ * database replaces.  That is the last verification of a relation, its last
+ * one without a finding, and findings that no later verification has refuted.
+ * What another database said goes by its age.  Of WAL archives, only files
+ * that are gone by right.
  */
 static int64
 prune_before(DatabaseRun *run, TimestampTz limit)
@@ -787,7 +802,7 @@ prune(DatabaseRun *run)
 
 /*
  * Is a row of verify_runs of this database?  A standby has the history of its
- * primary, whose data directory is another; its timeline ends at promotion.
+ * primary, whose data directory is another.  Its timeline ends at promotion.
  */
 SQL_FUNCTION(accel_internal_is_own_run)
 {

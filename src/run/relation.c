@@ -2,11 +2,11 @@
  * relation.c
  *	  Verifies one relation for a run, in batches if it is large.
  *
- * A batch is a transaction: lock the relation, scan a part of it, unlock it,
- * record, commit.
- * Batches are short, and end when somebody waits for our lock: DDL, or replay.
- * Their ends are where a later run may go on.
- * Between two batches the relation may get another file, which is begun anew.
+ * A batch is a transaction.  It locks the relation, scans a part of it,
+ * unlocks it, records and commits.  Batches are short, and end when another
+ * session waits for our lock, for DDL or replay.  Their ends are where a later
+ * run may go on.  Between two batches the relation may get another file, which
+ * is begun anew.
  *
  * No snapshot is held while a batch is scanned, so vacuum may go on, however
  * long it takes.  Findings are kept aside during the scan, since writing needs
@@ -32,7 +32,10 @@
 #include "access/htup_details.h"
 #include "run/database_run.h"
 
-/* How long a batch may take, in microseconds: the least after conflicts. */
+/*
+ * These say how long a batch may take, in microseconds.  The least is that
+ * after conflicts.
+ */
 #define BATCH_TIME			USECS_PER_SEC
 #define BATCH_TIME_STANDBY	(USECS_PER_SEC / 2)
 #define BATCH_TIME_MIN		(USECS_PER_SEC / 100)
@@ -171,7 +174,10 @@ run_begin_batch(DatabaseRun *run)
 	run->failures = 0;
 }
 
-/* Milliseconds that a lock may be waited for; 0: no bound. */
+/*
+ * Returns for how many milliseconds a lock may be waited for, or 0 if there is
+ * no bound.
+ */
 static int
 patience(const DatabaseRun *run)
 {
@@ -184,13 +190,14 @@ patience(const DatabaseRun *run)
 }
 
 /*
- * Locks a relation, once; NULL when it was dropped.  The server's
- * statement_timeout bounds this alone, a scan may take hours; so does the run's
- * time limit.
+ * Locks a relation, once.  Returns NULL when it was dropped.  The server's
+ * statement_timeout bounds this alone, since a scan may take hours.  So does
+ * the run's time limit.
  *
- * While workers hold locks, none is waited for: they and we are one to the
- * server, so who has what we wait for and wants what a worker has would be a
- * deadlock.  The relation is put off until they are done with theirs.
+ * While workers hold locks, none is waited for.  They and we are one to the
+ * server.  So with a session that has what we wait for and wants what a worker
+ * has there would be a deadlock.  The relation is put off until they are done
+ * with theirs.
  */
 static Relation
 open_relation(DatabaseRun *run, Oid relid)
@@ -234,7 +241,10 @@ kind_name(const RunRelation *relation, Relation rel)
 	return "relation";
 }
 
-/* The table that a TOAST table serves: the server names it after that one. */
+/*
+ * Returns the table that a TOAST table serves, since the server names it after
+ * that one.
+ */
 static Oid
 table_of_toast(Oid relid)
 {
@@ -396,7 +406,10 @@ run_batch_enough(DatabaseRun *run)
 						  &run->next_look);
 }
 
-/* Recorded as well: a run without findings would be taken for clean. */
+/*
+ * This is recorded as well, since a run without findings would be taken for
+ * clean.
+ */
 static void
 note_checksums_off(DatabaseRun *run)
 {
@@ -451,7 +464,10 @@ run_end_batch(DatabaseRun *run, bool complete)
 	PG_END_TRY();
 }
 
-/* The server's own counters; those of shared relations stand apart there. */
+/*
+ * Reports to the server's own counters, where those of shared relations stand
+ * apart.
+ */
 static void
 report_failures(DatabaseRun *run)
 {
@@ -463,7 +479,9 @@ report_failures(DatabaseRun *run)
 	pgstat_report_checksum_failures_in_db(database, run->failures);
 }
 
-/* Of what was scanned in vain only the findings count: they were shown. */
+/*
+ * Of what was scanned in vain only the findings count, since they were shown.
+ */
 void
 run_relation_unverifiable(DatabaseRun *run, RunRelation *relation,
 						  const char *why)

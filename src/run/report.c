@@ -1,12 +1,13 @@
 /*
  * report.c
- *	  The messages of a run: findings, progress, the closing line.
+ *	  Writes the messages of a run, which are findings, progress and the
+ *	  closing line.
  *
  * A finding is a WARNING in the server's own words, so that what watches the
  * server's log for invalid pages sees ours.  A disk that dies would fill that
- * log: adjacent blocks with the same finding are one line, and a relation has
- * at most LINES_MAX of them; the tables have all.  So may a run of relations
- * that cannot be verified.
+ * log.  So adjacent blocks with the same finding are one line, and a relation
+ * has at most LINES_MAX of them.  The tables have all.  Relations that cannot
+ * be verified have as many lines of their own.
  */
 #include "compat.h"
 
@@ -22,7 +23,10 @@ static void report_findings(DatabaseRun *run, const RunLine *line);
 static const char *phrase_of(PageStatus status, bool several);
 static const char *hint_of(const RunRelation *relation, const PageFinding *finding);
 
-/* With its schema, quoted where needed; with its table if it is part of one. */
+/*
+ * Returns its name with its schema, quoted where needed, and with its table if
+ * it is part of one.
+ */
 static const char *
 relation_name(const RunRelation *relation)
 {
