@@ -18,8 +18,8 @@ typedef struct BackupTar
 	const char *root;			/* the directory of the archives */
 	BackupList *list;			/* ended, if it is the manifest's */
 	bool		listed;			/* if it is not, members are added */
-	BackupJudgeRules judge;		/* its checksums are set by the first page that
-								 * tells, unless knows_checksums */
+	BackupJudgeRules judge;		/* its checksums are set by the first page
+								 * that tells, unless knows_checksums */
 	bool		keep_wal;		/* in the spool, as other files that are */
 	bool		pages_only;		/* nothing but pages, the rest is known */
 	Throttle   *throttle;

@@ -45,7 +45,8 @@ typedef struct BackupSuspects
 	int64		healed;			/* pages */
 
 	/*
-	 * Is this page another one in the restored cluster, and why?  May be NULL.
+	 * Is this page another one in the restored cluster, and why?  May be
+	 * NULL.
 	 */
 	BackupFate	(*replaced) (void *arg, const char *path, uint32 block);
 	void	   *arg;

@@ -137,8 +137,8 @@ timing_slots(TimingPlan *plan, size_t slot_bytes, size_t working_set)
  * last part of a record.
  */
 #define TIMING_TRACE_END	0x80000000u
-#define TIMING_TRACE_SPAN	65536	/* records lie in so many bytes, then again
-									 * from the start, so data are hot */
+#define TIMING_TRACE_SPAN	65536	/* records lie in so many bytes, then
+									 * again from the start, so data are hot */
 #define TIMING_TRACE_LONGEST	(32 * 1024) /* of a record, bytes */
 #define TIMING_TRACE_MOST	(1 << 20)	/* parts */
 #define TIMING_TRACE_HEADER	24	/* the record's header, 20 of it in the CRC */

@@ -39,8 +39,8 @@ typedef struct LostSuspect
 	XLogRecPtr	cached_lsn;		/* of a valid buffer over it, or 0 */
 	bool		dirty;			/* it is to be written */
 	int			error;			/* errno of a read that failed */
-	bool		damaged;		/* the disk's page is, and the buffer's, proven
-								 * by its checksum, is stale */
+	bool		damaged;		/* the disk's page is, and the buffer's,
+								 * proven by its checksum, is stale */
 } LostSuspect;
 
 typedef struct LostSuspects

@@ -214,7 +214,8 @@ static const LostWitnessRow table[] = {
 	{RM_HASH, 0x80, 0xF0, ID(2) | ID(3) | ID(4) | ID(5) | ID(6), CHANGE},	/* SQUEEZE_PAGE (the
 																			 * page, its neighbours,
 																			 * bitmap, metapage) */
-	{RM_HASH, 0x90, 0xF0, ID(1), CHANGE},	/* DELETE (0 is the bucket, locked) */
+	{RM_HASH, 0x90, 0xF0, ID(1), CHANGE},	/* DELETE (0 is the bucket,
+											 * locked) */
 	{RM_HASH, 0xA0, 0xF0, ID(0), CHANGE},	/* SPLIT_CLEANUP */
 	{RM_HASH, 0xB0, 0xF0, ID(0), CHANGE},	/* UPDATE_META_PAGE */
 	{RM_HASH, 0xC0, 0xF0, ID(0) | ID(1), CHANGE},	/* VACUUM_ONE_PAGE (page,

@@ -13,8 +13,7 @@
 
 #include "wal/blocks.h"
 
-#define LOST_WITNESS_RMGRS	21	/* up to Generic, since later ones have no
-								 * row */
+#define LOST_WITNESS_RMGRS	21	/* up to Generic, since later ones have no row */
 
 typedef enum LostProof
 {
