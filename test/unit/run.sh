@@ -24,12 +24,21 @@ scale=
 seed=$(date +%s)
 quick=
 tests=
+usage() {
+	echo "unit: $1" >&2
+	echo "usage: test/unit/run.sh [quick | once | coverage | --long] [test...] [seed]" >&2
+	exit 2
+}
 for arg; do
 	case $arg in
 	quick | once | coverage) quick=$arg scale=--quick ;;
-	test_*) tests="$tests $arg.c" ;;
+	test_*)
+		[ -f "$here/$arg.c" ] || usage "no such test: $arg"
+		tests="$tests $arg.c"
+		;;
 	--long) export UNIT_LONG=1 ;;
-	*) seed=$arg ;;
+	[0-9]*) seed=$arg ;;
+	*) usage "unknown argument: $arg" ;;
 	esac
 done
 
