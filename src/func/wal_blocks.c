@@ -11,7 +11,7 @@
  * present is what it has replayed.  An archive ends before the present, so the
  * walk goes on in pg_wal from there.  If there is one gap after the image, the
  * answer is not known.  An archive of a clone has records that this server
- * never wrote, see lost/stream.c, so it is refused.  Where nothing tells whose
+ * never wrote, see wal/stream.c, so it is refused.  Where nothing tells whose
  * archive it is, no image of it is the page.
  *
  * Some pages change without WAL, or with WAL that does not name them.
@@ -43,8 +43,8 @@
 #include "utils/tuplestore.h"
 
 #include "func/func.h"
-#include "lost/stream.h"
 #include "wal/block_decompress.h"
+#include "wal/stream.h"
 #include "wal/version.h"
 
 #define HISTORY_COLUMNS 10
@@ -87,7 +87,7 @@ typedef struct BlockSearch
 	WalDirectory dir;			/* that of the argument */
 	WalDirectory own;			/* pg_wal */
 	bool		own_history;	/* the argument's is this server's for certain */
-	LostStream	stream;
+	WalStream	stream;
 } BlockSearch;
 
 typedef struct History
@@ -151,11 +151,11 @@ check_history(BlockSearch *search)
 {
 	WalName		name;
 	char		segment[WAL_NAME_SIZE];
-	LostHistory history = lost_stream_history(&search->dir, &search->own,
-											  search->stream.timeline, &name);
+	WalStreamHistory history = wal_stream_history(&search->dir, &search->own,
+												  search->stream.timeline, &name);
 
-	search->own_history = history == LOST_HISTORY_SAME;
-	if (history != LOST_HISTORY_OTHER)
+	search->own_history = history == WAL_STREAM_SAME;
+	if (history != WAL_STREAM_OTHER)
 		return;
 	wal_name_print(&name, segment);
 	ereport(ERROR,
@@ -169,7 +169,7 @@ check_history(BlockSearch *search)
 static void
 open_wal(BlockSearch *search, const char *directory)
 {
-	LostStream *stream = &search->stream;
+	WalStream  *stream = &search->stream;
 	const WalLimits *limits = &search->own.limits;
 
 	search->present = find_present();
@@ -458,12 +458,12 @@ static bool
 walk_all(History *history, XLogRecPtr from)
 {
 	BlockSearch *search = &history->search;
-	LostStream *stream = &search->stream;
+	WalStream  *stream = &search->stream;
 
 	stream->record = take_record;
 	stream->broken = put_gap;
 	stream->arg = history;
-	lost_stream_read(stream, from, history->until);
+	wal_stream_read(stream, from, history->until);
 	if (!stream->complete)
 		put_gap(history, &stream->rest);
 	return search->present != InvalidXLogRecPtr &&
@@ -590,14 +590,14 @@ pass_gap(void *arg, const WalBlockGap *gap)
 static void
 find_image(ImageSearch *image)
 {
-	LostStream *stream = &image->search.stream;
+	WalStream  *stream = &image->search.stream;
 
 	stream->record = take_image;
 	stream->broken = pass_gap;
 	stream->arg = image;
-	lost_stream_read(stream, Max(image->lsn, 1),
-					 image->search.present != InvalidXLogRecPtr ?
-					 image->search.present : WAL_LSN_MAX);
+	wal_stream_read(stream, Max(image->lsn, 1),
+					image->search.present != InvalidXLogRecPtr ?
+					image->search.present : WAL_LSN_MAX);
 }
 
 /*

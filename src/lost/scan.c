@@ -19,8 +19,8 @@
 
 #include "lost/scan.h"
 #include "lost/server.h"
-#include "lost/stream.h"
 #include "page/map_witness.h"
+#include "wal/stream.h"
 
 /* Relations whose locks are held at a time. */
 #define LOCKS_MAX		64
@@ -34,7 +34,7 @@ typedef struct LostScan
 	WalPath		path;			/* of the server's timeline */
 	WalLsn		horizon;
 	LostWitnesses witnesses;
-	LostStream	stream;
+	WalStream	stream;
 	WalBlocks  *blocks;			/* of the record at work */
 
 	/* what is known */
@@ -389,7 +389,7 @@ read_tail_here(LostScan *scan, WalLsn from)
 	const WalDirectory *own = scan->options->own;
 	WalLsn		end = lost_server_end(own->limits.segment_size);
 	WalDirectory now;
-	LostStream	stream = scan->stream;
+	WalStream	stream = scan->stream;
 
 	if (from >= end)
 		return true;
@@ -402,7 +402,7 @@ read_tail_here(LostScan *scan, WalLsn from)
 	stream.record = note_tail_record;
 	stream.broken = note_tail_break;
 	scan->tail_broken = false;
-	lost_stream_read(&stream, from, end);
+	wal_stream_read(&stream, from, end);
 	flush_tail(scan);
 	if (!stream.complete)
 		scan->tail_gap = stream.rest;
@@ -560,12 +560,12 @@ is_own_history(LostScan *scan)
 
 	if (scan->options->dir == scan->options->own)
 		return true;
-	switch (lost_stream_history(scan->options->dir, scan->options->own,
-								scan->path.timeline, &name))
+	switch (wal_stream_history(scan->options->dir, scan->options->own,
+							   scan->path.timeline, &name))
 	{
-		case LOST_HISTORY_SAME:
+		case WAL_STREAM_SAME:
 			return true;
-		case LOST_HISTORY_OTHER:
+		case WAL_STREAM_OTHER:
 			wal_name_print(&name, segment);
 			put_message(scan, segment,
 						"the segment differs from that of pg_wal: the directory holds WAL of another history");
@@ -594,8 +594,8 @@ run(LostScan *scan)
 
 	if (scan->options->start >= scan->horizon)
 		return;
-	reached = lost_stream_read(&scan->stream, scan->options->start,
-							   scan->horizon);
+	reached = wal_stream_read(&scan->stream, scan->options->start,
+							  scan->horizon);
 	if (!scan->stream.complete)
 	{
 		put_unjudged(scan, "WAL before", scan->horizon, &scan->stream.rest);

@@ -32,9 +32,9 @@
 
 #include "lost/disk.h"
 #include "lost/event.h"
-#include "lost/stream.h"
 #include "lost/witness.h"
 #include "repair/page_age.h"
+#include "wal/stream.h"
 
 typedef struct AgeSearch
 {
@@ -120,7 +120,7 @@ static bool
 read_wal(AgeSearch *ctx, WalLsn end)
 {
 	WalDirectory own;
-	LostStream	stream = {0};
+	WalStream	stream = {0};
 
 	if (wal_directory_open(&own, XLOGDIR, XLOGDIR, NULL) != WAL_DIRECTORY_OK)
 		return false;
@@ -130,7 +130,7 @@ read_wal(AgeSearch *ctx, WalLsn end)
 	stream.record = take_record;
 	stream.broken = take_gap;
 	stream.arg = ctx;
-	lost_stream_read(&stream, ctx->lsn, end);
+	wal_stream_read(&stream, ctx->lsn, end);
 	return stream.complete;
 }
 

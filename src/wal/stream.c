@@ -11,8 +11,8 @@
  * tells for all before it.
  */
 #include "kernel/checksum.h"
-#include "lost/stream.h"
 #include "wal/list.h"
+#include "wal/stream.h"
 
 /* The records of one segment, as their headers have them. */
 typedef struct Digest
@@ -27,7 +27,7 @@ typedef struct Digest
 static bool
 take_record(void *arg, const WalBlockRecord *record)
 {
-	LostStream *ctx = arg;
+	WalStream  *ctx = arg;
 
 	if (ctx->joint && wal_load64(record->bytes + WAL_REC_PREV) != ctx->last)
 	{
@@ -50,7 +50,7 @@ take_record(void *arg, const WalBlockRecord *record)
 static void
 take_gap(void *arg, const WalBlockGap *gap)
 {
-	LostStream *ctx = arg;
+	WalStream  *ctx = arg;
 
 	if (gap->end >= ctx->to)
 	{
@@ -63,7 +63,7 @@ take_gap(void *arg, const WalBlockGap *gap)
 }
 
 static WalLsn
-walk(LostStream *ctx, const WalDirectory *dir, WalLsn from)
+walk(WalStream *ctx, const WalDirectory *dir, WalLsn from)
 {
 	WalBlockWalk options = {0};
 	WalBlockWalkEnd end;
@@ -85,7 +85,7 @@ walk(LostStream *ctx, const WalDirectory *dir, WalLsn from)
 }
 
 WalLsn
-lost_stream_read(LostStream *ctx, WalLsn from, WalLsn to)
+wal_stream_read(WalStream *ctx, WalLsn from, WalLsn to)
 {
 	ctx->to = to;
 	ctx->last = 0;
@@ -158,7 +158,7 @@ own_end(const WalDirectory *own, uint32_t timeline, const WalName *name)
 }
 
 /* Is the segment the same in both?  If UNKNOWN, another one may tell. */
-static LostHistory
+static WalStreamHistory
 compare_segment(const WalDirectory *dir, const WalDirectory *own,
 				uint32_t timeline, const WalName *name, bool *gone)
 {
@@ -169,27 +169,27 @@ compare_segment(const WalDirectory *dir, const WalDirectory *own,
 	Digest		ours;
 
 	if (end == 0 || name->kind == WAL_KIND_MISSING)
-		return LOST_HISTORY_UNKNOWN;
+		return WAL_STREAM_UNKNOWN;
 	theirs = digest_of(dir, timeline, start, end);
 	ours = digest_of(own, timeline, start, end);
 	*gone = ours.broken;		/* and older ones are, too */
 	if (ours.broken || theirs.broken || theirs.records == 0)
-		return LOST_HISTORY_UNKNOWN;
+		return WAL_STREAM_UNKNOWN;
 	return theirs.records == ours.records && theirs.crc == ours.crc ?
-		LOST_HISTORY_SAME : LOST_HISTORY_OTHER;
+		WAL_STREAM_SAME : WAL_STREAM_OTHER;
 }
 
-LostHistory
-lost_stream_history(const WalDirectory *dir, const WalDirectory *own,
-					uint32_t timeline, WalName *name)
+WalStreamHistory
+wal_stream_history(const WalDirectory *dir, const WalDirectory *own,
+				   uint32_t timeline, WalName *name)
 {
-	LostHistory history = LOST_HISTORY_UNKNOWN;
+	WalStreamHistory history = WAL_STREAM_UNKNOWN;
 	bool		gone = false;
 	WalNames	list;
 
 	wal_list_names(dir, NULL, NULL, &list);
 	for (size_t i = list.count;
-		 i-- > 0 && !gone && history == LOST_HISTORY_UNKNOWN;)
+		 i-- > 0 && !gone && history == WAL_STREAM_UNKNOWN;)
 	{
 		host_interrupts();
 		*name = list.names[i];

@@ -5,12 +5,12 @@
  * The part that a directory (an archive) does not have yet is read from
  * pg_wal.
  */
-#ifndef ACCEL_LOST_STREAM_H
-#define ACCEL_LOST_STREAM_H
+#ifndef ACCEL_WAL_STREAM_H
+#define ACCEL_WAL_STREAM_H
 
 #include "wal/block_walk.h"
 
-typedef struct LostStream
+typedef struct WalStream
 {
 	const WalDirectory *dir;
 	const WalDirectory *own;	/* pg_wal, may be the same */
@@ -30,29 +30,29 @@ typedef struct LostStream
 	bool		stop;			/* set by record if no more is wanted */
 	bool		complete;
 	WalBlockGap rest;			/* what is wrong if not complete */
-} LostStream;
+} WalStream;
 
 /*
  * Hands out the records that start at from (0 for the oldest) or later and end
  * at to or before, until one says stop.  Returns the end of the last one.
  * Sets stream->complete if all were there that follow on the last break.
  */
-extern WalLsn lost_stream_read(LostStream *stream, WalLsn from, WalLsn to);
+extern WalLsn wal_stream_read(WalStream *stream, WalLsn from, WalLsn to);
 
-typedef enum LostHistory
+typedef enum WalStreamHistory
 {
-	LOST_HISTORY_SAME,			/* a segment of both is the same */
-	LOST_HISTORY_OTHER,			/* it is not */
-	LOST_HISTORY_UNKNOWN		/* they have none in common */
-} LostHistory;
+	WAL_STREAM_SAME,			/* a segment of both is the same */
+	WAL_STREAM_OTHER,			/* it is not */
+	WAL_STREAM_UNKNOWN			/* they have none in common */
+} WalStreamHistory;
 
 /*
  * Is the directory's WAL of this server's own history?  Compares the newest
  * segment that both have of a timeline.  Its name is in *name unless there is
  * none.
  */
-extern LostHistory lost_stream_history(const WalDirectory *dir,
-									   const WalDirectory *own,
-									   uint32_t timeline, WalName *name);
+extern WalStreamHistory wal_stream_history(const WalDirectory *dir,
+										   const WalDirectory *own,
+										   uint32_t timeline, WalName *name);
 
-#endif							/* ACCEL_LOST_STREAM_H */
+#endif							/* ACCEL_WAL_STREAM_H */
