@@ -134,10 +134,10 @@ archive_record_load(const History *history, WalArchive *archive)
 						"SELECT segment, size, modified_at, crc32c, sound_at, verified_at,"
 						" status, start_open, end_open"
 						" FROM " HISTORY_SCHEMA "." TABLE
-						" WHERE directory OPERATOR(pg_catalog.=) $1"
-						" AND segment OPERATOR(pg_catalog.>) $2"
-						" AND system_identifier OPERATOR(pg_catalog.=) $3"
-						" ORDER BY segment USING OPERATOR(pg_catalog.<) LIMIT $4",
+						" WHERE directory = $1"
+						" AND segment > $2"
+						" AND system_identifier = $3"
+						" ORDER BY segment LIMIT $4",
 						lengthof(types), types, values, NULL);
 		count = read_rows(archive, context, &values[1]);
 		MemoryContextSwitchTo(context);
@@ -164,8 +164,8 @@ delete_row(const History *history, SPIPlanPtr *plan, Datum directory,
 
 	history_execute(history, TABLE, SPI_OK_DELETE, plan,
 					"SELECT t.ctid FROM " HISTORY_SCHEMA "." TABLE " t"
-					" WHERE directory OPERATOR(pg_catalog.=) $1"
-					" AND segment OPERATOR(pg_catalog.=) $2 FOR UPDATE",
+					" WHERE directory = $1"
+					" AND segment = $2 FOR UPDATE",
 					lengthof(types), types, values, NULL);
 }
 
@@ -244,8 +244,8 @@ archive_record_forget_beside(const History *history, const char *directory)
 
 	history_execute(history, TABLE, SPI_OK_DELETE, NULL,
 					"SELECT t.ctid FROM " HISTORY_SCHEMA "." TABLE " t"
-					" WHERE directory OPERATOR(pg_catalog.=) $1"
-					" AND segment OPERATOR(pg_catalog.~) '[.](history|backup)' FOR UPDATE",
+					" WHERE directory = $1"
+					" AND segment ~ '[.](history|backup)' FOR UPDATE",
 					lengthof(types), types, values, NULL);
 }
 
@@ -275,7 +275,7 @@ forget_gone(const History *history, TimestampTz limit)
 	history_execute(history, TABLE, SPI_OK_SELECT, NULL,
 					"SELECT directory FROM " HISTORY_SCHEMA "." TABLE
 					" GROUP BY directory"
-					" HAVING pg_catalog.max(verified_at) OPERATOR(pg_catalog.<) $1",
+					" HAVING max(verified_at) < $1",
 					lengthof(types), types, values, NULL);
 	found = SPI_tuptable;
 	for (uint64 i = 0; i < found->numvals; i++)
@@ -287,7 +287,7 @@ forget_gone(const History *history, TimestampTz limit)
 			continue;
 		history_execute(history, TABLE, SPI_OK_DELETE, NULL,
 						"SELECT t.ctid FROM " HISTORY_SCHEMA "." TABLE " t"
-						" WHERE directory OPERATOR(pg_catalog.=) $1 FOR UPDATE",
+						" WHERE directory = $1 FOR UPDATE",
 						lengthof(text_types), text_types, text_values, NULL);
 		rows += (int64) SPI_processed;
 	}
@@ -304,8 +304,8 @@ archive_record_prune(const History *history, TimestampTz limit)
 
 	history_execute(history, TABLE, SPI_OK_DELETE, NULL,
 					"SELECT t.ctid FROM " HISTORY_SCHEMA "." TABLE " t"
-					" WHERE verified_at OPERATOR(pg_catalog.<) $1"
-					" AND status OPERATOR(pg_catalog.=) 'ok_expired' FOR UPDATE",
+					" WHERE verified_at < $1"
+					" AND status = 'ok_expired' FOR UPDATE",
 					lengthof(types), types, values, NULL);
 	rows = (int64) SPI_processed;
 	return rows + forget_gone(history, limit);

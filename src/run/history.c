@@ -4,8 +4,8 @@
  *
  * The statements run with the rights of the tables' owners.  So a caller of
  * the procedure needs no right to write, and what a later run trusts was
- * written here.  They are found in the procedure's own schema and every name
- * in them is qualified, so that the caller's search_path decides nothing.
+ * written here.  They name the procedure's own schema and find the rest in
+ * pg_catalog, so that the caller's search_path decides nothing.
  */
 #include "compat.h"
 
@@ -183,6 +183,16 @@ prepare(const History *history, SPIPlanPtr *kept, const char *statement, int nar
 	return plan;
 }
 
+int
+history_safe_path(void)
+{
+	int			level = NewGUCNestLevel();
+
+	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	return level;
+}
+
 SPIPlanPtr
 history_prepare(const History *history, const char *statement, int nargs,
 				Oid *types)
@@ -358,7 +368,7 @@ change_all(Oid relid, int change, SPIPlanPtr plan, Datum *values,
  * With the rights of the owner of the table, as the server's own triggers for
  * foreign keys do it.  An owner who is less than the caller can put nothing off
  * to the commit, when the caller's rights are back.  A failure leaves the rights
- * to the rollback.
+ * and the search_path to the rollback.
  */
 void
 history_execute(const History *history, const char *table, int change,
@@ -369,17 +379,20 @@ history_execute(const History *history, const char *table, int change,
 	Oid			owner = owner_of(history, table, &relid);
 	Oid			user;
 	int			security;
+	int			level;
 	SPIPlanPtr	plan;
 
 	GetUserIdAndSecContext(&user, &security);
 	SetUserIdAndSecContext(owner, security | SECURITY_LOCAL_USERID_CHANGE |
 						   SECURITY_NOFORCE_RLS |
 						   SECURITY_RESTRICTED_OPERATION);
+	level = history_safe_path();
 	plan = prepare(history, kept, statement, nargs, types);
 	SPI_processed = change == SPI_OK_INSERT ?
 		insert_all(relid, plan, values, nulls) :
 		change_all(relid, change, plan, values, nulls);
 	if (kept == NULL)
 		SPI_freeplan(plan);
+	AtEOXact_GUC(true, level);
 	SetUserIdAndSecContext(user, security);
 }

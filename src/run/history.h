@@ -25,9 +25,15 @@ typedef struct History
 extern History history_of(FunctionCallInfo fcinfo);
 
 /*
+ * Sets search_path to pg_catalog alone, up to AtEOXact_GUC(true, level) or the
+ * rollback.  Returns that level.
+ */
+extern int	history_safe_path(void);
+
+/*
  * Prepares a statement with HISTORY_SCHEMA in it, whose tables are those of
  * the extension or catalogs.  Raises an error if its names stand for others by
- * now.  To be executed at once, with the caller's rights.
+ * now.  To be executed at once, with the caller's rights and the same safe path.
  */
 extern SPIPlanPtr history_prepare(const History *history,
 								  const char *statement, int nargs,

@@ -6,10 +6,9 @@
  * database may have 300,000.  Resuming and not resuming are two statements,
  * since only a NOT EXISTS that stands alone becomes an anti join.
  *
- * Every name in the statements is qualified, operators too, so that the
- * caller's search_path decides nothing.  They run with the caller's rights, so
- * the names must be those of the extension's own tables, see
- * history_prepare().
+ * The caller's search_path decides nothing, see history_safe_path().  The
+ * statements run with the caller's rights, so the names must be those of the
+ * extension's own tables, see history_prepare().
  */
 #include "compat.h"
 
@@ -21,6 +20,7 @@
 #include "common/relpath.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/relmapper.h"
 #include "utils/snapmgr.h"
@@ -56,9 +56,11 @@ run_list_relations(DatabaseRun *run)
 	PointerGetDatum(run->options.relations)};
 	char		nulls[] = "      ";
 	int64		room = 0;
+	int			level;
 	Portal		cursor;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
+	level = history_safe_path();
 	if (run->options.skip)
 		values[3] = record_trusted_runs(run);
 	if (values[3] == (Datum) 0)
@@ -80,6 +82,7 @@ run_list_relations(DatabaseRun *run)
 	SPI_cursor_close(cursor);
 	SPI_freeplan(run->list_plan);
 	run->list_plan = NULL;
+	AtEOXact_GUC(true, level);
 	PopActiveSnapshot();
 	if (run->options.order == RUN_ORDER_LARGEST && run->nitems > 0)
 		qsort(run->items, run->nitems, sizeof(RunItem), compare_sizes);
@@ -100,21 +103,21 @@ append_selection(StringInfo text)
 {
 	appendStringInfoString(text,
 						   "WITH RECURSIVE given AS MATERIALIZED ("
-						   "SELECT pg_catalog.unnest($6)::pg_catalog.oid AS oid),"
+						   "SELECT unnest($6)::oid AS oid),"
 						   " parts AS (SELECT g.oid FROM given g"
-						   " JOIN pg_catalog.pg_class p ON p.oid OPERATOR(pg_catalog.=) g.oid"
-						   " AND p.relkind OPERATOR(pg_catalog.=) ANY ('{p,I}'::pg_catalog.\"char\"[])"
+						   " JOIN pg_class p ON p.oid = g.oid"
+						   " AND p.relkind = ANY ('{p,I}'::\"char\"[])"
 						   " UNION SELECT i.inhrelid FROM parts"
-						   " JOIN pg_catalog.pg_inherits i ON i.inhparent OPERATOR(pg_catalog.=) parts.oid"
-						   " JOIN pg_catalog.pg_class p ON p.oid OPERATOR(pg_catalog.=) parts.oid"
-						   " AND p.relkind OPERATOR(pg_catalog.=) ANY ('{p,I}'::pg_catalog.\"char\"[])),"
+						   " JOIN pg_inherits i ON i.inhparent = parts.oid"
+						   " JOIN pg_class p ON p.oid = parts.oid"
+						   " AND p.relkind = ANY ('{p,I}'::\"char\"[])),"
 						   " owners AS (SELECT oid FROM given UNION ALL SELECT oid FROM parts),"
 						   " tables AS (SELECT oid FROM owners"
-						   " UNION ALL SELECT t.reltoastrelid FROM pg_catalog.pg_class t"
-						   " JOIN owners o ON o.oid OPERATOR(pg_catalog.=) t.oid),"
+						   " UNION ALL SELECT t.reltoastrelid FROM pg_class t"
+						   " JOIN owners o ON o.oid = t.oid),"
 						   " selected AS (SELECT oid FROM tables"
-						   " UNION ALL SELECT x.indexrelid FROM pg_catalog.pg_index x"
-						   " JOIN tables t ON t.oid OPERATOR(pg_catalog.=) x.indrelid) ");
+						   " UNION ALL SELECT x.indexrelid FROM pg_index x"
+						   " JOIN tables t ON t.oid = x.indrelid) ");
 }
 
 /* What has storage, temporary relations aside. */
@@ -128,32 +131,32 @@ list_statement(DatabaseRun *run)
 		append_selection(&text);
 	appendStringInfoString(&text,
 						   "SELECT c.oid, c.reltablespace, c.relfilenode, c.relisshared"
-						   " FROM pg_catalog.pg_class c");
+						   " FROM pg_class c");
 	if (run->options.order == RUN_ORDER_STALEST)
 		appendStringInfoString(&text,
-							   " LEFT JOIN (SELECT relid, pg_catalog.max(recorded_at) AS at"
+							   " LEFT JOIN (SELECT relid, max(recorded_at) AS at"
 							   " FROM " HISTORY_SCHEMA ".internal_positions GROUP BY relid) p"
-							   " ON p.relid OPERATOR(pg_catalog.=) c.oid");
+							   " ON p.relid = c.oid");
 	appendStringInfo(&text,
-					 " WHERE c.relkind OPERATOR(pg_catalog.=) ANY ('{r,i,S,t,m}'::pg_catalog.\"char\"[])"
-					 " AND c.relpersistence OPERATOR(pg_catalog.<>) 't'"
-					 " AND (c.oid OPERATOR(pg_catalog.>=) %u::pg_catalog.oid OR $1)"
-					 " AND c.oid OPERATOR(pg_catalog.>=) $5", FirstNormalObjectId);
+					 " WHERE c.relkind = ANY ('{r,i,S,t,m}'::\"char\"[])"
+					 " AND c.relpersistence <> 't'"
+					 " AND (c.oid >= %u::oid OR $1)"
+					 " AND c.oid >= $5", FirstNormalObjectId);
 	if (run->options.relations != NULL)
 		appendStringInfoString(&text,
-							   " AND c.oid OPERATOR(pg_catalog.=) ANY (SELECT s.oid FROM selected s)");
+							   " AND c.oid = ANY (SELECT s.oid FROM selected s)");
 	if (run->options.skip)
 		appendStringInfoString(&text,
 							   " AND NOT EXISTS (SELECT FROM " HISTORY_SCHEMA ".verify_run_relations v"
-							   " WHERE v.relid OPERATOR(pg_catalog.=) c.oid"
-							   " AND v.verified_at OPERATOR(pg_catalog.>=) $3"
-							   " AND v.run OPERATOR(pg_catalog.=) ANY ($4)"
-							   " AND v.tablespace OPERATOR(pg_catalog.=) CASE"
-							   " WHEN c.reltablespace OPERATOR(pg_catalog.=) 0::pg_catalog.oid THEN $2"
+							   " WHERE v.relid = c.oid"
+							   " AND v.verified_at >= $3"
+							   " AND v.run = ANY ($4)"
+							   " AND v.tablespace = CASE"
+							   " WHEN c.reltablespace = 0::oid THEN $2"
 							   " ELSE c.reltablespace END"
-							   " AND v.filenode OPERATOR(pg_catalog.=) CASE"
-							   " WHEN c.relfilenode OPERATOR(pg_catalog.=) 0::pg_catalog.oid"
-							   " THEN pg_catalog.pg_relation_filenode(c.oid)"
+							   " AND v.filenode = CASE"
+							   " WHEN c.relfilenode = 0::oid"
+							   " THEN pg_relation_filenode(c.oid)"
 							   " ELSE c.relfilenode END)");
 	appendStringInfoString(&text, " ORDER BY ");
 
@@ -162,11 +165,11 @@ list_statement(DatabaseRun *run)
 	 * has a turn.
 	 */
 	if (run->options.order == RUN_ORDER_STALEST)
-		appendStringInfoString(&text, "GREATEST((SELECT pg_catalog.max(v.verified_at)"
+		appendStringInfoString(&text, "GREATEST((SELECT max(v.verified_at)"
 							   " FROM " HISTORY_SCHEMA ".verify_run_relations v"
-							   " WHERE v.relid OPERATOR(pg_catalog.=) c.oid), p.at)"
-							   " USING OPERATOR(pg_catalog.<) NULLS FIRST, ");
-	appendStringInfoString(&text, "c.oid USING OPERATOR(pg_catalog.<)");
+							   " WHERE v.relid = c.oid), p.at)"
+							   " NULLS FIRST, ");
+	appendStringInfoString(&text, "c.oid");
 	return text.data;
 }
 

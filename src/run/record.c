@@ -291,7 +291,7 @@ write_start(void *arg)
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
 	signature_check_tables(run->history.namespace);
 	execute(run, "verify_runs", SPI_OK_SELECT,
-			"SELECT COALESCE(pg_catalog.max(run) OPERATOR(pg_catalog.+) 1, 1)"
+			"SELECT COALESCE(max(run) + 1, 1)"
 			" FROM " HISTORY_SCHEMA ".verify_runs", 0, NULL, NULL, NULL);
 	run->number = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
 											  SPI_tuptable->tupdesc, 1,
@@ -301,10 +301,10 @@ write_start(void *arg)
 	values[1] = TimestampTzGetDatum(run->started);
 	fill_origin(&values[2]);
 	execute(run, "verify_runs", SPI_OK_INSERT,
-			"SELECT $1, $2, NULL::pg_catalog.timestamptz, 0::pg_catalog.int8,"
-			" 0::pg_catalog.int8, 0::pg_catalog.int8, 0::pg_catalog.int8,"
-			" 'running'::pg_catalog.text, 0::pg_catalog.int8,"
-			" 0::pg_catalog.int8, 0::pg_catalog.int8, $3, $4, $5, $6",
+			"SELECT $1, $2, NULL::timestamptz, 0::int8,"
+			" 0::int8, 0::int8, 0::int8,"
+			" 'running'::text, 0::int8,"
+			" 0::int8, 0::int8, $3, $4, $5, $6",
 			lengthof(types), types, values, NULL);
 	(void) lock_run(run->number, true);
 	tidy_runs(run);
@@ -325,7 +325,7 @@ tidy_runs(DatabaseRun *run)
 
 	execute(run, "verify_runs", SPI_OK_SELECT,
 			"SELECT run FROM " HISTORY_SCHEMA ".verify_runs"
-			" WHERE state OPERATOR(pg_catalog.=) 'running'",
+			" WHERE state = 'running'",
 			0, NULL, NULL, NULL);
 	rows = SPI_tuptable;
 	count = SPI_processed;
@@ -340,11 +340,11 @@ tidy_runs(DatabaseRun *run)
 			continue;
 		execute(run, "verify_runs", SPI_OK_UPDATE,
 				"SELECT r.ctid, run, started_at, finished_at, relations, blocks, read_bytes,"
-				" findings, 'interrupted'::pg_catalog.text, not_verifiable, zero_blocks, files,"
+				" findings, 'interrupted'::text, not_verifiable, zero_blocks, files,"
 				" system_identifier, timeline_id, data_directory_inode, datid"
 				" FROM " HISTORY_SCHEMA ".verify_runs r"
-				" WHERE run OPERATOR(pg_catalog.=) $1"
-				" AND state OPERATOR(pg_catalog.=) 'running' FOR UPDATE",
+				" WHERE run = $1"
+				" AND state = 'running' FOR UPDATE",
 				1, types, &number, NULL);
 	}
 	SPI_freetuptable(rows);
@@ -476,7 +476,7 @@ delete_position(DatabaseRun *run)
 	if (run->relation->position)
 		execute(run, "internal_positions", SPI_OK_DELETE,
 				"SELECT t.ctid FROM " HISTORY_SCHEMA ".internal_positions t"
-				" WHERE run OPERATOR(pg_catalog.=) $1 FOR UPDATE", 1, types, &number, NULL);
+				" WHERE run = $1 FOR UPDATE", 1, types, &number, NULL);
 }
 
 /* Executes the statement of every relation, which is prepared once. */
@@ -561,11 +561,11 @@ write_run(DatabaseRun *run, const char *state)
 
 	execute(run, "verify_runs", SPI_OK_UPDATE,
 			"SELECT r.ctid, run, started_at,"
-			" CASE WHEN $7 THEN pg_catalog.clock_timestamp() END,"
+			" CASE WHEN $7 THEN clock_timestamp() END,"
 			" $2, $3, $4, $5, $6, $8, $9, $10,"
 			" system_identifier, timeline_id, data_directory_inode, datid"
 			" FROM " HISTORY_SCHEMA ".verify_runs r"
-			" WHERE run OPERATOR(pg_catalog.=) $1 FOR UPDATE",
+			" WHERE run = $1 FOR UPDATE",
 			lengthof(types), types, values, NULL);
 	run->recorded = GetCurrentTimestamp();
 }
@@ -589,11 +589,11 @@ record_trusted_runs(DatabaseRun *run)
 
 	fill_origin(values);
 	execute(run, "verify_runs", SPI_OK_SELECT,
-			"SELECT pg_catalog.array_agg(run) FROM " HISTORY_SCHEMA ".verify_runs"
-			" WHERE system_identifier OPERATOR(pg_catalog.=) $1"
-			" AND timeline_id OPERATOR(pg_catalog.=) $2"
-			" AND data_directory_inode OPERATOR(pg_catalog.=) $3"
-			" AND datid OPERATOR(pg_catalog.=) $4",
+			"SELECT array_agg(run) FROM " HISTORY_SCHEMA ".verify_runs"
+			" WHERE system_identifier = $1"
+			" AND timeline_id = $2"
+			" AND data_directory_inode = $3"
+			" AND datid = $4",
 			lengthof(types), types, values, NULL);
 	runs = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
 						 &isnull);
@@ -651,11 +651,11 @@ record_load_positions(DatabaseRun *run)
 				"SELECT relid, fork, blkno, began_at, blocks, read_bytes, zero_blocks,"
 				" findings, tablespace, filenode FROM " HISTORY_SCHEMA ".internal_positions p"
 				" WHERE NOT EXISTS (SELECT FROM " HISTORY_SCHEMA ".verify_run_relations v"
-				" WHERE v.relid OPERATOR(pg_catalog.=) p.relid"
-				" AND v.verified_at OPERATOR(pg_catalog.>) p.recorded_at)"
-				" AND recorded_at OPERATOR(pg_catalog.>=) $1"
-				" AND run OPERATOR(pg_catalog.=) ANY ($2)"
-				" ORDER BY recorded_at USING OPERATOR(pg_catalog.>)",
+				" WHERE v.relid = p.relid"
+				" AND v.verified_at > p.recorded_at)"
+				" AND recorded_at >= $1"
+				" AND run = ANY ($2)"
+				" ORDER BY recorded_at DESC",
 				lengthof(types), types, values, NULL);
 		for (uint64 i = 0; i < SPI_processed; i++)
 		{
@@ -728,45 +728,45 @@ prune_before(DatabaseRun *run, TimestampTz limit)
 		{
 			"verify_findings",
 			"SELECT t.ctid FROM " HISTORY_SCHEMA ".verify_findings t"
-			" WHERE t.found_at OPERATOR(pg_catalog.<) $1 AND (t.relid IS NULL"
-			" OR NOT EXISTS (SELECT FROM pg_catalog.pg_class c"
-			" WHERE c.oid OPERATOR(pg_catalog.=) t.relid)"
-			" OR t.run OPERATOR(pg_catalog.<>) ALL (" OWN_RUNS ")"
+			" WHERE t.found_at < $1 AND (t.relid IS NULL"
+			" OR NOT EXISTS (SELECT FROM pg_class c"
+			" WHERE c.oid = t.relid)"
+			" OR t.run <> ALL (" OWN_RUNS ")"
 			" OR EXISTS (SELECT FROM " HISTORY_SCHEMA ".verify_run_relations n"
-			" WHERE n.relid OPERATOR(pg_catalog.=) t.relid"
-			" AND n.run OPERATOR(pg_catalog.=) ANY (" OWN_RUNS ")"
-			" AND n.began_at OPERATOR(pg_catalog.>) t.found_at)) FOR UPDATE OF t"
+			" WHERE n.relid = t.relid"
+			" AND n.run = ANY (" OWN_RUNS ")"
+			" AND n.began_at > t.found_at)) FOR UPDATE OF t"
 		},
 		{
 			"verify_run_relations",
 			"SELECT t.ctid FROM " HISTORY_SCHEMA ".verify_run_relations t"
-			" WHERE t.run OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT r.run"
-			" FROM " HISTORY_SCHEMA ".verify_runs r WHERE r.started_at OPERATOR(pg_catalog.<) $1))"
-			" AND t.verified_at OPERATOR(pg_catalog.<) $1"
-			" AND (NOT EXISTS (SELECT FROM pg_catalog.pg_class c"
-			" WHERE c.oid OPERATOR(pg_catalog.=) t.relid)"
-			" OR t.run OPERATOR(pg_catalog.<>) ALL (" OWN_RUNS ")"
+			" WHERE t.run = ANY (ARRAY(SELECT r.run"
+			" FROM " HISTORY_SCHEMA ".verify_runs r WHERE r.started_at < $1))"
+			" AND t.verified_at < $1"
+			" AND (NOT EXISTS (SELECT FROM pg_class c"
+			" WHERE c.oid = t.relid)"
+			" OR t.run <> ALL (" OWN_RUNS ")"
 			" OR EXISTS (SELECT FROM " HISTORY_SCHEMA ".verify_run_relations n"
-			" WHERE n.relid OPERATOR(pg_catalog.=) t.relid"
-			" AND n.run OPERATOR(pg_catalog.=) ANY (" OWN_RUNS ")"
-			" AND n.verified_at OPERATOR(pg_catalog.>) t.verified_at"
-			" AND (n.findings OPERATOR(pg_catalog.=) 0::pg_catalog.int8"
-			" OR t.findings OPERATOR(pg_catalog.>) 0::pg_catalog.int8))) FOR UPDATE OF t"
+			" WHERE n.relid = t.relid"
+			" AND n.run = ANY (" OWN_RUNS ")"
+			" AND n.verified_at > t.verified_at"
+			" AND (n.findings = 0::int8"
+			" OR t.findings > 0::int8))) FOR UPDATE OF t"
 		},
 		{
 			"internal_positions",
 			"SELECT t.ctid FROM " HISTORY_SCHEMA ".internal_positions t"
-			" WHERE t.recorded_at OPERATOR(pg_catalog.<) $1 FOR UPDATE"
+			" WHERE t.recorded_at < $1 FOR UPDATE"
 		},
 		{
 			"verify_runs",
 			"SELECT t.ctid FROM " HISTORY_SCHEMA ".verify_runs t"
-			" WHERE t.started_at OPERATOR(pg_catalog.<) $1"
-			" AND t.state OPERATOR(pg_catalog.<>) 'running'"
+			" WHERE t.started_at < $1"
+			" AND t.state <> 'running'"
 			" AND NOT EXISTS (SELECT FROM " HISTORY_SCHEMA ".verify_run_relations n"
-			" WHERE n.run OPERATOR(pg_catalog.=) t.run)"
+			" WHERE n.run = t.run)"
 			" AND NOT EXISTS (SELECT FROM " HISTORY_SCHEMA ".verify_findings n"
-			" WHERE n.run OPERATOR(pg_catalog.=) t.run) FOR UPDATE OF t"
+			" WHERE n.run = t.run) FOR UPDATE OF t"
 		}
 	};
 	Oid			types[] = {TIMESTAMPTZOID};
@@ -794,7 +794,7 @@ prune(DatabaseRun *run)
 		return;
 	execute(run, "verify_runs", SPI_OK_SELECT,
 			"SELECT FROM " HISTORY_SCHEMA ".verify_runs"
-			" WHERE started_at OPERATOR(pg_catalog.<) $1 LIMIT 1",
+			" WHERE started_at < $1 LIMIT 1",
 			1, types, &limit, NULL);
 	if (SPI_processed > 0)
 		(void) prune_before(run, DatumGetTimestampTz(limit));

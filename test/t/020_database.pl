@@ -158,9 +158,13 @@ CREATE OPERATOR evil.= (LEFTARG = oid, RIGHTARG = oid, FUNCTION = evil.eq);
 CREATE FUNCTION evil.eq8(bigint, bigint) RETURNS boolean LANGUAGE plpgsql AS $$BEGIN RAISE 'evil'; END$$;
 CREATE OPERATOR evil.= (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = evil.eq8);
 SQL
-unlike(call("SET search_path = evil, pg_catalog;
-	CALL ext.verify_database(include_catalogs => false, reverify_after => '1000 years')"),
-	qr/evil/, 'a hostile search_path');
+$node->psql('postgres', "SET search_path = evil, pg_catalog;
+	CREATE TEMP TABLE pg_class (oid oid);
+	CALL ext.verify_database(include_catalogs => false, reverify_after => '1000 years');
+	SHOW search_path", stdout => \$out, stderr => \$err);
+unlike($err, qr/evil/, 'a hostile search_path');
+is($out, 'evil, pg_catalog', 'which the caller keeps');
+is(query('SELECT state FROM ext.verify_runs ORDER BY run DESC LIMIT 1'), 'completed', 'and the run is recorded');
 query('DROP SCHEMA evil CASCADE; ALTER EXTENSION crc32c_accel SET SCHEMA public');
 call("CALL verify_database(include_catalogs => false, reverify_after => '1000 years')");
 is(query("SELECT state FROM verify_runs ORDER BY run DESC LIMIT 1"),
