@@ -2,35 +2,15 @@
  * fate.c
  *	  What recovery makes of pages of a backup that are not in order.
  *
- * The formats of records are those of PostgreSQL's xact.h, storage_xlog.h,
- * dbcommands_xlog.h and relmapper.h, the same from 15 to 19.
+ * The record that updates a map is that of PostgreSQL's relmapper.h, the same
+ * from 15 to 19.
  */
 #include <stdlib.h>
 
 #include "backup/fate.h"
+#include "wal/storage.h"
 
-/* resource managers, and the bits of info that tell their records apart */
-#define RMGR_XACT			1
-#define RMGR_SMGR			2
-#define RMGR_DBASE			4
 #define RMGR_RELMAP			7
-
-#define XACT_OPERATION		0x70
-#define XACT_COMMIT			0x00
-#define XACT_ABORT			0x20
-#define XACT_COMMIT_PREPARED	0x30
-#define XACT_ABORT_PREPARED	0x40
-#define XACT_HAS_INFO		0x80
-
-#define XACT_HAS_DATABASE	0x01	/* XACT_XINFO_HAS_DBINFO, ... */
-#define XACT_HAS_SUBXACTS	0x02
-#define XACT_HAS_RELATIONS	0x04
-
-#define SMGR_TRUNCATE		0x20
-#define DBASE_CREATE_COPY	0x00
-#define DBASE_DROP			0x20
-
-#define LOCATOR_BYTES		12	/* tablespace, database, relation */
 
 static int
 compare_numbers(uint32_t a, uint32_t b)
@@ -84,12 +64,12 @@ backup_fates_begin(BackupFates *ctx, BackupSuspect *suspects, size_t count,
 }
 
 static void
-decide(BackupFates *ctx, BackupSuspect *suspect, BackupFate fate, WalLsn lsn)
+decide(BackupFates *ctx, BackupSuspect *suspect, BackupFate fate)
 {
 	if (suspect->fate != BACKUP_FATE_NONE)
 		return;
 	suspect->fate = fate;
-	suspect->lsn = lsn;
+	suspect->lsn = ctx->lsn;
 	ctx->open--;
 }
 
@@ -119,7 +99,7 @@ first_from(const BackupFates *ctx, const WalBlockTag *tag)
  * are not meant.
  */
 static void
-take_blocks(BackupFates *ctx, WalLsn lsn, WalBlockTag from)
+take_blocks(BackupFates *ctx, WalBlockTag from)
 {
 	size_t		i = first_from(ctx, &from);
 
@@ -130,87 +110,8 @@ take_blocks(BackupFates *ctx, WalLsn lsn, WalBlockTag from)
 		if (compare_relations(&suspect->tag, &from) != 0 ||
 			suspect->tag.fork != from.fork)
 			break;
-		decide(ctx, suspect, BACKUP_FATE_GONE, lsn);
+		decide(ctx, suspect, BACKUP_FATE_GONE);
 	}
-}
-
-static void
-take_relation(BackupFates *ctx, WalLsn lsn, const uint8_t *locator)
-{
-	WalBlockTag from = {0};
-
-	from.tablespace = wal_load32(locator);
-	from.database = wal_load32(locator + 4);
-	from.relation = wal_load32(locator + 8);
-	for (from.fork = 0; from.fork <= 3; from.fork++)
-		take_blocks(ctx, lsn, from);
-}
-
-static void
-take_database(BackupFates *ctx, WalLsn lsn, uint32_t tablespace,
-			  uint32_t database, BackupFate fate)
-{
-	WalBlockTag from = {0};
-	size_t		i;
-
-	from.tablespace = tablespace;
-	from.database = database;
-	for (i = first_from(ctx, &from); i < ctx->count; i++)
-	{
-		BackupSuspect *suspect = &ctx->suspects[i];
-
-		if (suspect->tag.tablespace != tablespace ||
-			suspect->tag.database != database)
-			break;
-		decide(ctx, suspect, fate, lsn);
-	}
-}
-
-/*
- * Returns a counted array of the record's main data, and moves *at after it.
- */
-static const uint8_t *
-counted(const uint8_t *data, uint32_t size, uint32_t *at, uint32_t item,
-		uint32_t *count)
-{
-	const uint8_t *items;
-
-	if (*at + 4 > size)
-		return NULL;
-	*count = wal_load32(data + *at);
-	items = data + *at + 4;
-	if (*count > (size - *at - 4) / item)
-		return NULL;
-	*at += 4 + *count * item;
-	return items;
-}
-
-/*
- * Handles the end of a transaction, with the relations that it drops, or had
- * created.
- */
-static void
-end_transaction(BackupFates *ctx, WalLsn lsn, uint8_t info,
-				const uint8_t *data, uint32_t size)
-{
-	uint32_t	at = 12;		/* time, then flags */
-	uint32_t	flags;
-	uint32_t	count;
-	const uint8_t *items;
-
-	if ((info & XACT_HAS_INFO) == 0 || size < at)
-		return;
-	flags = wal_load32(data + 8);
-	if (flags & XACT_HAS_DATABASE)
-		at += 8;
-	if ((flags & XACT_HAS_SUBXACTS) &&
-		counted(data, size, &at, 4, &count) == NULL)
-		return;
-	if ((flags & XACT_HAS_RELATIONS) == 0)
-		return;
-	items = counted(data, size, &at, LOCATOR_BYTES, &count);
-	for (uint32_t i = 0; items != NULL && i < count; i++)
-		take_relation(ctx, lsn, items + i * LOCATOR_BYTES);
 }
 
 /* Upper pages of an FSM that lie before its first leaf (storage/freespace). */
@@ -221,103 +122,100 @@ upper_pages(uint32_t block_size)
 }
 
 /*
- * Maps are truncated to what is left of them, which is a question of their
- * own.  If a relation becomes empty, the upper pages of its FSM are left.
+ * Returns the first block of a fork that goes.  Maps are truncated to what is
+ * left of them, which is a question of their own.  If a relation becomes empty,
+ * the upper pages of its FSM are left.
  */
-static void
-truncate_relation(BackupFates *ctx, WalLsn lsn, const uint8_t *data,
-				  uint32_t size)
+static uint32_t
+first_taken(const BackupFates *ctx, const WalStorageEvent *event,
+			uint32_t fork)
 {
-	WalBlockTag from = {0};
-	uint32_t	heap;
+	if (event->kind == WAL_STORAGE_DROPPED || fork == WAL_FORK_MAIN)
+		return event->block;
+	if (event->block > 0)
+		return UINT32_MAX;		/* no block has this number */
+	return fork == WAL_FORK_FREE_SPACE ? upper_pages(ctx->block_size) : 0;
+}
 
-	if (size < 4 + LOCATOR_BYTES + 4)
-		return;
-	heap = wal_load32(data);
-	from.tablespace = wal_load32(data + 4);
-	from.database = wal_load32(data + 8);
-	from.relation = wal_load32(data + 12);
-	for (uint32_t fork = 0; fork <= (heap == 0 ? 2u : 0u); fork++)
+static void
+take_relation(BackupFates *ctx, const WalStorageEvent *event)
+{
+	WalBlockTag from = {event->tablespace, event->database, event->relation,
+	0, 0};
+
+	for (; from.fork <= WAL_FORK_MAX; from.fork++)
 	{
-		static const uint32_t flags[] = {1, 4, 2};	/* heap, FSM, VM */
-
-		from.fork = fork;
-		from.block = fork == 1 ? upper_pages(ctx->block_size) : heap;
-		if (wal_load32(data + 16) & flags[fork])
-			take_blocks(ctx, lsn, from);
+		from.block = first_taken(ctx, event, from.fork);
+		if ((event->forks & WAL_FORK_BIT(from.fork)) != 0)
+			take_blocks(ctx, from);
 	}
 }
 
 static void
-change_database(BackupFates *ctx, WalLsn lsn, uint8_t operation,
-				const uint8_t *data, uint32_t size)
+take_database(BackupFates *ctx, uint32_t tablespace, uint32_t database,
+			  BackupFate fate)
 {
-	uint32_t	at = 4;
-	uint32_t	count;
-	const uint8_t *spaces;
+	WalBlockTag from = {tablespace, database, 0, 0, 0};
 
-	if (size < 8)
-		return;
-	if (operation == DBASE_CREATE_COPY)
+	for (size_t i = first_from(ctx, &from); i < ctx->count; i++)
 	{
-		/* redo copies the files of the source as they are */
-		if (size >= 16)
-			take_database(ctx, lsn, wal_load32(data + 12),
-						  wal_load32(data + 8), BACKUP_FATE_READ);
-		take_database(ctx, lsn, wal_load32(data + 4), wal_load32(data),
-					  BACKUP_FATE_GONE);
+		BackupSuspect *suspect = &ctx->suspects[i];
+
+		if (suspect->tag.tablespace != tablespace ||
+			suspect->tag.database != database)
+			break;
+		decide(ctx, suspect, fate);
 	}
-	if (operation != DBASE_DROP)
-		return;
-	spaces = counted(data, size, &at, 4, &count);
-	for (uint32_t i = 0; spaces != NULL && i < count; i++)
-		take_database(ctx, lsn, wal_load32(spaces + 4 * i), wal_load32(data),
-					  BACKUP_FATE_GONE);
+}
+
+static void
+take_event(void *arg, const WalStorageEvent *event)
+{
+	BackupFates *ctx = arg;
+
+	switch (event->kind)
+	{
+		case WAL_STORAGE_TRUNCATED:
+		case WAL_STORAGE_DROPPED:
+			take_relation(ctx, event);
+			break;
+		case WAL_DATABASE_COPIED:
+			/* redo copies the files of the source as they are */
+			take_database(ctx, event->source_tablespace,
+						  event->source_database, BACKUP_FATE_READ);
+			take_database(ctx, event->tablespace, event->database,
+						  BACKUP_FATE_GONE);
+			break;
+		case WAL_DATABASE_DROPPED:
+			for (uint32_t i = 0; i < event->ntablespaces; i++)
+				take_database(ctx, wal_load32(event->tablespaces + 4 * i),
+							  event->database, BACKUP_FATE_GONE);
+			break;
+		default:
+			break;
+	}
 }
 
 /* Redo writes the whole map, without a look at the old one. */
 static void
-update_map(BackupFates *ctx, WalLsn lsn, const uint8_t *data, uint32_t size)
+update_map(BackupFates *ctx)
 {
+	const uint8_t *data = ctx->blocks.main;
 	WalBlockTag tag = {0};
 
-	if (size < 8)
+	if (ctx->blocks.main_present < 8)
 		return;
 	tag.database = wal_load32(data);
 	tag.tablespace = wal_load32(data + 4);
 	for (size_t i = first_from(ctx, &tag); i < ctx->count &&
 		 wal_block_tag_equal(&ctx->suspects[i].tag, &tag); i++)
-		decide(ctx, &ctx->suspects[i], BACKUP_FATE_RESTORED, lsn);
-}
-
-static void
-take_away(BackupFates *ctx, WalLsn lsn, const uint8_t *record)
-{
-	const uint8_t *data = ctx->blocks.main;
-	uint32_t	size = ctx->blocks.main_present;
-	uint8_t		info = record[WAL_REC_INFO];
-	uint8_t		operation = info & WAL_INFO_MASK;
-
-	if (record[WAL_REC_RMID] == RMGR_XACT)
-	{
-		operation &= XACT_OPERATION;
-		if (operation == XACT_COMMIT || operation == XACT_ABORT ||
-			operation == XACT_COMMIT_PREPARED ||
-			operation == XACT_ABORT_PREPARED)
-			end_transaction(ctx, lsn, info, data, size);
-	}
-	else if (record[WAL_REC_RMID] == RMGR_SMGR && operation == SMGR_TRUNCATE)
-		truncate_relation(ctx, lsn, data, size);
-	else if (record[WAL_REC_RMID] == RMGR_DBASE)
-		change_database(ctx, lsn, operation, data, size);
-	else if (record[WAL_REC_RMID] == RMGR_RELMAP && operation == 0)
-		update_map(ctx, lsn, data, size);
+		decide(ctx, &ctx->suspects[i], BACKUP_FATE_RESTORED);
 }
 
 /* ---- records ---- */
 
 static void
-refer(BackupFates *ctx, WalLsn lsn, const WalBlockRef *ref)
+refer(BackupFates *ctx, const WalBlockRef *ref)
 {
 	size_t		i = first_from(ctx, &ref->tag);
 
@@ -325,7 +223,7 @@ refer(BackupFates *ctx, WalLsn lsn, const WalBlockRef *ref)
 	for (; i < ctx->count &&
 		 wal_block_tag_equal(&ctx->suspects[i].tag, &ref->tag); i++)
 		decide(ctx, &ctx->suspects[i], wal_block_restores(ref) ?
-			   BACKUP_FATE_RESTORED : BACKUP_FATE_READ, lsn);
+			   BACKUP_FATE_RESTORED : BACKUP_FATE_READ);
 }
 
 void
@@ -334,6 +232,7 @@ backup_fates_record(BackupFates *ctx, WalLsn lsn, const uint8_t *record,
 {
 	if (ctx->open == 0)
 		return;
+	ctx->lsn = lsn;
 	if (wal_blocks_decode(&ctx->blocks, record, present, ctx->block_size) !=
 		WAL_BLOCKS_OK)
 	{
@@ -341,13 +240,18 @@ backup_fates_record(BackupFates *ctx, WalLsn lsn, const uint8_t *record,
 		return;
 	}
 	for (int i = 0; i < ctx->blocks.count; i++)
-		refer(ctx, lsn, &ctx->blocks.refs[i]);
-	take_away(ctx, lsn, record);
+		refer(ctx, &ctx->blocks.refs[i]);
+	if (record[WAL_REC_RMID] == RMGR_RELMAP &&
+		(record[WAL_REC_INFO] & WAL_INFO_MASK) == 0)
+		update_map(ctx);
+	if (!wal_storage_events(record, &ctx->blocks, take_event, ctx))
+		backup_fates_gap(ctx);
 }
 
 void
 backup_fates_gap(BackupFates *ctx)
 {
+	ctx->lsn = 0;
 	for (size_t i = 0; i < ctx->count; i++)
-		decide(ctx, &ctx->suspects[i], BACKUP_FATE_UNKNOWN, 0);
+		decide(ctx, &ctx->suspects[i], BACKUP_FATE_UNKNOWN);
 }

@@ -51,6 +51,7 @@ typedef struct BackupFates
 	size_t		count;
 	size_t		open;			/* without a fate */
 	uint32_t	block_size;
+	WalLsn		lsn;			/* of the record at work, 0 in a gap */
 	WalBlocks	blocks;
 } BackupFates;
 
@@ -60,7 +61,8 @@ extern void backup_fates_begin(BackupFates *ctx, BackupSuspect *suspects,
 
 /*
  * Takes the next record, whose CRC is right, and of which present bytes are at
- * hand.  One that cannot be decoded is as good as missing.
+ * hand.  One that cannot be decoded, or that is about storage and cannot be
+ * understood, is as good as missing.
  */
 extern void backup_fates_record(BackupFates *ctx, WalLsn lsn,
 								const uint8_t *record, uint32_t present);

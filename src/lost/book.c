@@ -62,9 +62,9 @@ static bool
 goes(const LostBook *book, const WalBlockTag *tag, uint32_t first,
 	 uint32_t map_first)
 {
-	if (tag->fork == LOST_FORK_MAIN)
+	if (tag->fork == WAL_FORK_MAIN)
 		return first != LOST_STAYS && tag->block >= first;
-	if (tag->fork == LOST_FORK_MAP)
+	if (tag->fork == WAL_FORK_MAP)
 		return map_first != LOST_STAYS &&
 			(uint64_t) tag->block * book->map_covers >= map_first;
 	return true;

@@ -86,7 +86,7 @@ is_of_share(ImageScan *scan, const WalBlockTag *tag)
 {
 	const Share *share = at_work(scan);
 
-	return tag->fork == LOST_FORK_MAIN &&
+	return tag->fork == WAL_FORK_MAIN &&
 		(lost_book_number(tag) & share->mask) == share->number;
 }
 
@@ -229,7 +229,7 @@ note_record(void *arg, const WalBlockRecord *record)
 {
 	ImageScan  *scan = arg;
 	const uint8_t *rec = record->bytes;
-	bool		event = lost_event_possible(rec);
+	bool		event = wal_storage_possible(rec);
 	const LostWitnessRule *rule = lost_witness_rule(&scan->witnesses, rec);
 	bool		plain = wal_blocks_restore_nothing(rec, record->present);
 

@@ -260,7 +260,7 @@ note_single(LostScan *scan, const WalBlockRecord *record,
 
 	if (rule->need != LOST_NEED_NOTHING ||
 		!wal_blocks_single(record->bytes, record->present, &tag, &id) ||
-		tag.fork != LOST_FORK_MAIN)
+		tag.fork != WAL_FORK_MAIN)
 		return false;
 	if ((rule->ids >> id & 1) != 0 && lost_disk_is_ours(&tag))
 		note_proof(scan, &tag, (LostProof) rule->proof);
@@ -305,7 +305,7 @@ static void
 note_record(void *arg, const WalBlockRecord *record)
 {
 	LostScan   *scan = arg;
-	bool		event = lost_event_possible(record->bytes);
+	bool		event = wal_storage_possible(record->bytes);
 	const LostWitnessRule *rule = lost_witness_rule(&scan->witnesses,
 													record->bytes);
 
@@ -354,7 +354,7 @@ note_tail_record(void *arg, const WalBlockRecord *record)
 	WalBlockGap gap;
 	WalBlocks	blocks;
 
-	if (!lost_event_possible(record->bytes))
+	if (!wal_storage_possible(record->bytes))
 		return;
 	scan->tail_lsn = record->end;
 	if (wal_blocks_decode(&blocks, record->bytes, record->present, BLCKSZ) == WAL_BLOCKS_OK &&

@@ -94,8 +94,8 @@
 #define MAGIC_18	0xD118
 #define MAGIC_19	0xD122
 
-#define IN_MAIN		(1 << LOST_FORK_MAIN)
-#define IN_MAP		(1 << LOST_FORK_MAP)
+#define IN_MAIN		(1 << WAL_FORK_MAIN)
+#define IN_MAP		(1 << WAL_FORK_MAP)
 
 /*
  * xl_heap_prune.flags of 19 for redirections, dead or unused items, frozen

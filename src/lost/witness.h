@@ -47,10 +47,6 @@ typedef struct LostWitnessRule
 	LostForkRule map;			/* the visibility map */
 } LostWitnessRule;
 
-#define LOST_FORK_MAIN	0
-#define LOST_FORK_FREE_SPACE	1
-#define LOST_FORK_MAP	2		/* VISIBILITYMAP_FORKNUM */
-
 /* The rules of one version of WAL, by resource manager and info. */
 typedef struct LostWitnesses
 {
@@ -81,9 +77,9 @@ extern bool lost_witness_met(LostNeed need, const WalBlocks *blocks,
 static inline const LostForkRule *
 lost_fork_rule(const LostWitnessRule *rule, uint32_t fork)
 {
-	if (fork == LOST_FORK_MAIN)
+	if (fork == WAL_FORK_MAIN)
 		return &rule->main;
-	return fork == LOST_FORK_MAP ? &rule->map : NULL;
+	return fork == WAL_FORK_MAP ? &rule->map : NULL;
 }
 
 /*

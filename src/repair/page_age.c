@@ -95,7 +95,7 @@ static void
 take_record(void *arg, const WalBlockRecord *record)
 {
 	AgeSearch  *ctx = arg;
-	bool		event = lost_event_possible(record->bytes);
+	bool		event = wal_storage_possible(record->bytes);
 	WalBlockTag tag;
 	uint8_t		id;
 

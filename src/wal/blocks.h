@@ -18,6 +18,12 @@
 
 #define WAL_BLOCKS_MAX		(WAL_BLOCK_MAX_ID + 1)
 
+/* ForkNumber, up to WAL_FORK_MAX */
+#define WAL_FORK_MAIN		0
+#define WAL_FORK_FREE_SPACE	1
+#define WAL_FORK_MAP		2	/* VISIBILITYMAP_FORKNUM */
+#define WAL_FORK_INIT		3
+
 /* why a record is refused: id, words */
 #define WAL_BLOCKS_REASONS(REASON) \
 	REASON(HEADER, "record is shorter than its header") \

@@ -763,6 +763,13 @@ test_fates(void)
 	backup_fates_begin(&fates, &suspect, 1, BLOCK);
 	backup_fates_record(&fates, 1, record, length);
 	check(suspect.fate == BACKUP_FATE_UNKNOWN, "a record that cannot be decoded");
+	/* so is what may have dropped the page, or not */
+	make_truncate(&tag);
+	record[WAL_REC_INFO] = 0x30;
+	backup_fates_begin(&fates, &suspect, 1, BLOCK);
+	backup_fates_record(&fates, 1, record, length);
+	check(suspect.fate == BACKUP_FATE_UNKNOWN && suspect.lsn == 0,
+		  "a record about storage that cannot be understood");
 }
 
 int

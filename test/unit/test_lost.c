@@ -369,7 +369,7 @@ test_events(void)
 	put32(main + 32, UINT32_MAX);
 	check(!events_of(1, 0x80, main, len, 0), "more relations than there can be");
 
-	len = words(main, (uint32_t[]) {5, 1663, 1, 1663}, 4);
+	len = words(main, (uint32_t[]) {5, 1, 1663, 1663}, 4);
 	for (uint8_t info = 0; info <= 0x20; info += 0x10)
 		check(events_of(4, info, main, len, 0) && nseen == 1 && saw(0, 0, 5, 0, 0),
 			  "a database, %02X", info);
