@@ -118,14 +118,12 @@ compat_take_path(char *dst, char *path, size_t size)
 #define LOCATOR_TABLESPACE(locator)	((locator).spcNode)
 #define LOCATOR_DATABASE(locator)	((locator).dbNode)
 #define LOCATOR_NUMBER(locator)		((locator).relNode)
-#define LOCATOR_OF(record)			((record).rnode)
 #define RelidByRelfilenumber		RelidByRelfilenode
 #define RelationMapOidToFilenumber	RelationMapOidToFilenode
 #else
 #define LOCATOR_TABLESPACE(locator)	((locator).spcOid)
 #define LOCATOR_DATABASE(locator)	((locator).dbOid)
 #define LOCATOR_NUMBER(locator)		((locator).relNumber)
-#define LOCATOR_OF(record)			((record).rlocator)
 #endif
 
 /* 16 tells numbers of backends from places in the array of their states. */

@@ -20,9 +20,6 @@
  * where records up to 18 clear bits without a reference.  Access methods of
  * extensions may do anything.  Hint bits remain, on tables and indexes.  The
  * image is the page except for those.
- *
- * Truncation cuts blocks off, and what is extended later begins as zeros
- * without WAL.  It counts as a change.
  */
 #include "compat.h"
 
@@ -33,8 +30,6 @@
 #include "access/xlogrecovery.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_class_d.h"
-#include "catalog/storage_xlog.h"
-#include "commands/dbcommands_xlog.h"
 #include "miscadmin.h"
 #include "storage/bufpage.h"
 #include "utils/builtins.h"
@@ -44,39 +39,11 @@
 
 #include "func/func.h"
 #include "wal/block_decompress.h"
+#include "wal/block_history.h"
 #include "wal/stream.h"
 #include "wal/version.h"
 
 #define HISTORY_COLUMNS 10
-
-/* what a row of a history is about, as id and SQL name */
-#define HISTORY_KINDS(KIND) \
-	KIND(IMAGE, "image") \
-	KIND(CHECK, "check") \
-	KIND(INIT, "init") \
-	KIND(CHANGE, "change") \
-	KIND(CREATED, "created") \
-	KIND(TRUNCATED, "truncated") \
-	KIND(GAP, "gap")
-
-typedef enum HistoryKind
-{
-#define HISTORY_KIND(id, name) HISTORY_##id,
-	HISTORY_KINDS(HISTORY_KIND)
-#undef HISTORY_KIND
-} HistoryKind;
-
-typedef struct HistoryRow
-{
-	HistoryKind kind;
-	XLogRecPtr	lsn;
-	XLogRecPtr	end;			/* InvalidXLogRecPtr if unknown */
-	WalName		segment;
-	uint8		rmid;			/* not of a gap */
-	uint8		info;
-	WalImageMethod compression; /* of an image */
-	char		message[WAL_MESSAGE_SIZE];	/* of a gap */
-} HistoryRow;
 
 /* The block that is looked for, and the WAL to look in. */
 typedef struct BlockSearch
@@ -93,11 +60,7 @@ typedef struct BlockSearch
 typedef struct History
 {
 	BlockSearch search;
-	ReturnSetInfo *rsinfo;
-	XLogRecPtr	until;			/* end_lsn, at most the present */
-	bool		has_row;
-	HistoryRow	row;			/* not put yet, as it may be the last */
-	WalBlocks	blocks;
+	WalBlockHistory rows;
 } History;
 
 typedef struct ImageSearch
@@ -196,12 +159,6 @@ directory_argument(FunctionCallInfo fcinfo, int argument)
 
 /* ---- rows of the history ---- */
 
-static bool
-has_image(const HistoryRow *row)
-{
-	return row->kind == HISTORY_IMAGE || row->kind == HISTORY_CHECK;
-}
-
 static const char *
 manager_name(uint8 rmid)
 {
@@ -219,15 +176,10 @@ record_name(uint8 rmid, uint8 info)
 }
 
 static void
-put_row(History *history, bool is_last, bool is_page)
+put_row(void *arg, const WalBlockRow *row, bool is_last, bool is_page)
 {
-	static const char *const kinds[] = {
-#define HISTORY_KIND(id, name) name,
-		HISTORY_KINDS(HISTORY_KIND)
-#undef HISTORY_KIND
-	};
-	const HistoryRow *row = &history->row;
-	bool		gap = row->kind == HISTORY_GAP;
+	ReturnSetInfo *rsinfo = arg;
+	bool		gap = row->kind == WAL_ROW_GAP;
 	Datum		values[HISTORY_COLUMNS] = {0};
 	bool		nulls[HISTORY_COLUMNS] = {false};
 	char		segment[WAL_NAME_SIZE];
@@ -243,193 +195,15 @@ put_row(History *history, bool is_last, bool is_page)
 		values[3] = CStringGetTextDatum(manager_name(row->rmid));
 		values[4] = CStringGetTextDatum(record_name(row->rmid, row->info));
 	}
-	values[5] = CStringGetTextDatum(kinds[row->kind]);
-	nulls[6] = !has_image(row);
-	if (has_image(row))
-		values[6] = CStringGetTextDatum(wal_image_method_name(row->compression));
+	values[5] = CStringGetTextDatum(wal_row_kind_name(row->kind));
+	nulls[6] = !wal_block_row_has_image(row);
+	values[6] = CStringGetTextDatum(wal_image_method_name(row->compression));
 	values[7] = BoolGetDatum(is_last);
 	values[8] = BoolGetDatum(is_page);
 	nulls[9] = !gap;
 	if (gap)
 		values[9] = CStringGetTextDatum(row->message);
-	tuplestore_putvalues(history->rsinfo->setResult, history->rsinfo->setDesc,
-						 values, nulls);
-}
-
-/* Begins the next row.  The one before it was not the last. */
-static HistoryRow *
-next_row(History *history, HistoryKind kind, XLogRecPtr lsn, XLogRecPtr end,
-		 const WalName *segment)
-{
-	if (history->has_row)
-		put_row(history, false, false);
-	history->has_row = true;
-	history->row.kind = kind;
-	history->row.lsn = lsn;
-	history->row.end = end;
-	history->row.segment = *segment;
-	return &history->row;
-}
-
-static void
-put_gap(void *arg, const WalBlockGap *gap)
-{
-	History    *history = arg;
-	bool		open = gap->end == WAL_LSN_MAX;
-	HistoryRow *row;
-
-	if (gap->begin >= history->until)
-		return;
-	row = next_row(history, HISTORY_GAP, gap->begin,
-				   open ? InvalidXLogRecPtr : gap->end, &gap->segment);
-	if (gap->verdict.reason != WAL_REASON_NONE)
-		wal_verdict_words(&gap->verdict, row->message);
-	else if (gap->status != WAL_MISSING)
-		strlcpy(row->message, wal_status_name(gap->status), sizeof(row->message));
-	else
-		strlcpy(row->message, "no WAL was found here", sizeof(row->message));
-}
-
-/* ---- records of the history ---- */
-
-static HistoryKind
-kind_of(const WalBlockRef *ref)
-{
-	if (ref->has_image)
-		return ref->apply ? HISTORY_IMAGE : HISTORY_CHECK;
-	return ref->will_init ? HISTORY_INIT : HISTORY_CHANGE;
-}
-
-static HistoryRow *
-put_record(History *history, HistoryKind kind, const WalBlockRecord *record)
-{
-	HistoryRow *row = next_row(history, kind, record->lsn, record->end,
-							   record->segment);
-
-	row->rmid = record->bytes[WAL_REC_RMID];
-	row->info = record->bytes[WAL_REC_INFO];
-	return row;
-}
-
-static bool
-is_same_relation(const WalBlockTag *tag, RelFileLocator locator)
-{
-	return tag->tablespace == LOCATOR_TABLESPACE(locator) &&
-		tag->database == LOCATOR_DATABASE(locator) &&
-		tag->relation == LOCATOR_NUMBER(locator);
-}
-
-static bool
-is_created(const WalBlockTag *tag, const WalBlocks *blocks)
-{
-	xl_smgr_create create;
-
-	if (blocks->main_present < sizeof(create))
-		return false;
-	memcpy(&create, blocks->main, sizeof(create));
-	return (uint32) create.forkNum == tag->fork &&
-		is_same_relation(tag, LOCATOR_OF(create));
-}
-
-/*
- * Maps are cut at another place than the table, so any cut of theirs counts.
- */
-static bool
-is_truncated(const WalBlockTag *tag, const WalBlocks *blocks)
-{
-	static const int flags[] = {
-		[MAIN_FORKNUM] = SMGR_TRUNCATE_HEAP,
-		[FSM_FORKNUM] = SMGR_TRUNCATE_FSM,
-		[VISIBILITYMAP_FORKNUM] = SMGR_TRUNCATE_VM,
-		[INIT_FORKNUM] = 0
-	};
-	xl_smgr_truncate truncate;
-
-	if (blocks->main_present < sizeof(truncate))
-		return false;
-	memcpy(&truncate, blocks->main, sizeof(truncate));
-	return (truncate.flags & flags[tag->fork]) != 0 &&
-		is_same_relation(tag, LOCATOR_OF(truncate)) &&
-		(tag->fork != MAIN_FORKNUM || truncate.blkno <= tag->block);
-}
-
-/* Records of storage name relations in their main data. */
-static void
-take_storage(History *history, const WalBlockRecord *record)
-{
-	const WalBlockTag *tag = &history->search.tag;
-	uint8		info = record->bytes[WAL_REC_INFO] & WAL_INFO_MASK;
-
-	if (info == XLOG_SMGR_CREATE && is_created(tag, &history->blocks))
-		put_record(history, HISTORY_CREATED, record);
-	else if (info == XLOG_SMGR_TRUNCATE && is_truncated(tag, &history->blocks))
-		put_record(history, HISTORY_TRUNCATED, record);
-}
-
-/*
- * The files of another database, or of this one elsewhere, were copied here.
- * No record names their blocks.
- */
-static bool
-is_copied(const WalBlockTag *tag, const WalBlocks *blocks)
-{
-	xl_dbase_create_file_copy_rec copy;
-
-	if (blocks->main_present < sizeof(copy))
-		return false;
-	memcpy(&copy, blocks->main, sizeof(copy));
-	return copy.db_id == tag->database &&
-		copy.tablespace_id == tag->tablespace;
-}
-
-/*
- * Records of databases do as well.  A copy is of interest only as the end of
- * an earlier history at the same place.
- */
-static void
-take_database(History *history, const WalBlockRecord *record)
-{
-	uint8		info = record->bytes[WAL_REC_INFO] & WAL_INFO_MASK;
-
-	if (history->has_row && info == XLOG_DBASE_CREATE_FILE_COPY &&
-		is_copied(&history->search.tag, &history->blocks))
-		put_record(history, HISTORY_CREATED, record);
-}
-
-/* A record whose CRC is right and whose headers are not. */
-static void
-put_refused(History *history, const WalBlockRecord *record,
-			WalBlocksReason reason)
-{
-	HistoryRow *row = next_row(history, HISTORY_GAP, record->lsn, record->end,
-							   record->segment);
-
-	snprintf(row->message, sizeof(row->message), "invalid record: %s",
-			 wal_blocks_words(reason));
-}
-
-static void
-take_record(void *arg, const WalBlockRecord *record)
-{
-	History    *history = arg;
-	WalBlocks  *blocks = &history->blocks;
-	WalBlocksReason reason;
-
-	reason = wal_blocks_decode(blocks, record->bytes, record->present, BLCKSZ);
-	if (reason != WAL_BLOCKS_OK)
-		put_refused(history, record, reason);
-	else if (record->bytes[WAL_REC_RMID] == RM_SMGR_ID)
-		take_storage(history, record);
-	else if (record->bytes[WAL_REC_RMID] == RM_DBASE_ID)
-		take_database(history, record);
-	for (int i = 0; reason == WAL_BLOCKS_OK && i < blocks->count; i++)
-	{
-		const WalBlockRef *ref = &blocks->refs[i];
-
-		if (wal_block_tag_equal(&ref->tag, &history->search.tag))
-			put_record(history, kind_of(ref), record)->compression =
-				ref->has_image ? ref->image.compression : WAL_METHOD_NONE;
-	}
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
 /* ---- the end of the history ---- */
@@ -458,16 +232,17 @@ static bool
 walk_all(History *history, XLogRecPtr from)
 {
 	BlockSearch *search = &history->search;
+	WalBlockHistory *rows = &history->rows;
 	WalStream  *stream = &search->stream;
 
-	stream->record = take_record;
-	stream->broken = put_gap;
-	stream->arg = history;
-	wal_stream_read(stream, from, history->until);
+	stream->record = wal_block_history_record;
+	stream->broken = wal_block_history_gap;
+	stream->arg = rows;
+	wal_stream_read(stream, from, rows->until);
 	if (!stream->complete)
-		put_gap(history, &stream->rest);
+		wal_block_history_gap(rows, &stream->rest);
 	return search->present != InvalidXLogRecPtr &&
-		history->until == search->present && stream->complete &&
+		rows->until == search->present && stream->complete &&
 		search->own_history;
 }
 
@@ -478,8 +253,9 @@ walk_all(History *history, XLogRecPtr from)
 SQL_FUNCTION(accel_wal_block_history)
 {
 	History    *history = palloc0(sizeof(History));
+	BlockSearch *search = &history->search;
+	WalBlockHistory *rows = &history->rows;
 	XLogRecPtr	from = PG_ARGISNULL(4) ? 0 : PG_GETARG_LSN(4);
-	bool		seen;
 
 	accel_check_null(fcinfo, 0, "relation");
 	accel_check_null(fcinfo, 1, "fork");
@@ -487,22 +263,21 @@ SQL_FUNCTION(accel_wal_block_history)
 	if (!PG_ARGISNULL(5))
 		accel_check_lsns(from, PG_GETARG_LSN(5));
 	InitMaterializedSRF(fcinfo, 0);
-	history->rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	name_block(&history->search, fcinfo);
-	open_wal(&history->search, directory_argument(fcinfo, 3));
-	history->until = history->search.present;
-	if (history->until == InvalidXLogRecPtr)
-		history->until = WAL_LSN_MAX;
-	if (!PG_ARGISNULL(5) && PG_GETARG_LSN(5) < history->until)
-		history->until = PG_GETARG_LSN(5);
-	if (from < history->until)
-	{
-		seen = walk_all(history, from);
-		if (history->has_row)
-			put_row(history, true, seen && has_image(&history->row) &&
-					is_wal_complete(&history->search));
-	}
-	relation_close(history->search.rel, AccessShareLock);
+	name_block(search, fcinfo);
+	open_wal(search, directory_argument(fcinfo, 3));
+	rows->tag = search->tag;
+	rows->block_size = BLCKSZ;
+	rows->put = put_row;
+	rows->arg = fcinfo->resultinfo;
+	rows->until = search->present;
+	if (rows->until == InvalidXLogRecPtr)
+		rows->until = WAL_LSN_MAX;
+	if (!PG_ARGISNULL(5) && PG_GETARG_LSN(5) < rows->until)
+		rows->until = PG_GETARG_LSN(5);
+	if (from < rows->until)
+		wal_block_history_end(rows, walk_all(history, from) &&
+							  is_wal_complete(search));
+	relation_close(search->rel, AccessShareLock);
 	return (Datum) 0;
 }
 

@@ -57,7 +57,7 @@ needed() {
 }
 
 # Judges need no program around them but what they are called by.
-rooms_wal="decode/format page/status wal/block_image wal/blocks wal/identity wal/name wal/page
+rooms_wal="decode/format page/status wal/block_history wal/block_image wal/blocks wal/identity wal/name wal/page
 	wal/reason wal/record wal/storage wal/version wal/walk lost/book lost/event lost/witness"
 rooms_cluster="page/status wal/blocks cluster/control cluster/judge cluster/map cluster/past
 	cluster/slru cluster/state cluster/verdict"
