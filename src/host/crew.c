@@ -40,14 +40,9 @@
 #include "host/crew.h"
 #include "kernel/checksum.h"
 
-#define QUEUE_BYTES		((Size) 64 * 1024)
-
 /* How far workers may be ahead, and after how many turns they learn of it. */
 #define CREW_WINDOW		256
 #define CREW_STRIDE		(CREW_WINDOW / 2)
-
-/* A leader that waits looks around as often: milliseconds. */
-#define DOZE			100
 
 /* For how long workers are waited for that shall end: microseconds. */
 #define LEAVE_TIME		(2 * USECS_PER_SEC)
@@ -153,7 +148,6 @@ static CrewShared *share(Crew *crew, const Throttle *throttle,
 						 const Oid *items, uint64 nitems);
 static void launch(Crew *crew, const char *worker_main);
 static void name_library(BackgroundWorker *worker, const char *library);
-static void doze(void);
 static void dismiss(dsm_segment *segment, Datum shared);
 static void wake(CrewShared *shared);
 static bool claim_item(CrewShared *shared, uint32 taker, uint64 *number);
@@ -167,8 +161,6 @@ static bool serve_job(CrewMember *member, const CrewDuties *duties);
 static bool serve_item(CrewMember *member, const CrewDuties *duties);
 static ErrorData *attempt(CrewMember *member, const CrewDuties *duties,
 						  bool job);
-static void send_message(CrewMember *member, uint64 job, uint64 task,
-						 TaskMessageKind kind, const void *body, Size bytes);
 
 static CrewLayout
 layout(int workers, uint64 nitems)
@@ -177,7 +169,7 @@ layout(int workers, uint64 nitems)
 
 	result.queues = MAXALIGN(offsetof(CrewShared, workers) +
 							 workers * sizeof(PGPROC *));
-	result.items = result.queues + workers * QUEUE_BYTES;
+	result.items = result.queues + workers * TASK_QUEUE_BYTES;
 	result.total = add_size(result.items, mul_size(nitems, sizeof(Oid)));
 	return result;
 }
@@ -239,13 +231,9 @@ share(Crew *crew, const Throttle *throttle, const Oid *items, uint64 nitems)
 		memcpy(base + place.items, items, nitems * sizeof(Oid));
 	crew->items = (const Oid *) (base + place.items);
 	for (int i = 0; i < crew->nworkers; i++)
-	{
-		shm_mq	   *queue = shm_mq_create(base + place.queues +
-										  i * QUEUE_BYTES, QUEUE_BYTES);
-
-		shm_mq_set_receiver(queue, MyProc);
-		crew->workers[i].queue = shm_mq_attach(queue, crew->segment, NULL);
-	}
+		crew->workers[i].queue = task_queue_create(base + place.queues +
+												   i * TASK_QUEUE_BYTES,
+												   crew->segment);
 	return shared;
 }
 
@@ -292,17 +280,6 @@ launch(Crew *crew, const char *worker_main)
 	crew->nworkers = started;
 }
 
-/* For a moment, or until a worker has something to tell. */
-static void
-doze(void)
-{
-	(void) WaitLatch(MyLatch,
-					 WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | WL_TIMEOUT, DOZE,
-					 PG_WAIT_EXTENSION);
-	ResetLatch(MyLatch);
-	CHECK_FOR_INTERRUPTS();
-}
-
 void
 crew_stop(Crew *crew, bool at_once)
 {
@@ -319,7 +296,7 @@ crew_stop(Crew *crew, bool at_once)
 
 		while (GetBackgroundWorkerPid(handle, &pid) != BGWH_STOPPED &&
 			   GetCurrentTimestamp() < until)
-			doze();
+			task_doze();
 		TerminateBackgroundWorker(handle);
 	}
 }
@@ -382,7 +359,7 @@ crew_turn(Crew *crew, uint64 number, TimestampTz deadline, CrewAhead ahead,
 			return NULL;
 		if (lead_ahead(crew, ahead, arg))
 			continue;
-		doze();
+		task_doze();
 	}
 	crew->present = kept->result;
 	kept->there = false;
@@ -480,20 +457,11 @@ drain(Crew *crew)
 static const TaskMessage *
 receive(Crew *crew, int worker)
 {
-	CrewWorker *from = &crew->workers[worker];
+	const TaskMessage *message;
+	Size		bytes;
 
-	while (from->queue != NULL)
+	while ((message = task_receive(&crew->workers[worker].queue, &bytes)) != NULL)
 	{
-		Size		bytes;
-		void	   *data;
-		const TaskMessage *message;
-		shm_mq_result received = shm_mq_receive(from->queue, &bytes, &data, true);
-
-		if (received == SHM_MQ_DETACHED)
-			from->queue = NULL;
-		if (received != SHM_MQ_SUCCESS)
-			break;
-		message = data;
 		if (message->job != ITEMS)
 			return message;
 		crew_keep(crew, message->task, message->body,
@@ -589,7 +557,6 @@ join(Datum handle, const char *library)
 	CrewMember *member = palloc0(sizeof(CrewMember));
 	CrewLayout	place;
 	char	   *base;
-	shm_mq	   *queue;
 
 	pqsignal(SIGTERM, die);
 	BackgroundWorkerUnblockSignals();
@@ -611,9 +578,9 @@ join(Datum handle, const char *library)
 	if (!BecomeLockGroupMember(member->shared->leader,
 							   member->shared->leader_pid))
 		proc_exit(0);
-	queue = (shm_mq *) (base + place.queues + member->number * QUEUE_BYTES);
-	shm_mq_set_sender(queue, MyProc);
-	member->queue = shm_mq_attach(queue, member->segment, NULL);
+	member->queue = task_queue_join(base + place.queues +
+									member->number * TASK_QUEUE_BYTES,
+									member->segment);
 	BackgroundWorkerInitializeConnectionByOid(member->shared->database,
 											  InvalidOid,
 											  BGWORKER_BYPASS_ALLOWCONN);
@@ -644,10 +611,11 @@ serve_job(CrewMember *member, const CrewDuties *duties)
 	error = attempt(member, duties, true);
 	if (error != NULL)
 	{
+		TaskMessage header = {job, 0, TASK_FAILED};
 		CrewError	told = {error->sqlerrcode};
 
 		strlcpy(told.message, error->message, sizeof(told.message));
-		send_message(member, job, 0, TASK_FAILED, &told, sizeof(told));
+		task_send(member->queue, &header, &told, sizeof(told), true);
 	}
 	MemoryContextReset(member->context);
 	return true;
@@ -656,6 +624,8 @@ serve_job(CrewMember *member, const CrewDuties *duties)
 static bool
 serve_item(CrewMember *member, const CrewDuties *duties)
 {
+	TaskMessage header = {ITEMS, 0, TASK_RESULT};
+
 	if (!claim_item(member->shared, member->number + 1, &member->at))
 		return false;
 	if (!OidIsValid(member->items[member->at]))
@@ -664,9 +634,8 @@ serve_item(CrewMember *member, const CrewDuties *duties)
 	if (attempt(member, duties, false) != NULL)
 		member->bytes = 0;
 	/* after the commit: the leader may take its time, and we hold no lock */
-	send_message(member, ITEMS, member->at,
-				 member->bytes > 0 ? TASK_RESULT : TASK_DONE,
-				 member->result, member->bytes);
+	header.task = member->at;
+	task_send(member->queue, &header, member->result, member->bytes, true);
 	MemoryContextReset(member->context);
 	if (++member->nitems % CACHED_ITEMS == 0)
 		InvalidateSystemCaches();
@@ -702,26 +671,6 @@ attempt(CrewMember *member, const CrewDuties *duties, bool job)
 	PG_END_TRY();
 	MemoryContextSwitchTo(outer);
 	return error;
-}
-
-/*
- * Errors wait: half a message would spoil the queue.  The leader empties it or
- * detaches, and its end is ours; an order to end may come at any time.
- */
-static void
-send_message(CrewMember *member, uint64 job, uint64 task, TaskMessageKind kind,
-			 const void *body, Size bytes)
-{
-	TaskMessage header = {job, task, kind};
-	shm_mq_iovec parts[] = {{(const char *) &header, TASK_HEADER_BYTES},
-	{body, bytes}};
-	shm_mq_result sent;
-
-	HOLD_CANCEL_INTERRUPTS();
-	sent = shm_mq_sendv(member->queue, parts, bytes > 0 ? 2 : 1, false, true);
-	RESUME_CANCEL_INTERRUPTS();
-	if (sent == SHM_MQ_DETACHED)
-		proc_exit(0);
 }
 
 void

@@ -28,12 +28,7 @@
 #include "access/xact.h"
 #include "lib/ilist.h"
 #include "miscadmin.h"
-#include "pgstat.h"
 #include "port/atomics.h"
-#include "storage/ipc.h"
-#include "storage/latch.h"
-#include "storage/proc.h"
-#include "storage/shm_mq.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -41,13 +36,8 @@
 #include "host/parallel.h"
 #include "host/task.h"
 
-#define QUEUE_BYTES		((Size) 64 * 1024)
-
 /* What the leader keeps of tasks ahead before it stops to take more. */
 #define KEPT_BYTES		((Size) 1024 * 1024)
-
-/* How often a leader that waits asks whether it is enough: milliseconds. */
-#define ENOUGH_INTERVAL	100
 
 #define KEY_CONTROL		UINT64CONST(1)
 #define KEY_SHARED		UINT64CONST(2)
@@ -182,7 +172,7 @@ launch(ParallelTasks *tasks, int workers)
 	shm_toc_estimate_chunk(&context->estimator, sizeof(ParallelControl));
 	shm_toc_estimate_chunk(&context->estimator, tasks->shared_bytes);
 	shm_toc_estimate_chunk(&context->estimator,
-						   mul_size(QUEUE_BYTES, workers));
+						   mul_size(TASK_QUEUE_BYTES, workers));
 	shm_toc_estimate_keys(&context->estimator, 3);
 	InitializeParallelDSM(context);
 
@@ -227,18 +217,13 @@ static void
 create_queues(ParallelState *state, ParallelContext *context, int workers)
 {
 	char	   *queues = shm_toc_allocate(context->toc,
-										  mul_size(QUEUE_BYTES, workers));
+										  mul_size(TASK_QUEUE_BYTES, workers));
 
 	shm_toc_insert(context->toc, KEY_QUEUES, queues);
 	state->streams = palloc0(workers * sizeof(WorkerStream));
 	for (int i = 0; i < context->nworkers; i++)
-	{
-		shm_mq	   *queue = shm_mq_create(queues + i * QUEUE_BYTES,
-										  QUEUE_BYTES);
-
-		shm_mq_set_receiver(queue, MyProc);
-		state->streams[i].queue = shm_mq_attach(queue, context->seg, NULL);
-	}
+		state->streams[i].queue = task_queue_create(queues + i * TASK_QUEUE_BYTES,
+													context->seg);
 }
 
 const char *
@@ -283,10 +268,7 @@ do_all(ParallelTasks *tasks, ParallelContext *context)
 					(errcode(ERRCODE_INTERNAL_ERROR),
 					 errmsg("parallel workers ended before their work was done")));
 		}
-		(void) WaitLatch(MyLatch,
-						 WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | WL_TIMEOUT,
-						 ENOUGH_INTERVAL, PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
+		task_doze();
 	}
 }
 
@@ -311,18 +293,10 @@ stream_head(ParallelTasks *tasks, int worker)
 {
 	WorkerStream *stream = &tasks->state->streams[worker];
 	Size		bytes;
-	void	   *data;
-	shm_mq_result received;
 
-	if (stream->head == NULL && tasks->crew != NULL)
-		stream->head = crew_receive(tasks->crew, worker);
-	if (stream->head != NULL || stream->queue == NULL)
-		return stream->head;
-	received = shm_mq_receive(stream->queue, &bytes, &data, true);
-	if (received == SHM_MQ_DETACHED)
-		stream->queue = NULL;
-	else if (received == SHM_MQ_SUCCESS)
-		stream->head = data;
+	if (stream->head == NULL)
+		stream->head = tasks->crew != NULL ? crew_receive(tasks->crew, worker) :
+			task_receive(&stream->queue, &bytes);
 	return stream->head;
 }
 
@@ -430,35 +404,16 @@ parallel_send(ParallelTasks *tasks, const void *message, Size bytes)
 	put(tasks, message, bytes, TASK_RESULT);
 }
 
-/*
- * A leader that has gone is no error of ours: it has raised its own.  A crew
- * outlives an error, which half a message must not precede: a cancel waits.
- */
 static void
 put(ParallelTasks *tasks, const void *body, Size bytes, TaskMessageKind kind)
 {
 	ParallelState *state = tasks->state;
 	TaskMessage header = {state->job, state->task, kind};
-	shm_mq_iovec parts[2];
-	shm_mq_result sent;
 
 	if (state->queue == NULL)
-	{
 		keep(state, &header, body, bytes);
-		return;
-	}
-	parts[0].data = (const char *) &header;
-	parts[0].len = TASK_HEADER_BYTES;
-	parts[1].data = body;
-	parts[1].len = bytes;
-	if (state->job != 0)
-		HOLD_CANCEL_INTERRUPTS();
-	sent = shm_mq_sendv(state->queue, parts, bytes > 0 ? 2 : 1, false,
-						kind == TASK_DONE);
-	if (state->job != 0)
-		RESUME_CANCEL_INTERRUPTS();
-	if (sent == SHM_MQ_DETACHED)
-		proc_exit(0);
+	else
+		task_send(state->queue, &header, body, bytes, kind == TASK_DONE);
 }
 
 /* A task's results are bounded, so what is kept is, too: see do_one(). */
@@ -499,12 +454,11 @@ parallel_work(ParallelTasks *tasks, dsm_segment *segment, shm_toc *toc)
 {
 	ParallelState state = {0};
 	char	   *queues = shm_toc_lookup(toc, KEY_QUEUES, false);
-	shm_mq	   *queue = (shm_mq *) (queues + ParallelWorkerNumber * QUEUE_BYTES);
 	ParallelControl *control = shm_toc_lookup(toc, KEY_CONTROL, false);
 
 	state.next = &control->next;
-	shm_mq_set_sender(queue, MyProc);
-	state.queue = shm_mq_attach(queue, segment, NULL);
+	state.queue = task_queue_join(queues + ParallelWorkerNumber * TASK_QUEUE_BYTES,
+								  segment);
 	tasks->state = &state;
 	tasks->ntasks = control->ntasks;
 	work_all(tasks);

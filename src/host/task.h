@@ -9,6 +9,8 @@
 #include "compat.h"
 
 #include "port/atomics.h"
+#include "storage/dsm.h"
+#include "storage/shm_mq.h"
 
 /* Jobs have the upper half of a number that counts tasks. */
 #define TASK_BITS	32
@@ -65,5 +67,29 @@ task_claim_rest(pg_atomic_uint64 *counter, uint64 job, uint64 ntasks)
 		;
 	return Min(next & (((uint64) 1 << TASK_BITS) - 1), ntasks);
 }
+
+/* What a queue takes of shared memory. */
+#define TASK_QUEUE_BYTES	((Size) 64 * 1024)
+
+/* Leader: makes a queue there.  Worker: joins the one that its leader made. */
+extern shm_mq_handle *task_queue_create(void *place, dsm_segment *segment);
+extern shm_mq_handle *task_queue_join(void *place, dsm_segment *segment);
+
+/*
+ * Returns the next message and its size, or NULL if none is there yet.  A queue
+ * becomes NULL when its worker has gone and all that it sent has been read.
+ */
+extern const TaskMessage *task_receive(shm_mq_handle **queue, Size *bytes);
+
+/*
+ * Sends a message, at once or when others have come together.  A cancel waits
+ * meanwhile, since half a message would spoil the queue.  An order to end does
+ * not.  A worker whose leader has gone ends here, without an error.
+ */
+extern void task_send(shm_mq_handle *queue, const TaskMessage *header,
+					  const void *body, Size bytes, bool at_once);
+
+/* Waits until somebody sets the latch, or for a tenth of a second. */
+extern void task_doze(void);
 
 #endif							/* ACCEL_HOST_TASK_H */
