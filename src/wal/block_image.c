@@ -3,8 +3,8 @@
  *	  Pages from the full-page images of WAL records.
  *
  * An image is the page without the hole between pd_lower and pd_upper, which
- * held zeros; what is left may be compressed.  It is put into the page at once,
- * then what follows the hole moves to its place.
+ * held zeros.  The rest may be compressed.  It is put into the page at once.
+ * Then the part after the hole moves to its place.
  */
 #include "wal/block_image.h"
 

@@ -2,18 +2,18 @@
  * block_image.h
  *	  Pages from the full-page images of WAL records.
  *
- * Pure: decompressors are the caller's, see wal/block_decompress.h.
+ * Pure.  Decompressors are the caller's, see wal/block_decompress.h.
  */
 #ifndef ACCEL_WAL_BLOCK_IMAGE_H
 #define ACCEL_WAL_BLOCK_IMAGE_H
 
 #include "wal/blocks.h"
 
-/* Decompresses len bytes into exactly raw ones; false: they do not give that. */
+/* Decompresses len bytes into exactly raw ones, or returns false. */
 typedef bool (*WalDecompressFn) (const uint8_t *data, uint32_t len,
 								 uint8_t *out, uint32_t raw);
 
-/* By WalImageMethod; NULL: not in this build (of none: always NULL). */
+/* By WalImageMethod, NULL for none and for those that this build lacks. */
 typedef struct WalDecompressors
 {
 	WalDecompressFn by[WAL_METHOD_ZSTD + 1];
@@ -27,9 +27,9 @@ typedef enum WalImageResult
 } WalImageResult;
 
 /*
- * The page (block_size bytes, with its hole) from an image that
- * wal_blocks_decode() found, with the same block size.  As after redo but for
- * pd_lsn, which is the end of the record then, and the checksum, which is
+ * Makes the page (block_size bytes, with its hole) from an image that
+ * wal_blocks_decode() found, with the same block size.  It is as after redo but
+ * for two fields.  Redo sets pd_lsn to the end of the record.  The checksum is
  * computed when the page is written.
  */
 extern WalImageResult wal_block_image_restore(const WalImage *image,

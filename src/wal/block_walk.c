@@ -2,15 +2,15 @@
  * block_walk.c
  *	  The records of a range of WAL, one by one, and where some are missing.
  *
- * Segments are judged one after the other; the walker hands over the records
- * that start in each.  Only the first pass over a file counts: what a second
- * one finds more is in a gap all the same.
+ * Segments are judged one after the other, and the walker hands over the
+ * records that start in each.  Only the first pass over a file counts.  What a
+ * second one finds more is in a gap all the same.
  *
- * Timelines: the file of an older timeline may go on after the switch point,
- * where its records are of no server that the range belongs to.  The file of
- * the newer one begins with a copy of what the older wrote in that segment.  So
- * a record counts if the timeline that wrote its last byte, along the history,
- * is not newer than its file.
+ * The file of an older timeline may go on after the switch point, where its
+ * records are of no server that the range belongs to.  The file of the newer
+ * one begins with a copy of what the older wrote in that segment.  So a record
+ * counts if the timeline that wrote its last byte, along the history, is not
+ * newer than its file.
  */
 #include "wal/block_walk.h"
 #include "wal/record.h"
@@ -21,8 +21,8 @@ typedef struct Walk
 	const WalBlockWalk *options;
 	WalBlockWalkEnd *end;
 	WalPath		path;
-	WalLsn		limit;			/* records beyond it do not count: to, or the
-								 * end of this server's WAL */
+	WalLsn		limit;			/* the end of this server's WAL, and records
+								 * beyond it do not count */
 	WalLsn		wanted;			/* records before it are expected */
 	const WalName *segment;		/* at work */
 	WalLsn		same_until;		/* records that end there or before are of the
@@ -33,9 +33,9 @@ typedef struct Walk
 								 * nothing before it is missing */
 
 	/* the chain */
-	WalLsn		last;			/* the last record seen; 0: none */
+	WalLsn		last;			/* the last record seen, or 0 */
 	WalLsn		last_end;
-	bool		troubled;		/* since then: */
+	bool		troubled;		/* since then, and by what */
 	WalBlockGap trouble;
 
 	/* a record in pieces */
@@ -46,7 +46,7 @@ typedef struct Walk
 
 /* ---- gaps ---- */
 
-/* What was wrong first since the last record. */
+/* Only what was wrong first since the last record counts. */
 static void
 note_trouble(Walk *ctx, WalStatus status, const WalVerdict *verdict)
 {
@@ -82,7 +82,7 @@ put_finding(void *arg, const WalFinding *finding)
 
 /* ---- records ---- */
 
-/* A piece of a record that is not verified yet. */
+/* Takes a piece of a record that is not verified yet. */
 static void
 put_piece(void *arg, const uint8_t *data, uint32_t offset, uint32_t n)
 {
@@ -104,7 +104,7 @@ put_piece(void *arg, const uint8_t *data, uint32_t offset, uint32_t n)
 	ctx->gathered += n;
 }
 
-/* Up to where the path has the timeline that it has at lsn. */
+/* Returns up to where the path has the timeline that it has at lsn. */
 static WalLsn
 end_of_timeline(const WalPath *path, WalLsn lsn)
 {
@@ -116,7 +116,7 @@ end_of_timeline(const WalPath *path, WalLsn lsn)
 	return end;
 }
 
-/* Was it written by the history that is walked?  Asked in the order of a file. */
+/* Did the history that is walked write it?  To be asked in a file's order. */
 static inline bool
 is_of_history(Walk *ctx, WalLsn end)
 {
@@ -148,8 +148,9 @@ hand_out(Walk *ctx, const WalBlockRecord *record, WalLsn end)
 }
 
 /*
- * A record whose bytes are in one piece now.  (lsn and end are the record's: out
- * of registers, since what was stored in two parts is slow to load as one.)
+ * Takes a record whose bytes are in one piece now.  lsn and end are its own.
+ * They come in registers, since what was stored in two parts is slow to load as
+ * one.
  */
 static inline void
 take_record(Walk *ctx, const WalBlockRecord *record, WalLsn lsn, WalLsn end)
@@ -227,7 +228,7 @@ is_open_end(const Walk *ctx, WalStatus status)
 						&limit);
 }
 
-/* The oldest segments may go while they are read: the range begins later. */
+/* If the oldest segment goes while it is read, the range begins after it. */
 static bool
 begins_later(Walk *ctx, const WalSegmentResult *result)
 {
@@ -261,7 +262,7 @@ walk_segment(Walk *ctx, WalSession *session, const WalName *name)
 
 /* ---- the range ---- */
 
-/* Where the walk begins: "the oldest" is the first file of the list. */
+/* Finds where the walk begins.  "The oldest" is the first file of the list. */
 static size_t
 find_begin(Walk *ctx, const WalNames *list)
 {
@@ -280,7 +281,7 @@ find_begin(Walk *ctx, const WalNames *list)
 	return first;
 }
 
-/* How far the WAL of the range is wanted, and how far it can count. */
+/* Finds how far the WAL of the range is wanted, and how far it can count. */
 static void
 find_limits(Walk *ctx, uint32_t timeline)
 {

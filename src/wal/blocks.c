@@ -2,16 +2,16 @@
  * blocks.c
  *	  The block references of a WAL record.
  *
- * A record is a header, then small headers one after the other: of blocks in
- * ascending order, of a replication origin, of a top-level transaction, and
- * last of the main data.  A record without main data has no such mark: the
- * headers end where what is left of the record is as long as the headers before
+ * A record is a header, then small headers one after the other.  They are of
+ * blocks in ascending order, of a replication origin, of a top-level
+ * transaction, and last of the main data.  A record without main data has no
+ * such mark.  Its headers end where as much of the record is left as they
  * announced data.  Then come, block by block, its image and its data, and the
  * main data.
  */
 #include "wal/blocks.h"
 
-#define LOCATOR_BYTES	12		/* RelFileLocator: three OIDs */
+#define LOCATOR_BYTES	12		/* RelFileLocator, three OIDs */
 
 /* One record at work. */
 typedef struct Decoder
@@ -33,7 +33,7 @@ refuse(Decoder *ctx, WalBlocksReason reason)
 	return false;
 }
 
-/* The next n bytes of headers, NULL if the record has not as many. */
+/* Returns the next n bytes of headers, or NULL if the record has not as many. */
 static const uint8_t *
 take(Decoder *ctx, uint32_t n)
 {
@@ -66,7 +66,7 @@ compression_of(uint8_t info)
 	}
 }
 
-/* Bits that no server sets, or more than one compression. */
+/* Does a server set these bits, with one compression at most? */
 static bool
 info_is_valid(uint8_t info)
 {
@@ -132,7 +132,7 @@ take_image(Decoder *ctx, WalBlockRef *ref)
 
 /* ---- headers ---- */
 
-/* The relation: named, or that of the block before. */
+/* The relation is named, or it is that of the block before. */
 static bool
 take_relation(Decoder *ctx, WalBlockTag *tag, bool same)
 {
@@ -159,7 +159,7 @@ take_relation(Decoder *ctx, WalBlockTag *tag, bool same)
 	return true;
 }
 
-/* The place for the reference of this id: ids ascend, so there is room. */
+/* Returns the place for a reference.  Since ids ascend, there is room. */
 static WalBlockRef *
 next_ref(Decoder *ctx, uint8_t id)
 {
@@ -183,7 +183,7 @@ check_block_header(Decoder *ctx, const WalBlockRef *ref)
 	return true;
 }
 
-/* The header of a block, whose id was taken. */
+/* Takes the header of a block, whose id was taken before. */
 static bool
 take_block(Decoder *ctx, uint8_t id)
 {
@@ -214,7 +214,7 @@ take_block(Decoder *ctx, uint8_t id)
 	return true;
 }
 
-/* The header that ends the headers. */
+/* Takes the header that ends the headers. */
 static bool
 take_main(Decoder *ctx, uint32_t bytes)
 {
@@ -251,7 +251,7 @@ take_top_xid(Decoder *ctx)
 	return true;
 }
 
-/* The next header; *last: no other comes after it. */
+/* Takes the next header.  Sets *last if no other comes after it. */
 static bool
 take_header(Decoder *ctx, bool *last)
 {
@@ -278,7 +278,7 @@ take_header(Decoder *ctx, bool *last)
 
 /* ---- data ---- */
 
-/* Images and data in the order of the headers. */
+/* Images and data lie in the order of the headers. */
 static bool
 place_data(Decoder *ctx)
 {

@@ -2,14 +2,15 @@
  * blocks.h
  *	  The block references of a WAL record.
  *
- * Pure: the bytes of a record in, its references out.  Every length is held
- * against the record's own, so that anything may be fed; a record is decoded
- * whole or refused with a reason.  The CRC is not looked at: records come from
- * the walker, which did.  What is decoded points into the record.
+ * Pure.  The bytes of a record go in, and its references come out.  Every
+ * length is compared with the record's own, so that anything may be fed.  A
+ * record is decoded whole or refused with a reason.  The CRC is not checked,
+ * since records come from the walker, which did that.  What is decoded points
+ * into the record.
  *
  * The format (PostgreSQL's xlogrecord.h, DecodeXLogRecord() of xlogreader.c)
- * is the same from 15 to 19; 14 had other bits for images.  So a record must be
- * of a supported version, see wal_version_supported().
+ * is the same from 15 to 19, and 14 had other bits for images.  So a record
+ * must be of a supported version, see wal_version_supported().
  */
 #ifndef ACCEL_WAL_BLOCKS_H
 #define ACCEL_WAL_BLOCKS_H
@@ -24,7 +25,7 @@
 #define WAL_FORK_MAP		2	/* VISIBILITYMAP_FORKNUM */
 #define WAL_FORK_INIT		3
 
-/* why a record is refused: id, words */
+/* why a record is refused, as id and words */
 #define WAL_BLOCKS_REASONS(REASON) \
 	REASON(HEADER, "record is shorter than its header") \
 	REASON(LENGTH, "record has another length than its header says") \
@@ -56,21 +57,21 @@ typedef enum WalImageMethod
 	WAL_METHOD_ZSTD
 } WalImageMethod;
 
-/* A full-page image: the page without its hole, maybe compressed. */
+/* A full-page image is the page without its hole, and may be compressed. */
 typedef struct WalImage
 {
 	const uint8_t *data;
 	uint16_t	length;			/* bytes as stored */
-	uint16_t	hole_offset;	/* bytes before the hole; 0: there is none */
+	uint16_t	hole_offset;	/* bytes before the hole, 0 if there is none */
 	uint16_t	hole_length;
 	WalImageMethod compression;
 } WalImage;
 
-/* RelFileLocator (15: RelFileNode), fork and block */
+/* RelFileLocator (RelFileNode in 15), fork and block */
 typedef struct WalBlockTag
 {
 	uint32_t	tablespace;		/* spcOid */
-	uint32_t	database;		/* dbOid, 0: a shared relation */
+	uint32_t	database;		/* dbOid, 0 of a shared relation */
 	uint32_t	relation;		/* relNumber */
 	uint32_t	fork;			/* ForkNumber, 0 to 3 */
 	uint32_t	block;
@@ -81,8 +82,8 @@ typedef struct WalBlockRef
 	WalBlockTag tag;
 	uint8_t		id;				/* ascending within a record, with gaps */
 	bool		has_image;
-	bool		apply;			/* redo restores the image; else it serves
-								 * wal_consistency_checking alone */
+	bool		apply;			/* redo restores the image, which otherwise
+								 * serves wal_consistency_checking alone */
 	bool		will_init;		/* redo makes the page anew */
 	bool		has_data;
 	WalImage	image;			/* if has_image */
@@ -94,7 +95,7 @@ typedef struct WalBlocks
 {
 	int			count;
 	WalBlockRef refs[WAL_BLOCKS_MAX];	/* the first count are set */
-	const uint8_t *main;		/* main data, maybe cut, see wal_blocks_decode */
+	const uint8_t *main;		/* main data, see wal_blocks_decode */
 	uint32_t	main_length;	/* bytes as the record has it */
 	uint32_t	main_present;	/* bytes at hand */
 	bool		has_origin;
@@ -104,9 +105,9 @@ typedef struct WalBlocks
 } WalBlocks;
 
 /*
- * Decodes a record of which len bytes are at hand: all, or fewer if it was cut
- * within its main data.  block_size: of relations (BLCKSZ), bytes.  On a
- * refusal *blocks is not to be used.
+ * Decodes a record of which len bytes are at hand.  These are fewer than all if
+ * it was cut within its main data.  The block size is that of relations
+ * (BLCKSZ) in bytes.  If the record is refused, *blocks must not be used.
  */
 extern WalBlocksReason wal_blocks_decode(WalBlocks *blocks, const uint8_t *rec,
 										 uint32_t len, uint32_t block_size);
@@ -129,9 +130,10 @@ wal_block_tag_equal(const WalBlockTag *a, const WalBlockTag *b)
 }
 
 /*
- * The block of a record that names just one, without an image, of a relation
- * named in full, and has short main data: most records are like that.  false:
- * decode it.  true: decoding would give the same.  len bytes are at hand.
+ * Finds the block of a record that names just one, without an image, of a
+ * relation named in full, and has short main data.  Most records are like that.
+ * Returns true if decoding would give the same, false if the record must be
+ * decoded.  len bytes are at hand.
  */
 static inline bool
 wal_blocks_single(const uint8_t *rec, uint32_t len, WalBlockTag *tag,
@@ -159,9 +161,9 @@ wal_blocks_single(const uint8_t *rec, uint32_t len, WalBlockTag *tag,
 }
 
 /*
- * Does the record restore or initialise no block at all?  true is certain,
- * false means to decode it: for who wants such records alone, and passes
- * millions of others.  len bytes are at hand.
+ * Does the record restore or initialise no block at all?  If true, that is
+ * certain, and if false, the record must be decoded.  It serves callers that
+ * want such records alone, and pass millions of others.  len bytes are at hand.
  */
 static inline bool
 wal_blocks_restore_nothing(const uint8_t *rec, uint32_t len)
@@ -170,10 +172,10 @@ wal_blocks_restore_nothing(const uint8_t *rec, uint32_t len)
 
 	if (len <= WAL_REC_HEADER + 1)
 		return true;
-	/* no block: main data, which is last, leads the headers */
+	/* it has no block if main data, which is last, leads the headers */
 	if (rec[WAL_REC_HEADER] >= WAL_ID_DATA_LONG)
 		return true;
-	/* one block of a relation named in full, main data after it */
+	/* it has one block of a relation named in full, then main data */
 	return rec[WAL_REC_HEADER] <= WAL_BLOCK_MAX_ID &&
 		(rec[WAL_REC_HEADER + 1] & (restores | WAL_BLOCK_SAME_REL)) == 0 &&
 		len > WAL_BLOCK_SECOND && rec[WAL_BLOCK_SECOND] >= WAL_ID_DATA_LONG;
