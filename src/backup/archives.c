@@ -74,12 +74,7 @@ list_name(void *arg, const char *name)
 							 "not an archive of a backup in tar format");
 		return;
 	}
-	if (listing->count == listing->room)
-	{
-		listing->room = Max(2 * listing->room, 16);
-		listing->files = host_grow(listing->files,
-								   listing->room * sizeof(Found));
-	}
+	HOST_MAKE_ROOM(listing->files, listing->count, listing->room);
 	listing->files[listing->count].archive = archive;
 	strlcpy(listing->files[listing->count++].name, name, sizeof(listing->files[0].name));
 }

@@ -7,17 +7,8 @@
  */
 #include "compat.h"
 
-#include "utils/memutils.h"
-
 #include "backup/list.h"
-
-static void *
-grown(void *memory, Size size)
-{
-	return memory == NULL ?
-		MemoryContextAllocHuge(CurrentMemoryContext, size) :
-		repalloc_huge(memory, size);
-}
+#include "host/host.h"
 
 static uint64
 add_name(BackupList *list, const char *path)
@@ -28,7 +19,7 @@ add_name(BackupList *list, const char *path)
 	if (at + size > list->names_room)
 	{
 		list->names_room = Max(2 * list->names_room, 64 * 1024);
-		list->names = grown(list->names, list->names_room);
+		list->names = host_grow(list->names, list->names_room);
 	}
 	memcpy(list->names + at, path, size);
 	list->names_used += size;
@@ -41,12 +32,7 @@ backup_list_add(BackupList *list, const char *path, int64 size,
 {
 	BackupEntry *entry;
 
-	if (list->count == list->room)
-	{
-		list->room = Max(2 * list->room, 1024);
-		list->entries = grown(list->entries,
-							  mul_size(list->room, sizeof(BackupEntry)));
-	}
+	HOST_MAKE_ROOM(list->entries, list->count, list->room);
 	entry = &list->entries[list->count++];
 	memset(entry, 0, sizeof(*entry));
 	entry->size = size;
@@ -88,7 +74,7 @@ compare_sizes(const void *a, const void *b, void *arg)
 static uint32 *
 sorted(BackupList *list, qsort_arg_comparator compare)
 {
-	uint32	   *numbers = grown(NULL, mul_size(list->count, sizeof(uint32)) + 1);
+	uint32	   *numbers = host_alloc(mul_size(list->count, sizeof(uint32)) + 1);
 
 	for (uint32 i = 0; i < list->count; i++)
 		numbers[i] = i;

@@ -9,18 +9,11 @@
 #include "utils/memutils.h"
 
 #include "backup/suspects.h"
+#include "host/host.h"
 
 #define MESSAGE_SIZE	512
 
 #define OF_FILE			UINT32_C(0x80000000)	/* in the number of a suspect */
-
-static void *
-grown(void *memory, Size size)
-{
-	return memory == NULL ?
-		MemoryContextAllocHuge(CurrentMemoryContext, size) :
-		repalloc_huge(memory, size);
-}
 
 /*
  * Called while a task's results are delivered, so the memory is that of the
@@ -35,8 +28,8 @@ grow(BackupSuspects *ctx)
 		return;
 	outer = MemoryContextSwitchTo(ctx->memory);
 	ctx->room = Max(2 * ctx->room, 256);
-	ctx->pages = grown(ctx->pages, ctx->room * sizeof(BackupBadPage));
-	ctx->suspects = grown(ctx->suspects, ctx->room * sizeof(BackupSuspect));
+	ctx->pages = host_grow(ctx->pages, ctx->room * sizeof(BackupBadPage));
+	ctx->suspects = host_grow(ctx->suspects, ctx->room * sizeof(BackupSuspect));
 	MemoryContextSwitchTo(outer);
 }
 

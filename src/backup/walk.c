@@ -15,6 +15,7 @@
 
 #include "backup/names.h"
 #include "backup/walk.h"
+#include "host/host.h"
 
 typedef struct Walk
 {
@@ -29,12 +30,7 @@ typedef struct Walk
 static void
 add_folder(Walk *walk, const char *path)
 {
-	if (walk->nfolders == walk->room)
-	{
-		walk->room *= 2;
-		walk->folders = repalloc_huge(walk->folders,
-									  walk->room * sizeof(char *));
-	}
+	HOST_MAKE_ROOM(walk->folders, walk->nfolders, walk->room);
 	walk->folders[walk->nfolders++] = pstrdup(path);
 }
 
@@ -123,8 +119,6 @@ backup_walk(const char *root,
 {
 	Walk		walk = {root, entry, arg};
 
-	walk.room = 64;
-	walk.folders = palloc(walk.room * sizeof(char *));
 	add_folder(&walk, "");
 	while (walk.nfolders > 0)
 	{

@@ -120,11 +120,7 @@ add_name(void *arg, const char *name)
 
 	if (!names->filter(name, names->major))
 		return;
-	if (names->count == names->room)
-	{
-		names->room = names->room == 0 ? 64 : names->room * 2;
-		names->names = host_grow(names->names, names->room * NAME_SIZE);
-	}
+	HOST_MAKE_ROOM(names->names, names->count, names->room);
 	snprintf(names->names[names->count++], NAME_SIZE, "%s", name);
 }
 

@@ -24,6 +24,16 @@ extern void *host_alloc(size_t size);
 extern void *host_grow(void *memory, size_t size);	/* NULL: new */
 extern void host_free(void *memory);
 
+/* Makes room for one item more in an array, which starts with NULL and 0. */
+#define HOST_MAKE_ROOM(items, count, room) \
+	do { \
+		if ((count) == (room)) \
+		{ \
+			(room) = (room) == 0 ? 16 : (room) * 2; \
+			(items) = host_grow((items), (size_t) (room) * sizeof(*(items))); \
+		} \
+	} while (0)
+
 /*
  * Calls fn when the memory that is allocated now will be freed, whatever ends
  * the work: what libraries have allocated is given back there.  arg must live

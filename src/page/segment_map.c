@@ -32,6 +32,7 @@
 #include "storage/smgr.h"
 #include "utils/rel.h"
 
+#include "host/host.h"
 #include "page/fork.h"
 #include "page/map_witness.h"
 #include "page/segment_map.h"
@@ -279,11 +280,7 @@ sample(SegmentMap *map, const Fork *fork)
 static void
 segment_map_add(SegmentMap *map, int64 bytes)
 {
-	if (map->count == map->allocated)
-	{
-		map->allocated *= 2;
-		map->bytes = repalloc(map->bytes, map->allocated * sizeof(int64));
-	}
+	HOST_MAKE_ROOM(map->bytes, map->count, map->allocated);
 	map->bytes[map->count++] = bytes;
 }
 

@@ -26,6 +26,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
+#include "host/host.h"
 #include "run/database_run.h"
 
 #define FETCH_ROWS	1000
@@ -193,15 +194,12 @@ add_rows(DatabaseRun *run, int64 *room)
 		Oid			tablespace = DatumGetObjectId(column(row, desc, LIST_TABLESPACE));
 		Oid			number = DatumGetObjectId(column(row, desc, LIST_FILENODE));
 		bool		shared = DatumGetBool(column(row, desc, LIST_SHARED));
+		MemoryContext old;
 
 		CHECK_FOR_INTERRUPTS();
-		if (run->nitems == *room)
-		{
-			*room = *room > 0 ? *room * 2 : 1024;
-			run->items = run->items == NULL ?
-				MemoryContextAllocHuge(run->context, *room * sizeof(RunItem)) :
-				repalloc_huge(run->items, *room * sizeof(RunItem));
-		}
+		old = MemoryContextSwitchTo(run->context);
+		HOST_MAKE_ROOM(run->items, run->nitems, *room);
+		MemoryContextSwitchTo(old);
 		item = &run->items[run->nitems];
 		item->relid = DatumGetObjectId(column(row, desc, LIST_OID));
 		if (!OidIsValid(number))

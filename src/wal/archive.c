@@ -41,12 +41,7 @@ add_file(WalArchive *archive, const WalName *name)
 {
 	WalArchiveFile *file;
 
-	if (archive->count == archive->room)
-	{
-		archive->room = archive->room == 0 ? 1024 : archive->room * 2;
-		archive->files = host_grow(archive->files,
-								   archive->room * sizeof(WalArchiveFile));
-	}
+	HOST_MAKE_ROOM(archive->files, archive->count, archive->room);
 	file = &archive->files[archive->count++];
 	memset(file, 0, sizeof(*file));
 	file->name = *name;

@@ -27,12 +27,7 @@ typedef struct Reading
 static void
 add_folder(Reading *reading, const char *name)
 {
-	if (reading->nfolders == reading->room)
-	{
-		reading->room = reading->room == 0 ? 16 : reading->room * 2;
-		reading->folders = host_grow(reading->folders,
-									 reading->room * (WAL_NAME_FOLDER + 1));
-	}
+	HOST_MAKE_ROOM(reading->folders, reading->nfolders, reading->room);
 	strcpy(reading->folders[reading->nfolders++], name);
 }
 

@@ -32,12 +32,7 @@ typedef struct Reading
 void
 wal_names_add(WalNames *names, const WalName *name)
 {
-	if (names->count == names->room)
-	{
-		names->room = names->room == 0 ? 1024 : names->room * 2;
-		names->names = host_grow(names->names,
-								 names->room * sizeof(WalName));
-	}
+	HOST_MAKE_ROOM(names->names, names->count, names->room);
 	names->names[names->count++] = *name;
 }
 
@@ -54,16 +49,6 @@ wal_directory_file(const WalDirectory *dir, const WalName *name)
 }
 
 /* ---- listing ---- */
-
-/* Room for one more item; returns the array, perhaps moved. */
-static void *
-grow(void *items, size_t count, size_t *room, size_t item_size)
-{
-	if (count < *room)
-		return items;
-	*room = *room == 0 ? 16 : *room * 2;
-	return host_grow(items, *room * item_size);
-}
 
 static void
 list_segment(Reading *reading, const char *file_name)
@@ -92,16 +77,15 @@ list_file(void *arg, const char *file_name)
 		return;
 	if (timeline != 0 && reading->in_folder == NULL)
 	{
-		reading->histories = grow(reading->histories, reading->nhistories,
-								  &reading->histories_room, sizeof(uint32_t));
+		HOST_MAKE_ROOM(reading->histories, reading->nhistories,
+					   reading->histories_room);
 		reading->histories[reading->nhistories++] = timeline;
 	}
 	if (reading->listing == NULL)
 		return;
 	if (reading->folders_wanted && wal_name_is_folder(file_name))
 	{
-		reading->folders = grow(reading->folders, reading->nfolders,
-								&reading->folders_room, WAL_NAME_FOLDER + 1);
+		HOST_MAKE_ROOM(reading->folders, reading->nfolders, reading->folders_room);
 		strcpy(reading->folders[reading->nfolders++], file_name);
 	}
 	else

@@ -98,12 +98,7 @@ keep_finding(WalFindings *findings, const WalFinding *finding)
 {
 	if (findings->count == findings->max)
 		return;
-	if (findings->count == findings->room)
-	{
-		findings->room = findings->room == 0 ? 16 : findings->room * 2;
-		findings->items = host_grow(findings->items,
-									findings->room * sizeof(WalFinding));
-	}
+	HOST_MAKE_ROOM(findings->items, findings->count, findings->room);
 	findings->items[findings->count++] = *finding;
 }
 

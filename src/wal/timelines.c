@@ -67,12 +67,7 @@ verdict_of(WalReason reason, uint64_t value, uint64_t expected)
 static void
 add_ancestor(WalLineage *lineage, int *room, uint32_t timeline, WalLsn end)
 {
-	if (lineage->nancestors == *room)
-	{
-		*room = *room == 0 ? 8 : *room * 2;
-		lineage->ancestors = host_grow(lineage->ancestors,
-									   (size_t) *room * sizeof(WalHistory));
-	}
+	HOST_MAKE_ROOM(lineage->ancestors, lineage->nancestors, *room);
 	lineage->ancestors[lineage->nancestors].timeline = timeline;
 	lineage->ancestors[lineage->nancestors++].end = end;
 }
