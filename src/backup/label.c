@@ -8,6 +8,7 @@
 #include "backup/label.h"
 #include "cluster/control.h"
 #include "cluster/format.h"
+#include "host/digits.h"
 
 /* ---- backup_label ---- */
 
@@ -116,15 +117,14 @@ backup_label_read(const char *lines, BackupLabel *label)
 bool
 backup_map_next(const char *lines, size_t *at, uint32_t *tablespace)
 {
-	uint64_t	oid = 0;
-	size_t		i = *at;
+	uint64_t	oid;
+	const char *end = digits_read(lines + *at, UINT32_MAX, &oid);
+	size_t		i;
 	size_t		path;
 
-	for (; lines[i] >= '0' && lines[i] <= '9' && oid <= UINT32_MAX; i++)
-		oid = oid * 10 + (uint64_t) (lines[i] - '0');
-	if (i == *at || oid == 0 || oid > UINT32_MAX || lines[i] != ' ')
+	if (end == NULL || oid == 0 || *end != ' ')
 		return false;
-	path = ++i;
+	path = i = (size_t) (end + 1 - lines);
 	while (lines[i] != '\0' && lines[i] != '\n')
 		i += lines[i] == '\\' && lines[i + 1] != '\0' ? 2 : 1;
 	if (i == path || lines[i] != '\n')

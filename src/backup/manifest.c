@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "backup/manifest.h"
+#include "host/digits.h"
 
 enum
 {
@@ -90,20 +91,9 @@ fail(ManifestReader *ctx, const char *error)
 static bool
 token_number(const char *token, uint64_t most, uint64_t *value)
 {
-	uint64_t	n = 0;
+	const char *end = digits_read(token, most, value);
 
-	if (*token == '\0')
-		return false;
-	for (; *token != '\0'; token++)
-	{
-		uint64_t	digit = (uint64_t) (*token - '0');
-
-		if (*token < '0' || *token > '9' || n > (most - digit) / 10)
-			return false;
-		n = n * 10 + digit;
-	}
-	*value = n;
-	return true;
+	return end != NULL && *end == '\0';
 }
 
 static int

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backup/names.h"
+#include "host/digits.h"
 
 #define INCREMENTAL	"INCREMENTAL."	/* before the name of a file, from 17 */
 
@@ -44,18 +45,11 @@ static const char *
 number(const char *digits, uint32_t *value)
 {
 	uint64_t	n = 0;
-	const char *at = digits;
+	const char *end = *digits == '0' ? NULL : digits_read(digits, UINT32_MAX, &n);
 
-	if (*at < '1' || *at > '9')
-		return NULL;
-	for (; *at >= '0' && *at <= '9'; at++)
-	{
-		n = n * 10 + (uint64_t) (*at - '0');
-		if (n > UINT32_MAX)
-			return NULL;
-	}
-	*value = (uint32_t) n;
-	return at;
+	if (end != NULL)
+		*value = (uint32_t) n;
+	return end;
 }
 
 /*

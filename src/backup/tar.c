@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "backup/tar.h"
+#include "host/digits.h"
 
 /* a header's fields */
 #define NAME_AT			0
@@ -231,25 +232,11 @@ set_name(TarReader *reader, const uint8_t *name, size_t len)
 	return true;
 }
 
-/*
- * Reads decimal digits up to an end.  Returns false for something else, or too
- * many.
- */
+/* Reads decimal digits up to an end, which is none. */
 static bool
 decimal(const uint8_t *from, const uint8_t *to, uint64_t *value)
 {
-	uint64_t	n = 0;
-
-	if (from == to)
-		return false;
-	for (; from < to; from++)
-	{
-		if (*from < '0' || *from > '9' || n > INT64_MAX / 10 - 1)
-			return false;
-		n = n * 10 + (uint64_t) (*from - '0');
-	}
-	*value = n;
-	return true;
+	return digits_read((const char *) from, INT64_MAX, value) == (const char *) to;
 }
 
 static bool

@@ -26,6 +26,7 @@
 #include "utils/timeout.h"
 #include "utils/timestamp.h"
 
+#include "host/digits.h"
 #include "run/database_run.h"
 
 /*
@@ -213,14 +214,12 @@ order_argument(FunctionCallInfo fcinfo, int argno)
 static bool
 take_number(const char **string, uint32 most, uint32 *number)
 {
-	uint64		value = 0;
-	const char *digit = *string;
+	uint64		value;
+	const char *end = digits_read(*string, most, &value);
 
-	for (; *digit >= '0' && *digit <= '9' && value <= most; digit++)
-		value = value * 10 + (*digit - '0');
-	if (digit == *string || value > most)
+	if (end == NULL)
 		return false;
-	*string = digit;
+	*string = end;
 	*number = (uint32) value;
 	return true;
 }
