@@ -48,11 +48,6 @@
 /* WARNINGs of a run. */
 #define LINES_MAX		100
 
-/* Users' advisory locks have 1 and 2 in the last field, runs have 3. */
-#define LOCKTAG_OF_ARCHIVE(tag, hash) \
-	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) ((hash) >> 32), \
-						 (uint32) (hash), 4)
-
 typedef struct ArchiveTotals
 {
 	int64		read;			/* files */
@@ -271,27 +266,15 @@ prune_rows(void *arg)
 }
 
 static void
-note_loss(ArchiveRun *run, const ErrorData *error, bool reading)
-{
-	run->recording = false;
-	ereport(WARNING,
-			(errcode(error->sqlerrcode),
-			 reading ? errmsg("could not read what is remembered of WAL archive \"%s\": %s",
-							  run->dir.path, error->message) :
-			 errmsg("could not record this run any further: %s", error->message),
-			 reading ? errdetail("Every segment is read, and nothing is remembered.") :
-			 errdetail("The run goes on; from here on its findings are in its messages alone."),
-			 history_hint(error)));
-}
-
-static void
 record(ArchiveRun *run, void (*write) (void *))
 {
 	ErrorData  *error = !run->recording ? NULL :
 		history_write(&run->history, write, run);
 
-	if (error != NULL)
-		note_loss(run, error, false);
+	if (error == NULL)
+		return;
+	run->recording = false;
+	history_warn_loss(error);
 }
 
 /* A table that cannot be read excuses nothing, so all is verified. */
@@ -312,7 +295,13 @@ recall(ArchiveRun *run)
 	if (signature_is_refused(error))
 		ReThrowError(error);
 	run->archive.count = 0;
-	note_loss(run, error, true);
+	run->recording = false;
+	ereport(WARNING,
+			(errcode(error->sqlerrcode),
+			 errmsg("could not read what is remembered of WAL archive \"%s\": %s",
+					run->dir.path, error->message),
+			 errdetail("Every segment is read, and nothing is remembered."),
+			 history_hint(error)));
 }
 
 static void
@@ -659,25 +648,13 @@ verify_archive(ArchiveRun *run)
 static void
 lock_archive(ArchiveRun *run)
 {
-	LOCKTAG		tag;
-
 	run->lock = hash_bytes_extended((const unsigned char *) run->dir.path,
 									(int) strlen(run->dir.path), 0);
-	LOCKTAG_OF_ARCHIVE(tag, run->lock);
-	if (LockAcquire(&tag, ExclusiveLock, true, true) == LOCKACQUIRE_NOT_AVAIL)
+	if (!history_lock(HISTORY_LOCK_ARCHIVE, run->lock, true, false))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("WAL archive \"%s\" is being verified by another session",
 						run->dir.path)));
-}
-
-static void
-unlock_archive(ArchiveRun *run)
-{
-	LOCKTAG		tag;
-
-	LOCKTAG_OF_ARCHIVE(tag, run->lock);
-	(void) LockRelease(&tag, ExclusiveLock, true);
 }
 
 /* Is what is archived now put there?  A path after a colon is another host's. */
@@ -769,7 +746,7 @@ fail(ArchiveRun *run)
 
 	MemoryContextSwitchTo(run->context);
 	error = procedure_fail(run->history.caller);
-	unlock_archive(run);
+	history_unlock(HISTORY_LOCK_ARCHIVE, run->lock);
 	report_end(run, error->sqlerrcode == ERRCODE_QUERY_CANCELED ? "cancelled" : "failed");
 	ReThrowError(error);
 }
@@ -820,7 +797,7 @@ SQL_FUNCTION(accel_verify_wal_archive)
 		fail(run);
 	}
 	PG_END_TRY();
-	unlock_archive(run);
+	history_unlock(HISTORY_LOCK_ARCHIVE, run->lock);
 	if (raise)
 		raise_findings(run);
 	SPI_finish();

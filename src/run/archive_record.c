@@ -148,13 +148,6 @@ archive_record_load(const History *history, WalArchive *archive)
 
 /* ---- writing ---- */
 
-static Datum
-text_or_null(const char *text, char *null)
-{
-	*null = text == NULL ? 'n' : ' ';
-	return text == NULL ? (Datum) 0 : CStringGetTextDatum(text);
-}
-
 static void
 delete_row(const History *history, SPIPlanPtr *plan, Datum directory,
 		   Datum segment)
@@ -190,7 +183,7 @@ insert_row(const History *history, SPIPlanPtr *plan, Datum directory,
 		BoolGetDatum(wal_status_is_finding(memory->status)),
 		BoolGetDatum(memory->start_open),
 		BoolGetDatum(memory->end_open),
-		text_or_null(row->message, &nulls[12]),
+		history_text(row->message, &nulls[12]),
 	Int64GetDatum((int64) system)};
 
 	StaticAssertStmt(lengthof(values) == lengthof(types) &&

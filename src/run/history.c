@@ -75,6 +75,59 @@ history_hint(const ErrorData *error)
 	return errhint("If a table of the extension is damaged, DROP EXTENSION and CREATE EXTENSION make it anew. See %s.", ACCEL_RUNBOOK);
 }
 
+void
+history_warn_loss(const ErrorData *error)
+{
+	ereport(WARNING,
+			(errcode(error->sqlerrcode),
+			 errmsg("could not record this run any further: %s",
+					error->message),
+			 errdetail("The run goes on; from here on its findings are in its messages alone."),
+			 history_hint(error)));
+}
+
+Datum
+history_column(HeapTuple row, int number)
+{
+	bool		isnull;
+
+	return SPI_getbinval(row, SPI_tuptable->tupdesc, number, &isnull);
+}
+
+Datum
+history_text(const char *text, char *null)
+{
+	*null = text == NULL ? 'n' : ' ';
+	return text == NULL ? (Datum) 0 : CStringGetTextDatum(text);
+}
+
+static LOCKTAG
+tag_of(HistoryLock kind, uint64 key)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) (key >> 32), (uint32) key,
+						 kind);
+	return tag;
+}
+
+bool
+history_lock(HistoryLock kind, uint64 key, bool session, bool wait)
+{
+	LOCKTAG		tag = tag_of(kind, key);
+
+	return LockAcquire(&tag, ExclusiveLock, session, !wait) !=
+		LOCKACQUIRE_NOT_AVAIL;
+}
+
+void
+history_unlock(HistoryLock kind, uint64 key)
+{
+	LOCKTAG		tag = tag_of(kind, key);
+
+	(void) LockRelease(&tag, ExclusiveLock, true);
+}
+
 ErrorData *
 history_write(const History *history, void (*write) (void *), void *arg)
 {

@@ -60,6 +60,28 @@ extern void history_execute(const History *history, const char *table,
 extern ErrorData *history_write(const History *history,
 								void (*write) (void *arg), void *arg);
 
+/* Warns that a run is recorded no further, for the error that is given. */
+extern void history_warn_loss(const ErrorData *error);
+
+/* A column of a row of SPI_tuptable, which is not NULL or 0 for NULL. */
+extern Datum history_column(HeapTuple row, int number);
+
+/* A text as the value of a statement, with its mark for NULL. */
+extern Datum history_text(const char *text, char *null);
+
+/*
+ * Locks a key in this database for the session, up to history_unlock(), or for
+ * the transaction.  Users' advisory locks have 1 and 2 for the kind.
+ */
+typedef enum HistoryLock
+{
+	HISTORY_LOCK_RUN = 3,
+	HISTORY_LOCK_ARCHIVE
+} HistoryLock;
+
+extern bool history_lock(HistoryLock kind, uint64 key, bool session, bool wait);
+extern void history_unlock(HistoryLock kind, uint64 key);
+
 /*
  * Tells, for ereport(), what to do about a damaged table, or a full disk.
  * That is not TRUNCATE, which is decoded and stops a subscriber that lacks the

@@ -174,26 +174,16 @@ list_statement(DatabaseRun *run)
 	return text.data;
 }
 
-static Datum
-column(HeapTuple row, TupleDesc desc, int number)
-{
-	bool		isnull;
-
-	return SPI_getbinval(row, desc, number, &isnull);
-}
-
 static void
 add_rows(DatabaseRun *run, int64 *room)
 {
-	TupleDesc	desc = SPI_tuptable->tupdesc;
-
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
 		HeapTuple	row = SPI_tuptable->vals[i];
 		RunItem    *item;
-		Oid			tablespace = DatumGetObjectId(column(row, desc, LIST_TABLESPACE));
-		Oid			number = DatumGetObjectId(column(row, desc, LIST_FILENODE));
-		bool		shared = DatumGetBool(column(row, desc, LIST_SHARED));
+		Oid			tablespace = DatumGetObjectId(history_column(row, LIST_TABLESPACE));
+		Oid			number = DatumGetObjectId(history_column(row, LIST_FILENODE));
+		bool		shared = DatumGetBool(history_column(row, LIST_SHARED));
 		MemoryContext old;
 
 		CHECK_FOR_INTERRUPTS();
@@ -201,7 +191,7 @@ add_rows(DatabaseRun *run, int64 *room)
 		HOST_MAKE_ROOM(run->items, run->nitems, *room);
 		MemoryContextSwitchTo(old);
 		item = &run->items[run->nitems];
-		item->relid = DatumGetObjectId(column(row, desc, LIST_OID));
+		item->relid = DatumGetObjectId(history_column(row, LIST_OID));
 		if (!OidIsValid(number))
 			number = RelationMapOidToFilenumber(item->relid, shared);
 		item->bytes = run_file_bytes(OidIsValid(tablespace) ? tablespace :

@@ -34,11 +34,6 @@
 /* The rows of findings to write, as the statement knows them. */
 #define STORE_NAME	"accel_findings"
 
-/* Users' advisory locks have 1 and 2 in the last field. */
-#define LOCKTAG_OF_RUN(tag, number) \
-	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) ((number) >> 32), \
-						 (uint32) (number), 3)
-
 /*
  * A pause in milliseconds between two tries to lock a table outside of the
  * queue.
@@ -66,8 +61,6 @@ static void lock_tables(DatabaseRun *run);
 static void wait_for_table(DatabaseRun *run, Oid relid, TimestampTz start);
 static void write_start(void *arg);
 static void tidy_runs(DatabaseRun *run);
-static bool lock_run(int64 number, bool session);
-static void unlock_run(int64 number);
 static void write_batch(void *arg);
 static void write_complete_batch(void *arg);
 static void write_cluster(void *arg);
@@ -143,7 +136,7 @@ record_end(DatabaseRun *run, const char *state)
 	}
 	PG_FINALLY();				/* another cancel, for instance */
 	{
-		unlock_run(run->number);
+		history_unlock(HISTORY_LOCK_RUN, (uint64) run->number);
 		run->number = 0;
 	}
 	PG_END_TRY();
@@ -165,12 +158,7 @@ guarded(DatabaseRun *run, void (*write) (void *), void *arg)
 		ReThrowError(error);
 	run_show_progress(run);
 	if (!run->record_lost)
-		ereport(WARNING,
-				(errcode(error->sqlerrcode),
-				 errmsg("could not record this run any further: %s",
-						error->message),
-				 errdetail("The run goes on; from here on its findings are in its messages alone."),
-				 history_hint(error)));
+		history_warn_loss(error);
 	run->record_lost = true;
 	run->recording = false;
 	return false;
@@ -282,20 +270,15 @@ static void
 write_start(void *arg)
 {
 	DatabaseRun *run = arg;
-	LOCKTAG		tag;
 	Oid			types[] = {INT8OID, TIMESTAMPTZOID, ORIGIN_TYPES};
 	Datum		values[lengthof(types)];
-	bool		isnull;
 
-	LOCKTAG_OF_RUN(tag, (int64) 0);
-	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+	(void) history_lock(HISTORY_LOCK_RUN, 0, false, true);
 	signature_check_tables(run->history.namespace);
 	execute(run, "verify_runs", SPI_OK_SELECT,
 			"SELECT COALESCE(max(run) + 1, 1)"
 			" FROM " HISTORY_SCHEMA ".verify_runs", 0, NULL, NULL, NULL);
-	run->number = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
-											  SPI_tuptable->tupdesc, 1,
-											  &isnull));
+	run->number = DatumGetInt64(history_column(SPI_tuptable->vals[0], 1));
 	SPI_freetuptable(SPI_tuptable);
 	values[0] = Int64GetDatum(run->number);
 	values[1] = TimestampTzGetDatum(run->started);
@@ -306,7 +289,7 @@ write_start(void *arg)
 			" 'running'::text, 0::int8,"
 			" 0::int8, 0::int8, $3, $4, $5, $6",
 			lengthof(types), types, values, NULL);
-	(void) lock_run(run->number, true);
+	(void) history_lock(HISTORY_LOCK_RUN, (uint64) run->number, true, false);
 	tidy_runs(run);
 }
 
@@ -336,7 +319,7 @@ tidy_runs(DatabaseRun *run)
 										   &isnull);
 
 		if (DatumGetInt64(number) == run->number ||
-			!lock_run(DatumGetInt64(number), false))
+			!history_lock(HISTORY_LOCK_RUN, DatumGetUInt64(number), false, false))
 			continue;
 		execute(run, "verify_runs", SPI_OK_UPDATE,
 				"SELECT r.ctid, run, started_at, finished_at, relations, blocks, read_bytes,"
@@ -348,26 +331,6 @@ tidy_runs(DatabaseRun *run)
 				1, types, &number, NULL);
 	}
 	SPI_freetuptable(rows);
-}
-
-/* For the session, up to unlock_run(), or for the transaction. */
-static bool
-lock_run(int64 number, bool session)
-{
-	LOCKTAG		tag;
-
-	LOCKTAG_OF_RUN(tag, number);
-	return LockAcquire(&tag, ExclusiveLock, session, true) !=
-		LOCKACQUIRE_NOT_AVAIL;
-}
-
-static void
-unlock_run(int64 number)
-{
-	LOCKTAG		tag;
-
-	LOCKTAG_OF_RUN(tag, number);
-	(void) LockRelease(&tag, ExclusiveLock, true);
 }
 
 static void
@@ -407,23 +370,16 @@ write_progress(void *arg)
 	write_run(arg, "running");
 }
 
-static Datum
-text_or_null(const char *text, char *null)
-{
-	*null = text == NULL ? 'n' : ' ';
-	return text == NULL ? (Datum) 0 : CStringGetTextDatum(text);
-}
-
 /* The columns that tell of a relation and its file. */
 #define NAME_TYPES	TEXTOID, TEXTOID, TEXTOID, TEXTOID, OIDOID, OIDOID
 
 static void
 fill_names(const RunRelation *relation, Datum *values, char *nulls)
 {
-	values[0] = text_or_null(relation->schema, &nulls[0]);
-	values[1] = text_or_null(relation->name, &nulls[1]);
-	values[2] = text_or_null(relation->kind, &nulls[2]);
-	values[3] = text_or_null(relation->owner, &nulls[3]);
+	values[0] = history_text(relation->schema, &nulls[0]);
+	values[1] = history_text(relation->name, &nulls[1]);
+	values[2] = history_text(relation->kind, &nulls[2]);
+	values[3] = history_text(relation->owner, &nulls[3]);
 	values[4] = ObjectIdGetDatum(relation->file.tablespace);
 	values[5] = ObjectIdGetDatum(relation->file.number);
 }
@@ -600,18 +556,10 @@ record_trusted_runs(DatabaseRun *run)
 	return isnull ? (Datum) 0 : runs;
 }
 
-static Datum
-column(HeapTuple row, int number)
-{
-	bool		isnull;
-
-	return SPI_getbinval(row, SPI_tuptable->tupdesc, number, &isnull);
-}
-
 static int64
 number_column(HeapTuple row, int number)
 {
-	return DatumGetInt64(column(row, number));
+	return DatumGetInt64(history_column(row, number));
 }
 
 static RunRelation *
@@ -620,7 +568,7 @@ position_of_row(HeapTuple row)
 	RunRelation *position = palloc0(sizeof(RunRelation));
 
 	position->item.relid = position->next.relid =
-		DatumGetObjectId(column(row, 1));
+		DatumGetObjectId(history_column(row, 1));
 	position->next.fork = forkname_to_number(SPI_getvalue(row, SPI_tuptable->tupdesc, 2));
 	position->next.block = (BlockNumber) number_column(row, 3);
 	position->began = number_column(row, 4);
@@ -628,8 +576,8 @@ position_of_row(HeapTuple row)
 	position->bytes = number_column(row, 6);
 	position->new_pages = number_column(row, 7);
 	position->findings = number_column(row, 8);
-	position->file.tablespace = DatumGetObjectId(column(row, 9));
-	position->file.number = DatumGetObjectId(column(row, 10));
+	position->file.tablespace = DatumGetObjectId(history_column(row, 9));
+	position->file.number = DatumGetObjectId(history_column(row, 10));
 	return position;
 }
 
