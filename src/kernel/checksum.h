@@ -81,6 +81,12 @@ typedef struct ChecksumKernel
 	ChecksumPageFn page;		/* NULL: a CRC kernel, or not compiled here */
 } ChecksumKernel;
 
+/*
+ * Hidden data is reached without the global offset table.  The compiler's
+ * option hides definitions alone.
+ */
+#pragma GCC visibility push(hidden)
+
 extern const ChecksumKernel checksum_kernel_table[];
 extern const int checksum_kernel_count;
 
@@ -88,6 +94,8 @@ extern const int checksum_kernel_count;
 extern ChecksumCrcFn checksum_crc32c;
 extern ChecksumCrcFn checksum_crc32;
 extern ChecksumPageFn checksum_page;
+
+#pragma GCC visibility pop
 
 /* cpu.c: capabilities of this CPU under this operating system. */
 extern uint32_t checksum_detect_features(void);

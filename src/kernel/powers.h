@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#pragma GCC visibility push(hidden) /* see checksum.h */
+
 /* [r][i] is that for j = 504 + r - 8 i: consecutive ones are 8 bytes apart. */
 extern const uint32_t crc32c_powers[8][72];
 extern const uint32_t crc32_powers[8][72];
@@ -57,5 +59,7 @@ extern const unsigned char kernel_bytes_mask[192];
 
 /* 0 to 127; a vector of 64 from n on moves the first n bytes of 64 to the end. */
 extern const unsigned char kernel_byte_places[128];
+
+#pragma GCC visibility pop
 
 #endif							/* POWERS_H */
