@@ -23,7 +23,7 @@ digits_read(const char *digits, uint64_t most, uint64_t *value)
 	{
 		uint64_t	digit = (uint64_t) (*at - '0');
 
-		if (n > (most - digit) / 10)
+		if (n > most / 10 || n * 10 > most - digit)
 			return NULL;
 		n = n * 10 + digit;
 	}
