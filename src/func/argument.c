@@ -6,6 +6,7 @@
 
 #include "access/xlogdefs.h"
 #include "fmgr.h"
+#include "utils/builtins.h"
 #include "utils/timestamp.h"
 
 #include "func/func.h"
@@ -29,6 +30,25 @@ accel_check_null(FunctionCallInfo fcinfo, int argument, const char *name)
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("argument \"%s\" must not be null", name)));
+}
+
+bool
+accel_boolean(FunctionCallInfo fcinfo, int argument, bool absent)
+{
+	return PG_ARGISNULL(argument) ? absent : PG_GETARG_BOOL(argument);
+}
+
+int
+accel_integer(FunctionCallInfo fcinfo, int argument, int absent)
+{
+	return PG_ARGISNULL(argument) ? absent : PG_GETARG_INT32(argument);
+}
+
+char *
+accel_text(FunctionCallInfo fcinfo, int argument)
+{
+	return PG_ARGISNULL(argument) ? NULL :
+		text_to_cstring(PG_GETARG_TEXT_PP(argument));
 }
 
 void

@@ -103,12 +103,6 @@ path_argument(FunctionCallInfo fcinfo, int argno)
 		file_scan_path(text_to_cstring(PG_GETARG_TEXT_PP(argno)));
 }
 
-static bool
-boolean_argument(FunctionCallInfo fcinfo, int argno, bool absent)
-{
-	return PG_ARGISNULL(argno) ? absent : PG_GETARG_BOOL(argno);
-}
-
 static void
 prior_argument(FunctionCallInfo fcinfo, int argno, BackupOptions *options)
 {
@@ -147,10 +141,9 @@ options_of(FunctionCallInfo fcinfo, int cost, BackupOptions *options)
 
 	memset(options, 0, sizeof(*options));
 	accel_check_null(fcinfo, 0, "directory");
-	options->check_pages = boolean_argument(fcinfo, 3, true);
-	options->workers = parallel_workers(PG_ARGISNULL(cost) ? 0 :
-										PG_GETARG_INT32(cost));
-	options->max_rate = PG_ARGISNULL(cost + 1) ? 0 : PG_GETARG_INT32(cost + 1);
+	options->check_pages = accel_boolean(fcinfo, 3, true);
+	options->workers = parallel_workers(accel_integer(fcinfo, cost, 0));
+	options->max_rate = accel_integer(fcinfo, cost + 1, 0);
 	throttle_init(&throttle, options->max_rate, BLCKSZ, BLCKSZ);
 	options->root = path_argument(fcinfo, 0);
 	options->wal = path_argument(fcinfo, 1);
@@ -181,7 +174,7 @@ SQL_FUNCTION(accel_verify_backup)
 	BackupSummary summary;
 
 	options_of(fcinfo, 5, &options);
-	options.include_healed = boolean_argument(fcinfo, 4, false);
+	options.include_healed = accel_boolean(fcinfo, 4, false);
 	InitMaterializedSRF(fcinfo, 0);
 	rows.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	rows.row = AllocSetContextCreate(CurrentMemoryContext, "backup finding",

@@ -56,8 +56,7 @@ SQL_FUNCTION(accel_page_digests)
 	sink.digests.put = put_row;
 	sink.digests.arg = &sink;
 	scan_run_begin(&sink.run, &sink.sink,
-				   PG_ARGISNULL(6) ? 0 : PG_GETARG_INT32(6),
-				   PG_ARGISNULL(7) ? 0 : PG_GETARG_INT32(7));
+				   accel_integer(fcinfo, 6, 0), accel_integer(fcinfo, 7, 0));
 	scan_forks(rel, &options, &sink.run.policy, &sink.run.sink);
 	page_digests_end(&sink.digests);
 	scan_run_end(&sink.run);
@@ -74,8 +73,8 @@ digest_arguments(FunctionCallInfo fcinfo, PageDigestOptions *digest,
 	accel_scan_options(fcinfo, 1, options);
 	if (options->fork == InvalidForkNumber)
 		options->fork = MAIN_FORKNUM;
-	digest->masked = !PG_ARGISNULL(4) && PG_GETARG_BOOL(4);
-	digest->blocks_per_row = PG_ARGISNULL(5) ? 1 : PG_GETARG_INT32(5);
+	digest->masked = accel_boolean(fcinfo, 4, false);
+	digest->blocks_per_row = accel_integer(fcinfo, 5, 1);
 	accel_check_range(ERRCODE_INVALID_PARAMETER_VALUE, "blocks_per_row",
 					  digest->blocks_per_row, 1, PG_INT32_MAX);
 }

@@ -26,6 +26,13 @@ extern void accel_check_range(int sqlstate, const char *name, int64 value,
 extern void accel_check_null(FunctionCallInfo fcinfo, int argument,
 							 const char *name);
 
+/* func/argument.c returns an argument, or what is given for NULL. */
+extern bool accel_boolean(FunctionCallInfo fcinfo, int argument, bool absent);
+extern int	accel_integer(FunctionCallInfo fcinfo, int argument, int absent);
+
+/* func/argument.c returns a text argument, or NULL for NULL. */
+extern char *accel_text(FunctionCallInfo fcinfo, int argument);
+
 /*
  * func/argument.c checks that the ends of a range of WAL are in order, else
  * SQLSTATE 22023.

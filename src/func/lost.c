@@ -71,7 +71,7 @@ notice_horizon(const LostOptions *options)
 static Throttle *
 max_rate_argument(FunctionCallInfo fcinfo, int argno, Throttle *throttle)
 {
-	throttle_init(throttle, PG_ARGISNULL(argno) ? 0 : PG_GETARG_INT32(argno),
+	throttle_init(throttle, accel_integer(fcinfo, argno, 0),
 				  BLCKSZ, WAL_PIECE_BYTES);
 	return throttle;
 }
@@ -144,8 +144,7 @@ SQL_FUNCTION(accel_verify_wal_images)
 	options.memory = (size_t) maintenance_work_mem * 1024;
 	accel_check_lsns(options.start, options.end);
 	options.throttle = max_rate_argument(fcinfo, 3, &throttle);
-	accel_wal_directory(&dir, PG_ARGISNULL(0) ? NULL :
-						text_to_cstring(PG_GETARG_TEXT_PP(0)), NULL);
+	accel_wal_directory(&dir, accel_text(fcinfo, 0), NULL);
 	options.dir = &dir;
 	lost_images(&options, put_image, fcinfo->resultinfo);
 	return (Datum) 0;

@@ -164,11 +164,11 @@ scan_arguments(FunctionCallInfo fcinfo, ScanArguments *arguments)
 	accel_check_null(fcinfo, 0, "relation");
 	arguments->relid = PG_GETARG_OID(0);
 	accel_scan_options(fcinfo, 1, &options);
-	options.include_toast = !PG_ARGISNULL(4) && PG_GETARG_BOOL(4);
-	options.include_indexes = !PG_ARGISNULL(5) && PG_GETARG_BOOL(5);
+	options.include_toast = accel_boolean(fcinfo, 4, false);
+	options.include_indexes = accel_boolean(fcinfo, 5, false);
 	arguments->options = options;
-	arguments->workers = PG_ARGISNULL(6) ? 0 : PG_GETARG_INT32(6);
-	arguments->max_rate = PG_ARGISNULL(7) ? 0 : PG_GETARG_INT32(7);
+	arguments->workers = accel_integer(fcinfo, 6, 0);
+	arguments->max_rate = accel_integer(fcinfo, 7, 0);
 }
 
 /* ---------------------------------------------------------------- *

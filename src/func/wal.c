@@ -19,13 +19,6 @@
 #define RESULT_COLUMNS	19
 #define FINDING_COLUMNS 5
 
-static char *
-text_or_null(FunctionCallInfo fcinfo, int argno)
-{
-	return PG_ARGISNULL(argno) ? NULL :
-		text_to_cstring(PG_GETARG_TEXT_PP(argno));
-}
-
 /* ---- rows ---- */
 
 /* Returns what a segment's row says, or NULL if that is nothing. */
@@ -319,13 +312,11 @@ SQL_FUNCTION(accel_verify_wal)
 	bool		range = !PG_ARGISNULL(ARG_START_LSN) ||
 		!PG_ARGISNULL(ARG_END_LSN) || !PG_ARGISNULL(ARG_TIMELINE_ID);
 
-	scan.directory = text_or_null(fcinfo, ARG_DIRECTORY);
-	scan.first = text_or_null(fcinfo, ARG_FIRST_SEGMENT);
-	scan.last = text_or_null(fcinfo, ARG_LAST_SEGMENT);
-	scan.workers = parallel_workers(PG_ARGISNULL(ARG_WORKERS) ? 0 :
-									PG_GETARG_INT32(ARG_WORKERS));
-	throttle_init(&scan.throttle, PG_ARGISNULL(ARG_MAX_RATE) ? 0 :
-				  PG_GETARG_INT32(ARG_MAX_RATE), BLCKSZ, WAL_PIECE_BYTES);
+	scan.directory = accel_text(fcinfo, ARG_DIRECTORY);
+	scan.first = accel_text(fcinfo, ARG_FIRST_SEGMENT);
+	scan.last = accel_text(fcinfo, ARG_LAST_SEGMENT);
+	scan.workers = parallel_workers(accel_integer(fcinfo, ARG_WORKERS, 0));
+	throttle_init(&scan.throttle, accel_integer(fcinfo, ARG_MAX_RATE, 0), BLCKSZ, WAL_PIECE_BYTES);
 	if (range && (scan.first != NULL || scan.last != NULL))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -370,8 +361,8 @@ put_finding(ReturnSetInfo *rsinfo, const WalFinding *finding)
 /* verify_wal_findings(directory, segment text, max_findings integer) */
 SQL_FUNCTION(accel_verify_wal_findings)
 {
-	char	   *segment = text_or_null(fcinfo, 1);
-	int			max = PG_ARGISNULL(2) ? 100 : PG_GETARG_INT32(2);
+	char	   *segment = accel_text(fcinfo, 1);
+	int			max = accel_integer(fcinfo, 2, 100);
 	WalFindings findings = {0};
 	WalName		name;
 	WalSegmentResult result;
@@ -383,7 +374,7 @@ SQL_FUNCTION(accel_verify_wal_findings)
 		out_of_range(max, "max_findings", 0, PG_INT32_MAX);
 	findings.max = (size_t) max;
 	name = segment_argument(segment, false);
-	judge_named(text_or_null(fcinfo, 0), &name, NULL, &result, &findings);
+	judge_named(accel_text(fcinfo, 0), &name, NULL, &result, &findings);
 	if (findings.count > 1)
 		qsort(findings.items, findings.count, sizeof(WalFinding),
 			  compare_findings);

@@ -725,11 +725,11 @@ read_arguments(ArchiveRun *run, FunctionCallInfo fcinfo)
 	run->started = GetCurrentTimestamp();
 	run->reverify = PG_ARGISNULL(ARG_REVERIFY_AFTER) ? PG_INT64_MIN :
 		run->started - accel_interval(fcinfo, ARG_REVERIFY_AFTER, "reverify_after", 0);
-	run->workers = parallel_workers(PG_ARGISNULL(ARG_WORKERS) ? 0 : PG_GETARG_INT32(ARG_WORKERS));
-	throttle_init(&run->throttle, PG_ARGISNULL(ARG_MAX_RATE) ? 0 : PG_GETARG_INT32(ARG_MAX_RATE),
+	run->workers = parallel_workers(accel_integer(fcinfo, ARG_WORKERS, 0));
+	throttle_init(&run->throttle, accel_integer(fcinfo, ARG_MAX_RATE, 0),
 				  BLCKSZ, WAL_PIECE_BYTES);
 	run->deadline = max_duration == 0 ? 0 : run->started + max_duration;
-	run->verbose = !PG_ARGISNULL(ARG_VERBOSE) && PG_GETARG_BOOL(ARG_VERBOSE);
+	run->verbose = accel_boolean(fcinfo, ARG_VERBOSE, false);
 	open_directory(run, fcinfo);
 	if (run->dir.limits.live)
 		ereport(ERROR,
@@ -772,8 +772,7 @@ raise_findings(const ArchiveRun *run)
  */
 SQL_FUNCTION(accel_verify_wal_archive)
 {
-	bool		raise = !PG_ARGISNULL(ARG_FAIL_ON_FINDINGS) &&
-		PG_GETARG_BOOL(ARG_FAIL_ON_FINDINGS);
+	bool		raise = accel_boolean(fcinfo, ARG_FAIL_ON_FINDINGS, false);
 	MemoryContext caller = CurrentMemoryContext;
 	ArchiveRun *run;
 

@@ -164,12 +164,6 @@ init_sink(DatabaseRun *run)
 	TupleDescFinalize(run->store_desc);
 }
 
-static bool
-boolean_argument(FunctionCallInfo fcinfo, int argno)
-{
-	return !PG_ARGISNULL(argno) && PG_GETARG_BOOL(argno);
-}
-
 static ArrayType *
 relations_argument(FunctionCallInfo fcinfo, int argno)
 {
@@ -265,13 +259,6 @@ position_argument(FunctionCallInfo fcinfo, int argno)
 	return position;
 }
 
-/* An integer that has a default for NULL. */
-static int
-integer_argument(FunctionCallInfo fcinfo, int argno)
-{
-	return PG_ARGISNULL(argno) ? 0 : PG_GETARG_INT32(argno);
-}
-
 /*
  * The interval ends at the start of the caller's transaction, which is now()
  * to them.  So reverify_after => now() - started_at begins where that run did.
@@ -290,19 +277,19 @@ read_options(RunOptions *options, FunctionCallInfo fcinfo)
 {
 	options->relations = relations_argument(fcinfo, ARG_RELATIONS);
 	options->order = order_argument(fcinfo, ARG_ORDER_BY);
-	options->include_catalogs = boolean_argument(fcinfo, ARG_INCLUDE_CATALOGS);
+	options->include_catalogs = accel_boolean(fcinfo, ARG_INCLUDE_CATALOGS, false);
 	options->cluster_files = PG_ARGISNULL(ARG_CLUSTER_FILES) ?
 		run_cluster_allowed() : PG_GETARG_BOOL(ARG_CLUSTER_FILES);
 	read_reverify_after(options, fcinfo);
 	if (!PG_ARGISNULL(ARG_RESUME_AT))
 		options->resume_at = position_argument(fcinfo, ARG_RESUME_AT);
 	options->max_duration = accel_interval(fcinfo, ARG_MAX_DURATION, "max_duration", 1);
-	options->fail_on_findings = boolean_argument(fcinfo, ARG_FAIL_ON_FINDINGS);
-	options->report_failures = boolean_argument(fcinfo, ARG_REPORT_FAILURES);
+	options->fail_on_findings = accel_boolean(fcinfo, ARG_FAIL_ON_FINDINGS, false);
+	options->report_failures = accel_boolean(fcinfo, ARG_REPORT_FAILURES, false);
 	options->report_interval = accel_interval(fcinfo, ARG_REPORT_INTERVAL, "report_interval", 1);
-	options->verbose = boolean_argument(fcinfo, ARG_VERBOSE);
-	options->workers = integer_argument(fcinfo, ARG_WORKERS);
-	options->max_rate = integer_argument(fcinfo, ARG_MAX_RATE);
+	options->verbose = accel_boolean(fcinfo, ARG_VERBOSE, false);
+	options->workers = accel_integer(fcinfo, ARG_WORKERS, 0);
+	options->max_rate = accel_integer(fcinfo, ARG_MAX_RATE, 0);
 }
 
 static void
