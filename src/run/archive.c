@@ -17,7 +17,6 @@
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/pgarch.h"
-#include "storage/lock.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
