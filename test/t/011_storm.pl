@@ -4,6 +4,7 @@
 #
 #	ACCEL_STORM_SECONDS		how long (default 30)
 #	ACCEL_STORM_BUFFERS		shared_buffers (default 1MB)
+# Slow: runs with sh test/run.sh all.
 use strict;
 use warnings;
 use Accel;

@@ -1,6 +1,7 @@
 # max_rate holds over any second, wherever it starts: with and without workers,
 # over a whole database, and with every block read twice because it is broken.
 # The server's reads are logged by the shim of 050_faults.pl.
+# Slow: runs with sh test/run.sh all.
 use strict;
 use warnings;
 use Accel;

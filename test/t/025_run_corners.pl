@@ -1,6 +1,7 @@
 # verify_database: relations that have nothing to verify, the rights of the
 # history's owner when schemas are renamed under a run, and where a run on a
 # standby goes on.
+# Slow: runs with sh test/run.sh all.
 use strict;
 use warnings;
 use Accel;

@@ -1,5 +1,6 @@
 # heal_block() writes what shared buffers hold over its damaged block on disk,
 # under load and with its WAL; and it refuses whatever it is not sure of.
+# Slow: runs with sh test/run.sh all.
 use strict;
 use warnings;
 use Accel;

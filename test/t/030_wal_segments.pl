@@ -1,5 +1,6 @@
 # WAL of healthy clusters: archives, crashes, storms.  Nothing is reported, all
 # records are counted, and the log ends where pg_waldump says.
+# Slow: runs with sh test/run.sh all.
 use strict;
 use warnings;
 use Accel;

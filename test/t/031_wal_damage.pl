@@ -1,5 +1,6 @@
 # WAL, damaged: each kind of the catalogue gives its status at its place, and
 # single flipped bits anywhere are reported wherever they mean something.
+# Slow: runs with sh test/run.sh all.
 use strict;
 use warnings;
 use Accel;

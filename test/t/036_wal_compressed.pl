@@ -3,6 +3,7 @@
 #
 # A format whose program or whose library is missing is skipped; that the build
 # lacks the library must be said by each file's row then.
+# Slow: runs with sh test/run.sh all.
 use strict;
 use warnings;
 use Accel;

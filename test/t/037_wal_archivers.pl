@@ -6,6 +6,7 @@
 # server restored from the archive reaches the end.
 #
 # An archiver that is not installed is skipped.
+# Slow: runs with sh test/run.sh all.
 use strict;
 use warnings;
 use Accel;

@@ -1,5 +1,6 @@
 # verify_wal_archive(): what it reads again and what not, what it remembers, and
 # what it finds by that.
+# Slow: runs with sh test/run.sh all.
 use strict;
 use warnings;
 use Accel;

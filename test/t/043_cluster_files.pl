@@ -1,5 +1,6 @@
 # Files with a CRC-32C of their own: every kind, in the running server and in a
 # copy of its directory; intact, then one damage after the other.
+# Slow: runs with sh test/run.sh all.
 use strict;
 use warnings;
 use Accel;

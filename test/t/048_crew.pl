@@ -1,6 +1,7 @@
 # One set of workers for a whole run of a database: small relations whole, large
 # ones in chunks.  What is said and recorded is what it is without them, whatever
 # happens to them.
+# Slow: runs with sh test/run.sh all.
 use strict;
 use warnings;
 use Accel;

@@ -6,6 +6,7 @@
 # printed.  Asserted is a bound that only a function that never looks exceeds,
 # and in the long form that 99 of 100 cancels take effect within 100 ms, given
 # the longest time that this machine needed to cancel a mere pg_sleep().
+# Slow: runs with sh test/run.sh all.
 use strict;
 use warnings;
 use Accel;

@@ -1,5 +1,6 @@
 # A run goes on: the next night where the last one stopped, beside who wants its
 # locks, within its time, without room for workers, and when one is cancelled.
+# Slow: runs with sh test/run.sh all.
 use strict;
 use warnings;
 use Accel;

@@ -1,6 +1,7 @@
 # The scripts and recipes of docs/corruption.md where they are hard: a relation of
 # two files, two damaged blocks, a server that runs, tablespaces, a configuration
 # outside the data directory, writers, views; and what they must refuse.
+# Slow: runs with sh test/run.sh all.
 use strict;
 use warnings;
 use Accel;

@@ -1,6 +1,7 @@
 # Backups at the corners: what CRC-32C says nothing of, hostile manifests,
 # standbys and timelines, workers, rates, cancels, directories without a
 # manifest, data checksums off.
+# Slow: runs with sh test/run.sh all.
 use strict;
 use warnings;
 use Accel;

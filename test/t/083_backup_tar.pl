@@ -1,5 +1,6 @@
 # Backups in tar format: what is found is what is found in the same backup
 # extracted; damage of archives is found, and what came before it is judged.
+# Slow: runs with sh test/run.sh all.
 use strict;
 use warnings;
 use Accel;

@@ -1,5 +1,6 @@
 # A server starts from what is called sound, and does not start, or starts with
 # less, from what is not: each kind of loss is made, verified, and started.
+# Slow: runs with sh test/run.sh all.
 use strict;
 use warnings;
 use Accel;
