@@ -2,8 +2,9 @@
  * ahead.c
  *	  How far segments were walked to complete the record of an earlier one.
  *
- * Only pages without anything to say are noted: the record goes on, and the
- * header agrees with it.  What is not so is left to the segment's own walk.
+ * Only pages without anything to say are noted, on which the record goes on
+ * and the header agrees with it.  What is not so is left to the segment's own
+ * walk.
  */
 #include "kernel/checksum.h"
 #include "wal/ahead.h"

@@ -3,8 +3,8 @@
  *	  How far segments were walked to complete the record of an earlier one.
  *
  * A record over n segments is completed for the first of them, by a walk over
- * the others.  What that knows of the bytes of each is noted here: the own walk
- * of each goes on from there, so that each file is read and decoded once.
+ * the others.  What that knows of the bytes of each is noted here.  The own
+ * walk of each goes on from there, so that each file is read and decoded once.
  */
 #ifndef ACCEL_WAL_AHEAD_H
 #define ACCEL_WAL_AHEAD_H
@@ -53,7 +53,10 @@ extern void wal_ahead_page(WalAhead *ctx, const WalWalker *walker,
 /* The last file is not the segment that it seemed to be. */
 extern void wal_ahead_forget(WalAhead *ctx);
 
-/* What is known of a file whose walk begins within the record; NULL: nothing. */
+/*
+ * Returns what is known of a file whose walk begins within the record, NULL if
+ * nothing is.
+ */
 extern const WalAheadNote *wal_ahead_find(const WalAhead *ctx,
 										  const WalWalker *walker,
 										  const WalFile *file);

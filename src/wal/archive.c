@@ -3,19 +3,20 @@
  *	  What to read of a WAL archive, by what is remembered of its files.
  *
  * Segments of an archive are written once.  So one that was sound, and whose
- * size and modification time are the same, needs no second reading; and if it is
- * read again, after a time, its CRC-32C must be the one that is remembered: a
+ * size and modification time are the same, needs no second reading.  If it is
+ * read again, after a time, its CRC-32C must be the one that is remembered.  A
  * file that changes without being written is decaying, whether or not the WAL
  * in it can still be decoded.
  *
- * Read again are also: what was not sound; a file that was written in the very
- * moment when it was read; and a segment with an open border, that is with a
- * record that could not be judged for lack of the neighbour, once that neighbour
- * is read.
+ * What was not sound is read again, too, and so is a file that was written in
+ * the very moment when it was read.  A border is open if a record over it
+ * could not be judged for lack of the neighbour.  Its segment is read again
+ * once that neighbour is read.
  *
- * A file that is gone is missing, unless all that is left is newer: archives are
- * pruned from their old end.  Where another file has the same segment, it was
- * compressed, say, or completed, and takes over what is remembered.
+ * A file that is gone is missing, unless all that is left is newer, since
+ * archives are pruned from their old end.  Where another file has the same
+ * segment, it was compressed, say, or completed, and takes over what is
+ * remembered.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,8 +25,8 @@
 #include "wal/archive.h"
 
 /*
- * Clocks of file systems advance in steps, of some milliseconds or of seconds:
- * microseconds.
+ * Clocks of file systems advance in steps, of some milliseconds or of seconds.
+ * These are in microseconds.
  */
 #define FINE_STEP	50000
 #define COARSE_STEP	2000000
@@ -124,7 +125,10 @@ settled_time(const struct timespec *mtime)
 	return written;
 }
 
-/* false: errno says why; what is known of the file then is nothing. */
+/*
+ * Takes the stat of a file.  Returns false if that fails, and errno says why.
+ * Nothing is then known of the file.
+ */
 static bool
 take_stat(const WalDirectory *dir, const WalName *name, WalArchiveStat *result)
 {
@@ -196,7 +200,7 @@ segno_of(const WalArchive *archive, const WalArchiveFile *file)
 	return wal_name_segno(&file->name, archive->dir->limits.segment_size);
 }
 
-/* The lowest number of a file that is there; 0: none is. */
+/* Returns the lowest number of a file that is there, 0 if none is. */
 static uint64_t
 lowest_segno(const WalArchive *archive)
 {
@@ -211,7 +215,10 @@ lowest_segno(const WalArchive *archive)
 
 /* ---- files of one segment ---- */
 
-/* Of files of one segment, one that is there and can take a file's place. */
+/*
+ * Returns one of the files of a segment that is there and can take a file's
+ * place.
+ */
 static WalArchiveFile *
 replacement(WalArchiveFile *files, size_t count, const WalArchiveFile *gone)
 {
@@ -234,7 +241,7 @@ take_over(WalArchiveFile *file, const WalArchiveFile *gone)
 	file->memory.sound_at = gone->memory.sound_at;
 }
 
-/* What of one segment is gone, and why; a gap is told once. */
+/* Judges what of one segment is gone, and why.  A gap is reported once. */
 static void
 judge_absence(WalArchiveFile *files, size_t count, bool expired)
 {
@@ -266,12 +273,12 @@ judge_absence(WalArchiveFile *files, size_t count, bool expired)
 typedef struct Between
 {
 	WalBackups	backups;
-	size_t		before;			/* a file that is there; else no gap yet */
-	size_t		after;			/* the next one; count: none */
+	size_t		before;			/* a file that is there, once a gap has begun */
+	size_t		after;			/* the next one, count if there is none */
 	bool		by_design;
 } Between;
 
-/* The files after it, of which the next one is not there. */
+/* Takes the files from one that is there to the next one that is. */
 static void
 begin_gap(const WalArchive *archive, Between *between, size_t before)
 {
@@ -349,8 +356,8 @@ compare_numbers(const void *a, const void *b)
 }
 
 /*
- * Of segment segno, wants the files with an open border that can be closed now;
- * is one of them wanted?
+ * Of the files of one segment, wants those with an open border that can be
+ * closed now.  Returns whether any of them is wanted.
  */
 static bool
 want_open(const Numbered *files, size_t count, bool start, bool closable)
@@ -370,9 +377,9 @@ want_open(const Numbered *files, size_t count, bool start, bool closable)
 }
 
 /*
- * A record over many segments opens the borders of all of them: what is wanted
- * spreads, to earlier segments with an open end, then to later ones with an open
- * start.  The files are in order of their numbers, of all timelines.
+ * A record over many segments opens the borders of all of them.  So what is
+ * wanted spreads to earlier segments with an open end, then to later ones with
+ * an open start.  The files are in order of their numbers, of all timelines.
  */
 static void
 spread(const Numbered *files, size_t count)
@@ -462,7 +469,7 @@ is_still_same(const WalArchive *archive, const WalArchiveFile *file)
 }
 
 /*
- * The CRC-32C is that of a sound file: what is found instead is compared with
+ * The CRC-32C is that of a sound file.  What is found instead is compared with
  * it the next time, too.
  */
 WalArchiveVerdict

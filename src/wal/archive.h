@@ -12,7 +12,7 @@
 
 #define WAL_MTIME_UNKNOWN	INT64_MIN
 
-/* What tells a file that was not written since. */
+/* This tells a file that was not written since. */
 typedef struct WalArchiveStat
 {
 	uint64_t	size;			/* bytes, as it is stored */
@@ -26,7 +26,7 @@ typedef struct WalArchiveMemory
 	bool		start_open;		/* a record over that border was not judged */
 	bool		end_open;
 	bool		has_crc;
-	uint32_t	crc;			/* of the segment when it was last sound: */
+	uint32_t	crc;			/* of the segment when it was last sound */
 	int64_t		sound_at;
 	int64_t		verified_at;
 } WalArchiveMemory;
@@ -37,7 +37,7 @@ typedef enum WalArchiveState
 	WAL_ARCHIVE_GAP,			/* a segment between others, never seen */
 	WAL_ARCHIVE_MISSING,		/* remembered, and not there */
 	WAL_ARCHIVE_EXPIRED,		/* the same, and older than all that is */
-	WAL_ARCHIVE_REPLACED		/* the same; another file has its segment */
+	WAL_ARCHIVE_REPLACED		/* the same, and another file has its segment */
 } WalArchiveState;
 
 typedef struct WalArchiveFile
@@ -47,12 +47,12 @@ typedef struct WalArchiveFile
 	WalArchiveStat stat;		/* as it is now */
 	bool		wanted;			/* is it to be read? */
 	bool		same;			/* is it, by its stat, what is remembered? */
-	bool		remembered;		/* else has_crc, crc and sound_at are of the
-								 * file that it replaces */
+	bool		remembered;		/* if not, has_crc, crc and sound_at are of
+								 * the file that it replaces */
 	WalArchiveMemory memory;
 } WalArchiveFile;
 
-/* Zero but for dir: empty. */
+/* It is empty if all but dir is zero. */
 typedef struct WalArchive
 {
 	const WalDirectory *dir;
@@ -71,7 +71,7 @@ typedef struct WalArchiveVerdict
 	bool		rewritten;		/* sound, with other contents than before */
 } WalArchiveVerdict;
 
-/* Before the plan: something that is remembered. */
+/* Adds something that is remembered, before the plan is made. */
 extern void wal_archive_remember(WalArchive *archive, const WalName *name,
 								 const WalArchiveMemory *memory);
 
@@ -81,10 +81,13 @@ extern void wal_archive_remember(WalArchive *archive, const WalName *name,
  */
 extern void wal_archive_plan(WalArchive *archive, int64_t verified_before);
 
-/* Before a file is read: takes its stat again; false: it is gone. */
+/*
+ * Takes the stat of a file again before it is read.  Returns false if it is
+ * gone.
+ */
 extern bool wal_archive_look(const WalArchive *archive, WalArchiveFile *file);
 
-/* After it was read. */
+/* Judges a file after it was read. */
 extern WalArchiveVerdict wal_archive_judge(const WalArchive *archive,
 										   const WalArchiveFile *file,
 										   const WalSegmentResult *result,

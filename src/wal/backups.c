@@ -1,6 +1,7 @@
 /*
  * backups.c
- *	  Backup files in an archive: what WAL a base backup needs.
+ *	  Reads the backup files in an archive, which tell what WAL a base backup
+ *	  needs.
  *
  * The server archives such a file at the end of a backup, named after the place
  * where that began.
@@ -10,13 +11,13 @@
 
 #include "wal/backups.h"
 
-/* they have some 300 bytes; a label may have 1024 */
+/* they have some 300 bytes, but a label may have 1024 */
 #define BACKUP_BYTES_MAX	65536
 
 typedef struct Reading
 {
 	WalNames	names;
-	const char *in_folder;		/* whose entries are read, NULL: none */
+	const char *in_folder;		/* whose entries are read, NULL if none's are */
 	char		(*folders)[WAL_NAME_FOLDER + 1];
 	size_t		nfolders;
 	size_t		room;
@@ -48,7 +49,7 @@ add_entry(void *arg, const char *file_name)
 	wal_names_add(&reading->names, &name);
 }
 
-/* A folder that cannot be listed is told where its segments are. */
+/* A folder that cannot be listed is reported where its segments are listed. */
 static WalNames
 list(const WalDirectory *dir)
 {
@@ -80,7 +81,9 @@ verdict_of(WalReason reason, uint64_t value)
 	return verdict;
 }
 
-/* One of the two lines: a position, and the name of the segment it is in. */
+/*
+ * Parses one of the two lines, which has an LSN and the name of its segment.
+ */
 static bool
 parse_line(const char *contents, const char *format, WalLsn *lsn,
 		   WalName *segment)

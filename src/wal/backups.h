@@ -1,6 +1,7 @@
 /*
  * backups.h
- *	  Backup files in an archive: what WAL a base backup needs.
+ *	  Reads the backup files in an archive, which tell what WAL a base backup
+ *	  needs.
  */
 #ifndef ACCEL_WAL_BACKUPS_H
 #define ACCEL_WAL_BACKUPS_H
@@ -10,7 +11,7 @@
 typedef struct WalBackup
 {
 	WalName		name;
-	WalVerdict	verdict;		/* no reason: what follows is known */
+	WalVerdict	verdict;		/* what follows is known if it has no reason */
 	WalLsn		start;
 	WalLsn		stop;
 } WalBackup;
@@ -21,13 +22,13 @@ typedef struct WalBackups
 	size_t		count;
 } WalBackups;
 
-/* The backup files of a directory and of its folders of segments. */
+/* Reads the backup files of a directory and of its folders of segments. */
 extern WalBackups wal_backups_read(const WalDirectory *dir);
 
 /*
- * Are the segments between two gone by design?  Then the first is
- * the last one of a backup, the second the first one of another, and no backup
- * is between them: so an archive looks that keeps older backups without the WAL
+ * Are the segments between two gone by design?  Then the first is the last one
+ * of a backup, the second the first one of another, and no backup is between
+ * them.  An archive looks like this if it keeps older backups without the WAL
  * from one to the next.
  */
 extern bool wal_backups_between(const WalBackups *backups,

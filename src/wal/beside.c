@@ -1,11 +1,12 @@
 /*
  * beside.c
- *	  What a restore needs beside the segments of an archive: history files, and
- *	  backup files that agree with themselves.
+ *	  Judges what a restore needs beside the segments of an archive, which is
+ *	  history files, and backup files that agree with themselves.
  *
- * The segments of a timeline prove that it exists; without its history a restore
- * ends before them, or does not begin.  They also prove where it began: pages
- * before that place are of an ancestor, those from there on are its own.
+ * The segments of a timeline prove that it exists.  Without its history a
+ * restore ends before them, or does not begin.  They also prove where it
+ * began.  Pages before that place are of an ancestor, those from there on are
+ * its own.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -125,7 +126,7 @@ check_parent(Beside *ctx, const WalLineage *lineage, WalVerdict *verdict)
 	}
 }
 
-/* The lowest file of a timeline, NULL: there is none. */
+/* Returns the lowest file of a timeline, NULL if there is none. */
 static const WalName *
 first_of(const WalDirectory *dir, uint32_t timeline)
 {
@@ -148,7 +149,7 @@ is_ancestor(const WalLineage *lineage, uint32_t timeline)
 
 /*
  * A page that is an ancestor's begins before the switch point, one of the
- * timeline's own not before it; others there are none.
+ * timeline's own not before it.  There are no others.
  */
 static bool
 contradicts(const WalLineage *lineage, const uint8_t *page, WalLsn at)
@@ -162,7 +163,7 @@ contradicts(const WalLineage *lineage, const uint8_t *page, WalLsn at)
 		(own ? at < begin : at >= begin || !is_ancestor(lineage, timeline));
 }
 
-/* Returns how many pages of a piece contradict; the first is for *verdict. */
+/* Returns how many pages of a piece contradict, the first one in *verdict. */
 static uint64_t
 check_piece(const WalLineage *lineage, const uint8_t *piece, size_t len,
 			uint32_t page_size, WalLsn at, WalVerdict *verdict)

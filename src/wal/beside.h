@@ -1,6 +1,7 @@
 /*
  * beside.h
- *	  What a restore needs beside the segments of an archive: history files.
+ *	  Judges what a restore needs beside the segments of an archive, which is
+ *	  history files, and backup files that agree with themselves.
  */
 #ifndef ACCEL_WAL_BESIDE_H
 #define ACCEL_WAL_BESIDE_H
@@ -11,8 +12,9 @@ typedef void (*WalBesideFn) (void *arg, const WalSegmentResult *result);
 
 /*
  * Judges what stands beside the segments of an archive, and what does not and
- * should.  A pg_wal is none: what it lacks, an archive may have.  The lowest
- * segment of each timeline is read; throttle bounds that, NULL: nothing does.
+ * should.  A pg_wal is none, since an archive may have what it lacks.  The
+ * lowest segment of each timeline is read, which throttle bounds unless it is
+ * NULL.
  */
 extern void wal_beside_judge(const WalDirectory *dir,
 							 struct Throttle *throttle, WalBesideFn row,

@@ -3,10 +3,10 @@
  *	  The decompressors of full-page images that this build has.
  *
  * pglz is the server's own.  lz4 and zstd are those of the libraries that the
- * server links if it can write such images: USE_LZ4, USE_ZSTD.  Of each one
- * function is wanted, whose interface is stable; declared here, it needs no
- * development package.  An image is one LZ4 block without a frame, or one frame
- * of Zstandard.
+ * server links if it can write such images (USE_LZ4, USE_ZSTD).  Of each one
+ * function is wanted, whose interface is stable.  Declared here, it needs no
+ * development package.  An image is one LZ4 block without a frame, or one
+ * frame of Zstandard.
  */
 #include "compat.h"
 
@@ -15,13 +15,19 @@
 #include "wal/block_decompress.h"
 
 #ifdef USE_LZ4
-/* lz4.h: bytes decompressed, at most capacity; negative: malformed */
+/*
+ * of lz4.h, which returns the bytes decompressed, at most capacity, negative
+ * if malformed
+ */
 extern int	LZ4_decompress_safe(const char *src, char *dst, int size,
 								int capacity);
 #endif
 
 #ifdef USE_ZSTD
-/* zstd.h: bytes decompressed, at most capacity; huge: malformed */
+/*
+ * of zstd.h, which returns the bytes decompressed, at most capacity, huge if
+ * malformed
+ */
 extern size_t ZSTD_decompress(void *dst, size_t capacity, const void *src,
 							  size_t size);
 #endif

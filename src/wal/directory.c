@@ -1,6 +1,7 @@
 /*
  * directory.c
- *	  A directory of WAL: what it is, how far it is complete, its timelines.
+ *	  Finds out what a directory of WAL is, how far it is complete, and its
+ *	  timelines.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,8 +19,8 @@
 /* What is found in a directory. */
 typedef struct Reading
 {
-	WalListing *listing;		/* NULL: not wanted */
-	const char *in_folder;		/* whose entries are read, NULL: none */
+	WalListing *listing;		/* NULL if not wanted */
+	const char *in_folder;		/* whose entries are read, NULL if none's are */
 	uint32_t   *histories;		/* timelines with a history file */
 	size_t		nhistories;
 	size_t		histories_room;
@@ -92,7 +93,7 @@ list_file(void *arg, const char *file_name)
 		list_segment(reading, file_name);
 }
 
-/* The folders of segments; one that vanishes meanwhile has none. */
+/* Lists the folders of segments.  One that vanishes meanwhile has none. */
 static bool
 list_folders(const WalDirectory *dir, Reading *reading)
 {
@@ -125,7 +126,7 @@ compare_names(const void *a, const void *b)
 	return wal_name_compare(a, b);
 }
 
-/* The folders of segments, too, and in order. */
+/* Lists the folders of segments, too, and puts all files in order. */
 static bool
 complete_listing(const WalDirectory *dir, Reading *reading)
 {
@@ -140,7 +141,9 @@ complete_listing(const WalDirectory *dir, Reading *reading)
 	return true;
 }
 
-/* Reads the directory once: histories, and the segments if they are wanted. */
+/*
+ * Reads the directory once for histories, and for segments if they are wanted.
+ */
 static bool
 read_directory(WalDirectory *dir, bool files)
 {
@@ -193,7 +196,7 @@ is_there(const WalDirectory *dir, const WalName *name)
 	return there;
 }
 
-/* The first file of the listing that is not before a name. */
+/* Finds the first file of the listing that is not before a name. */
 static size_t
 first_from(const WalNames *files, const WalName *name)
 {
@@ -261,7 +264,10 @@ asking_begin(void)
 	return asking;
 }
 
-/* What the open file says of itself. */
+/*
+ * Reads what the open file says of itself.  Returns whether its size agrees,
+ * or else its name.
+ */
 static bool
 is_identified(const WalDirectory *dir, Asking *asking, const WalName *name,
 			  WalIdentity *id)
@@ -337,7 +343,7 @@ look_at(WalDirectory *dir, const char *own)
 	return WAL_DIRECTORY_OK;
 }
 
-/* The size of one file that is wanted, else the others are asked. */
+/* Asks the one file that is wanted for its segment size, else the others. */
 static bool
 read_other(WalDirectory *dir, WalName *only)
 {

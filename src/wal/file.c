@@ -35,7 +35,9 @@ wal_file_init(WalFile *file)
 
 /* ---- the file as it is stored ---- */
 
-/* Reads what may be read at once; a turn is paid for what there is to read. */
+/*
+ * Reads what may be read at once.  A turn is paid for what there is to read.
+ */
 static ssize_t
 read_stored(void *arg, void *buffer, size_t len, uint64_t offset)
 {
@@ -50,7 +52,10 @@ read_stored(void *arg, void *buffer, size_t len, uint64_t offset)
 						  host_turn(file->throttle, len), (off_t) offset);
 }
 
-/* Reads all, turn by turn: bytes read, less at the end, -1 with errno. */
+/*
+ * Reads all, turn by turn.  Returns bytes read, less at the end, -1 with
+ * errno.
+ */
 static ssize_t
 read_whole(WalFile *file, uint8_t *buffer, size_t len, uint64_t offset)
 {
@@ -69,7 +74,7 @@ read_whole(WalFile *file, uint8_t *buffer, size_t len, uint64_t offset)
 
 /* ---- opening ---- */
 
-/* What the file is by its first bytes, or by its name. */
+/* Finds out what the file is by its first bytes, or by its name. */
 static DecodeFormat
 find_format(WalFile *file, DecodeFormat named)
 {
@@ -237,7 +242,7 @@ decode_piece(WalFile *file)
 	}
 }
 
-/* len bytes of the window at an offset: in place, or put together. */
+/* Returns len bytes of the window at an offset, in place or put together. */
 static const uint8_t *
 from_window(const WalFile *file, uint8_t *buffer, uint64_t offset, size_t len)
 {

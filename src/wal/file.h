@@ -2,7 +2,7 @@
  * file.h
  *	  One file of WAL, plain or compressed, read at any offset.
  *
- * A compressed file is decoded forwards, and only as far as it is read; what
+ * A compressed file is decoded forwards, and only as far as it is read.  What
  * was decoded first and last stays at hand.  Reading between decodes it anew.
  */
 #ifndef ACCEL_WAL_FILE_H
@@ -14,7 +14,7 @@
 #include "host/host.h"
 #include "wal/reason.h"
 
-/* stays in the second-level cache; a multiple of every page size */
+/* stays in the second-level cache, a multiple of every page size */
 #define WAL_PIECE_BYTES		(128 * 1024)
 
 /* the size of a compressed file whose end was not reached yet */
@@ -23,13 +23,13 @@
 typedef struct WalFile
 {
 	FileScan	scan;			/* the file as it is stored */
-	char		path[PATH_MAX]; /* empty: not open */
+	char		path[PATH_MAX]; /* empty if not open */
 	DecodeFormat format;		/* settled by the first read */
-	struct Throttle *throttle;	/* for each read of it; NULL: no bound */
+	struct Throttle *throttle;	/* for each read of it, NULL if unbounded */
 
 	/*
-	 * compressed: the first piece, and the last bytes decoded, held ..
-	 * position
+	 * If it is compressed, the first piece, and the last bytes decoded, from
+	 * held up to position.
 	 */
 	uint8_t    *head;			/* WAL_PIECE_BYTES */
 	size_t		head_len;
@@ -38,19 +38,20 @@ typedef struct WalFile
 	uint64_t	held;
 	uint64_t	position;
 	bool		ended;
-	WalVerdict	failed;			/* no reason: it ended well, or not yet */
+	WalVerdict	failed;			/* no reason if it ended well, or not yet */
 } WalFile;
 
 /*
- * Makes *file ready to be opened, any number of times.  It must be of the memory
- * that is allocated now; what it holds is freed with that, and nothing of it is
- * allocated later: a walk may free the memory of each segment after it.
+ * Makes *file ready to be opened, any number of times.  It must be of the
+ * memory that is allocated now.  What it holds is freed with that.  Nothing of
+ * it is allocated later, since a walk may free the memory of each segment
+ * after it.
  */
 extern void wal_file_init(WalFile *file);
 
 /*
- * Opens a file of any format, readable or not; named is what its name promises:
- * it decides where the first bytes do not.
+ * Opens a file of any format, readable or not.  The format that its name
+ * promises is in named, which decides where the first bytes do not.
  */
 extern FileScanResult wal_file_open(WalFile *file, const char *path,
 									DecodeFormat named);
@@ -58,22 +59,22 @@ extern FileScanResult wal_file_open(WalFile *file, const char *path,
 /* The next read is of what is in the file then, which may have grown. */
 extern void wal_file_restart(WalFile *file);
 
-/* Decoded bytes, or WAL_SIZE_UNKNOWN. */
+/* Returns the number of decoded bytes, or WAL_SIZE_UNKNOWN. */
 extern uint64_t wal_file_size(const WalFile *file);
 
 /*
- * At most WAL_PIECE_BYTES at an offset, in buffer or in place until the next
- * call; sets *len (short at the end, 0 after it) and, where less than wanted is
- * there because something failed, *failed.
+ * Returns at most WAL_PIECE_BYTES at an offset, in buffer or in place until
+ * the next call.  Sets *len, which is short at the end and 0 after it.  Sets
+ * *failed where less than wanted is there because something failed.
  */
 extern const uint8_t *wal_file_piece(WalFile *file, uint8_t *buffer,
 									 uint64_t offset, size_t wanted,
 									 size_t *len, WalVerdict *failed);
 
 /*
- * Is the open file longer than when its last reading began?  If it was written in
- * the last minute, somebody may be about to: waits for that, as long as there are
- * pauses (of WAL_PAUSE microseconds) left.
+ * Is the open file longer than when its last reading began?  If it was written
+ * in the last minute, somebody may be about to make it so.  Waits for that, as
+ * long as there are pauses (of WAL_PAUSE microseconds) left.
  */
 extern bool wal_file_grows(const WalFile *file, int *pauses);
 
@@ -81,7 +82,7 @@ extern bool wal_file_grows(const WalFile *file, int *pauses);
 
 extern void wal_file_close(WalFile *file);
 
-/* What went wrong with a file of a format, as a verdict on it. */
+/* Returns what went wrong with a file of a format, as a verdict on it. */
 extern WalVerdict wal_file_failure(DecodeFormat format,
 								   const DecodeFailure *failure);
 

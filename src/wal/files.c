@@ -44,7 +44,7 @@ is_unchanged(const WalFile *file)
 		status.st_size == file->scan.size;
 }
 
-/* The slot that has the file at hand, else the one to put it into. */
+/* Finds the slot that has the file at hand, else the one to put it into. */
 static int
 find_slot(WalFiles *files, const WalName *name)
 {

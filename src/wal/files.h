@@ -3,8 +3,8 @@
  *	  The files of a directory that a walk over its segments has at hand.
  *
  * Each segment is read with its neighbours.  A compressed file that is closed
- * stays at hand for the segment whose neighbour or self it is next, so that a
- * walk in order decodes each file once.
+ * stays at hand for the segment whose neighbour or self it is next.  So a walk
+ * in order decodes each file once.
  */
 #ifndef ACCEL_WAL_FILES_H
 #define ACCEL_WAL_FILES_H
@@ -27,7 +27,7 @@ typedef struct WalFiles
 	}			slots[WAL_FILES];
 } WalFiles;
 
-/* Of the memory that is allocated now. */
+/* The files are of the memory that is allocated now. */
 extern WalFiles *wal_files_begin(const WalDirectory *dir);
 extern void wal_files_end(WalFiles *files);
 
@@ -35,8 +35,8 @@ extern void wal_files_end(WalFiles *files);
 extern void wal_files_throttle(WalFiles *files, struct Throttle *throttle);
 
 /*
- * Opens a file of the directory; NULL: *opened says why not, errno too.  At
- * most WAL_FILES are open at a time.
+ * Opens a file of the directory.  If it returns NULL, *opened says why, and
+ * errno does, too.  At most WAL_FILES are open at a time.
  */
 extern WalFile *wal_files_open(WalFiles *files, const WalName *name,
 							   FileScanResult *opened);

@@ -2,12 +2,12 @@
  * format.h
  *	  WAL as it lies in files, for readers without a server.
  *
- * Facts of PostgreSQL's xlog_internal.h, xlogrecord.h and pg_control.h,
- * valid from 15 to 19 (record format: from 9.5); what differs by version is
- * in the table of wal/version.c.  The server's names are in the comments.
- * Everything is in the byte order of the machine that wrote it.  Fields are
- * read by offset, through the load helpers: a page in memory has no
- * alignment.
+ * The facts are those of PostgreSQL's xlog_internal.h, xlogrecord.h and
+ * pg_control.h, valid from 15 to 19.  The record format is valid from 9.5 on.
+ * What differs by version is in the table of wal/version.c.  The server's
+ * names are in the comments.  Everything is in the byte order of the machine
+ * that wrote it.  Fields are read by offset, through the load helpers, since a
+ * page in memory has no alignment.
  */
 #ifndef ACCEL_WAL_FORMAT_H
 #define ACCEL_WAL_FORMAT_H
@@ -19,12 +19,12 @@
 
 #include "kernel/load.h"
 
-/* XLogRecPtr: byte position in the WAL */
+/* byte position in the WAL, an XLogRecPtr */
 typedef uint64_t WalLsn;
 
 #define WAL_LSN_MAX			UINT64_MAX
 
-/* page header; the long one stands at the start of a segment */
+/* page header, of which the long one stands at the start of a segment */
 #define WAL_PAGE_MAGIC		0	/* xlp_magic, 16 bits */
 #define WAL_PAGE_INFO		2	/* xlp_info, 16 bits, flags */
 #define WAL_PAGE_TLI		4	/* xlp_tli, 32 bits */
@@ -38,13 +38,16 @@ typedef uint64_t WalLsn;
 #define WAL_PAGE_BLCKSZ		36	/* xlp_xlog_blcksz, 32 bits */
 #define WAL_PAGE_LONG		40	/* bytes of the long header */
 
-/* the flags of all versions; XLP_BKP_REMOVABLE can be judged by nothing */
+/*
+ * the flags of all versions, but not XLP_BKP_REMOVABLE, which nothing can
+ * judge
+ */
 #define WAL_FLAG_CONTRECORD		0x0001	/* XLP_FIRST_IS_CONTRECORD */
 #define WAL_FLAG_LONG			0x0002	/* XLP_LONG_HEADER */
 
 /* record header */
 #define WAL_REC_TOT_LEN		0	/* xl_tot_len, 32 bits, this header included */
-#define WAL_REC_XID			4	/* xl_xid, 32 bits, 0: of no transaction */
+#define WAL_REC_XID			4	/* xl_xid, 32 bits, 0 if of no transaction */
 #define WAL_REC_PREV		8	/* xl_prev, 64 bits, start of the record
 								 * before */
 #define WAL_REC_INFO		16	/* xl_info, 8 bits */
@@ -62,7 +65,7 @@ typedef uint64_t WalLsn;
 #define WAL_XLOG_SWITCH		0x40
 #define WAL_XLOG_OVERWRITE	0xD0
 
-/* of an OVERWRITE_CONTRECORD: the start of the aborted contrecord, 64 bits */
+/* of an OVERWRITE_CONTRECORD, the start of the aborted contrecord, 64 bits */
 #define WAL_OVERWRITE_LSN	(WAL_REC_HEADER + 2)
 
 /* block references within a record */
@@ -82,7 +85,7 @@ typedef uint64_t WalLsn;
 #define WAL_IMAGE_COMPRESSED	0x1C	/* pglz, lz4, zstd */
 #define WAL_FORK_MAX		3	/* INIT_FORKNUM */
 
-/* the other headers within a record: an id, then */
+/* the other headers within a record have an id, and then */
 #define WAL_ID_DATA_SHORT	255 /* 8 bits, length of the main data */
 #define WAL_ID_DATA_LONG	254 /* 32 bits, the same */
 #define WAL_ID_ORIGIN		253 /* 16 bits, replication origin */
