@@ -19,7 +19,7 @@ two_pages(const uint8_t *data, size_t len, uint32_t page_size)
 		wal_load64(data + WAL_PAGE_ADDR) + page_size;
 }
 
-/* A page of this size after the first one, whatever the first one is. */
+/* Is there a page of this size after the first one, whatever that one is? */
 static bool
 second_page(const uint8_t *data, size_t len, uint32_t page_size)
 {
@@ -53,7 +53,7 @@ count_pages(const uint8_t *data, size_t len, size_t from, uint32_t page_size,
 	return count;
 }
 
-/* The size with most pages; in doubt what the header claims. */
+/* Finds the size with most pages, in doubt what the header claims. */
 static uint32_t
 find_page_size(const uint8_t *data, size_t len, uint32_t fallback)
 {
@@ -83,7 +83,7 @@ valid_segment_size(uint64_t size)
 	return wal_power_of_two(size, WAL_SEGMENT_MIN, WAL_SEGMENT_MAX);
 }
 
-/* Two witnesses of three win: the header, the file's size, the fallback. */
+/* Of the header, the file's size and the fallback, two that agree win. */
 static uint32_t
 find_segment_size(const WalIdentity *id, const uint8_t *data,
 				  uint64_t file_size, uint32_t fallback)
@@ -101,8 +101,9 @@ find_segment_size(const WalIdentity *id, const uint8_t *data,
 }
 
 /*
- * The magic number that most pages at hand have; 0: none has a known one.  One
- * page may be damaged, and one bit makes another version's number of some.
+ * Returns the magic number that most pages at hand have, 0 if none has a
+ * supported one.  One page may be damaged, and one bit makes another version's
+ * number of some.
  */
 static uint16_t
 most_frequent_magic(const uint8_t *data, size_t len, uint32_t page_size)

@@ -10,20 +10,21 @@
 
 typedef struct WalIdentity
 {
-	WalVerdict	unsupported;	/* no reason: ok; else the version is known,
-								 * or all pages agree on an unknown magic */
-	uint16_t	magic;			/* 0: no page could be recognised */
+	WalVerdict	unsupported;	/* no reason if ok, else the version is known,
+								 * or two pages agree on an unknown magic */
+	uint16_t	magic;			/* 0 if no page could be recognised */
 	uint32_t	page_size;
 	uint32_t	segment_size;	/* a valid one always */
 	bool		has_long_header;
 	bool		has_system;
-	uint64_t	system;			/* any value: a damaged header may hold 0 */
+	uint64_t	system;			/* any value, since a damaged header may hold
+								 * 0 */
 	bool		zero;			/* the first page is all zero */
-	WalLsn		address;		/* of the first page by its own word; 0:
+	WalLsn		address;		/* of the first page by its own word, 0 if
 								 * unknown */
 	uint32_t	timeline;		/* likewise */
-	WalLsn		second_address; /* the same by the second page's word: in a
-								 * recycled file, an older one */
+	WalLsn		second_address; /* the same by the second page's word, which
+								 * in a recycled file is an older one */
 } WalIdentity;
 
 /*

@@ -3,8 +3,8 @@
  *	  Which segments of a directory to judge, gaps included.
  *
  * Order and gaps go by number.  Along a timeline's history the WAL is one
- * sequence: what its parent wrote up to the segment where it left, then its
- * own segments, which begin with that very one.
+ * sequence.  This is what its parent wrote up to the segment where it left,
+ * then its own segments, which begin with that very one.
  */
 #include <stdlib.h>
 
@@ -14,10 +14,12 @@
 /* of a gap, at most */
 #define MISSING_ROWS_MAX	1000
 
-/* of all gaps; from then on each is one row, whatever names and histories say */
+/*
+ * of all gaps, after which each is one row, whatever names and histories say
+ */
 #define MISSING_LIST_MAX	100000
 
-/* A gap: segments from next up to end, of a timeline or of a path. */
+/* A gap lacks segments of a timeline or of a path. */
 typedef struct Gap
 {
 	const WalDirectory *dir;
@@ -37,7 +39,9 @@ segno_of(const WalDirectory *dir, const WalName *name)
 
 /* ---- what may be absent ---- */
 
-/* After the end of WAL of this server: names there come in any order. */
+/*
+ * Is it after the end of WAL of this server?  Names there come in any order.
+ */
 static bool
 is_after_end(const WalDirectory *dir, uint32_t timeline, uint64_t segno)
 {
@@ -48,7 +52,7 @@ is_after_end(const WalDirectory *dir, uint32_t timeline, uint64_t segno)
 }
 
 /*
- * Segments that are gone by right, or were never written: in this server's own
+ * Is the segment gone by right, or was it never written?  In this server's own
  * pg_wal, old ones may be removed while we list it.
  */
 static bool
@@ -74,7 +78,7 @@ wal_list_was_removed(const WalDirectory *dir, const WalName *name)
 
 /* ---- gaps ---- */
 
-/* The timeline whose file a missing segment should be. */
+/* Returns the timeline whose file a missing segment should be. */
 static uint32_t
 timeline_at_end(const WalDirectory *dir, const WalPath *path, WalLsn wanted,
 				uint64_t segno)
@@ -109,7 +113,7 @@ add_missing(Gap *gap, uint64_t segno, uint64_t end)
 	}
 }
 
-/* What is missing of one timeline's own segments. */
+/* Adds what is missing of one timeline's own segments. */
 static void
 add_missing_of(Gap *gap, uint32_t timeline, uint64_t segno, uint64_t end)
 {
@@ -120,12 +124,12 @@ add_missing_of(Gap *gap, uint32_t timeline, uint64_t segno, uint64_t end)
 }
 
 /*
- * What is missing between two neighbours of a list.  Where the later timeline
- * descends from the other one, all of the path between them belongs there.  A
- * timeline begins with a copy of the segment in which it left its parent, and
- * the parent's own file says nothing of what follows in that segment.  lowest
- * is the lowest segment number in the list: old segments are removed in numeric
- * order, so nothing below it is missing.
+ * Adds what is missing between two neighbours of a list.  Where the later
+ * timeline descends from the other one, all of the path between them belongs
+ * there.  A timeline begins with a copy of the segment in which it left its
+ * parent.  The parent's own file says nothing of what follows in that segment.
+ * The lowest segment number in the list is lowest.  Old segments are removed
+ * in numeric order, so nothing below it is missing.
  */
 static void
 add_gap(Gap *gap, const WalName *a, const WalName *b, uint64_t lowest)
@@ -176,7 +180,7 @@ is_gap(const WalDirectory *dir, const WalName *a, const WalName *b)
 
 /* ---- by name ---- */
 
-/* The files within the bounds; *lowest is their lowest number. */
+/* Returns the files within the bounds, and in *lowest their lowest number. */
 static WalNames
 files_between(const WalDirectory *dir, const WalName *first,
 			  const WalName *last, uint64_t *lowest)
@@ -282,7 +286,7 @@ compare_segments(const void *a, const void *b)
 	return wal_name_compare_segments(a, b);
 }
 
-/* The files of a path with numbers first..last, by number. */
+/* Returns the files of a path with numbers first..last, by number. */
 static WalNames
 files_of_path(const WalDirectory *dir, const WalPath *path, uint64_t first,
 			  uint64_t last)
@@ -324,7 +328,10 @@ wal_list_path(const WalDirectory *dir, uint32_t timeline)
 							  timeline == 0 ? newest_timeline(dir) : timeline);
 }
 
-/* Up to where segments are expected; WAL_LSN_MAX: as far as there are. */
+/*
+ * Returns up to where segments are expected, WAL_LSN_MAX if as far as there
+ * are.
+ */
 static WalLsn
 expected_end(const WalDirectory *dir, WalRange range, uint32_t timeline)
 {

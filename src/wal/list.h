@@ -7,29 +7,31 @@
 
 #include "wal/backups.h"
 
-/* What counts of the WAL: positions from begin up to end. */
+/* What counts of the WAL is from begin up to end. */
 typedef struct WalRange
 {
 	WalLsn		begin;
-	WalLsn		end;			/* WAL_LSN_MAX: as far as there is any */
+	WalLsn		end;			/* WAL_LSN_MAX if as far as there is any */
 } WalRange;
 
 #define WAL_RANGE_ALL	((WalRange) {0, WAL_LSN_MAX})
 
 /*
- * The segments of a directory by number (timeline first), gaps as names of
- * their own; within the names first..last (NULL: all), which are in order.
+ * Lists the segments of a directory by number, timeline first, and gaps as
+ * names of their own.  They are within the names first..last, which are in
+ * order, and NULL sets no bound.
  */
 extern void wal_list_names(const WalDirectory *dir, const WalName *first,
 						   const WalName *last, WalNames *list);
 
 /*
- * The segments that hold the WAL of a timeline (0: the newest) in a range.
+ * Lists the segments that hold the WAL of a timeline in a range, of the newest
+ * timeline if it is 0.
  */
 extern void wal_list_range(const WalDirectory *dir, WalRange range,
 						   uint32_t timeline, WalNames *list);
 
-/* The path that such a range is of. */
+/* Returns the path that such a range is of. */
 extern WalPath wal_list_path(const WalDirectory *dir, uint32_t timeline);
 
 /*

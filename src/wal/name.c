@@ -1,6 +1,7 @@
 /*
  * name.c
- *	  The names of WAL files: timeline, segment number, kind.
+ *	  Takes the names of WAL files apart into timeline, segment number and
+ *	  kind.
  */
 #include <stdio.h>
 
@@ -60,7 +61,7 @@ wal_name_is_folder(const char *file_name)
 		parse_hex(file_name + 8, &high);
 }
 
-/* "-" and the SHA-1 of the contents, in lower case. */
+/* Parses "-" and the SHA-1 of the contents, in lower case. */
 static bool
 parse_digest(const char *text, WalName *name)
 {
@@ -93,7 +94,7 @@ parse_partial(const char *text, WalName *name, WalPartialPlace place)
 	return text +strlen(PARTIAL);
 }
 
-/* What follows the digits. */
+/* Parses what follows the digits. */
 static bool
 parse_tail(const char *text, WalName *name)
 {
@@ -136,7 +137,10 @@ wal_name_parse(const char *file_name, WalName *name)
 		parse_tail(file_name + WAL_NAME_DIGITS, name);
 }
 
-/* After ".history" or ".backup": nothing, or how it is compressed. */
+/*
+ * Parses what follows ".history" or ".backup", nothing or how it is
+ * compressed.
+ */
 static bool
 parse_suffix(const char *text, WalName *name)
 {
@@ -234,7 +238,7 @@ wal_name_possible(const WalName *name, uint32_t segment_size)
 
 #define COMPARE(x, y)	(((x) > (y)) - ((x) < (y)))
 
-/* Files of one segment: what is named most plainly first. */
+/* Compares files of one segment.  What is named most plainly comes first. */
 static int
 compare_files(const WalName *a, const WalName *b)
 {

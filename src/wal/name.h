@@ -1,9 +1,10 @@
 /*
  * name.h
- *	  The names of WAL files: timeline, segment number, kind.
+ *	  Takes the names of WAL files apart into timeline, segment number and
+ *	  kind.
  *
  * A name's digits mean a segment number only together with the segment size,
- * which a directory's files tell; until then their order is that of the
+ * which a directory's files tell.  Until then their order is that of the
  * numbers all the same.
  */
 #ifndef ACCEL_WAL_NAME_H
@@ -20,7 +21,7 @@
 
 #define WAL_KIND_SEGMENT	0
 #define WAL_KIND_PARTIAL	1
-#define WAL_KIND_HISTORY	2	/* of a timeline; high and low are 0 */
+#define WAL_KIND_HISTORY	2	/* of a timeline, with high and low 0 */
 #define WAL_KIND_BACKUP		3	/* what a base backup leaves */
 #define WAL_KIND_MISSING	UINT32_MAX	/* no file, a gap in a list */
 
@@ -33,7 +34,7 @@ typedef enum WalPartialPlace
 	WAL_PARTIAL_LAST			/* pg_receivewal, after the suffix */
 } WalPartialPlace;
 
-/* Flat; whatever is not known is zero. */
+/* It is flat, and whatever is not known is zero. */
 typedef struct WalName
 {
 	uint32_t	timeline;
@@ -41,7 +42,7 @@ typedef struct WalName
 	uint32_t	low;			/* segments within those 4 GB */
 	uint32_t	kind;
 
-	/* how the file is named, all 0: as the server does */
+	/* how the file is named, all 0 if as the server does */
 	uint8_t		suffix;			/* that of a DecodeFormat */
 	uint8_t		partial;		/* WalPartialPlace */
 	uint8_t		in_folder;		/* in one of timeline and high */
@@ -50,43 +51,47 @@ typedef struct WalName
 	uint32_t	offset;			/* of a backup's start, in the segment */
 } WalName;
 
-/* The name of a segment by its number. */
+/* Returns the name of a segment by its number. */
 extern WalName wal_name_of(uint32_t timeline, uint64_t segno,
 						   uint32_t segment_size, uint32_t kind);
 
 /*
- * Takes a file name apart: 24 upper-case hexadecimal digits, timeline not 0,
- * then nothing, ".partial" or what archivers append.  The folder whose name is
- * the first 16 of those digits may stand before it.  false: another file.
+ * Takes a file name apart.  It has 24 upper-case hexadecimal digits, whose
+ * timeline is not 0, then nothing, ".partial" or what archivers append.  The
+ * folder whose name is the first 16 of those digits may stand before it.
+ * Returns false if it is another file.
  */
 extern bool wal_name_parse(const char *file_name, WalName *name);
 
-/* The same of what stands beside the segments: histories and backup files. */
+/*
+ * Does the same for what stands beside the segments, histories and backup
+ * files.
+ */
 extern bool wal_name_parse_beside(const char *file_name, WalName *name);
 extern void wal_name_print(const WalName *name, char file_name[WAL_NAME_SIZE]);
 
 /* Is it the name of a folder of segments, as pgBackRest and barman make them? */
 extern bool wal_name_is_folder(const char *file_name);
 
-/* What the suffix promises. */
+/* Returns what the suffix promises. */
 extern DecodeFormat wal_name_format(const WalName *name);
 
-/* As it is, by the digits alone. */
+/* Returns the number as it is, by the digits alone. */
 extern uint64_t wal_name_segno(const WalName *name, uint32_t segment_size);
 
 /*
- * false: no segment of this size has the name, or it would end beyond the last
- * LSN.
+ * Returns false if no segment of this size has the name, or if it would end
+ * beyond the last LSN.
  */
 extern bool wal_name_possible(const WalName *name, uint32_t segment_size);
 
 /*
- * By timeline, number, kind, then as the file is named: less than, equal to,
- * greater than zero.
+ * Compares by timeline, number, kind, then as the file is named.  Returns less
+ * than, equal to or greater than zero.
  */
 extern int	wal_name_compare(const WalName *a, const WalName *b);
 
-/* The same, of numbers first; of one number the newest timeline first. */
+/* Does the same by number first, of one number the newest timeline first. */
 extern int	wal_name_compare_segments(const WalName *a, const WalName *b);
 
 #endif							/* ACCEL_WAL_NAME_H */

@@ -3,14 +3,14 @@
  *	  The records over the borders of a segment, with the segments around it.
  *
  * To find where the record begins that crosses the start of a segment, its
- * pages are looked at backwards; to complete the one that crosses the end, its
- * pages are walked forwards.  For a record over k segments both would be done k
- * times.  So a walker that ends within a healthy record hands over to that of
- * the next segment, which would have found the same; and what completed a record
- * for one segment completes it for the next: only the last of its pages is
- * walked again, by that segment's own rules.  The other pages are not read again
- * for their own segments either, see wal/ahead.h.
- * Where no beginning can be found, the next segment looks back to this one only.
+ * pages are looked at backwards.  To complete the one that crosses the end,
+ * its pages are walked forwards.  For a record over k segments both would be
+ * done k times.  So a walker that ends within a healthy record hands over to
+ * that of the next segment, which would have found the same.  What completed a
+ * record for one segment completes it for the next.  Only the last of its
+ * pages is walked again, by that segment's own rules.  The other pages are not
+ * read again for their own segments either, see wal/ahead.h.  Where no
+ * beginning can be found, the next segment looks back to this one only.
  */
 #include "kernel/checksum.h"
 #include "wal/neighbour.h"
@@ -71,7 +71,7 @@ open_neighbour(const WalBorders *ctx, uint64_t segno, uint32_t timeline,
 	return state;
 }
 
-/* The segment before: of this timeline, else of the one that it left. */
+/* Opens the segment before, of this timeline, else of the one that it left. */
 static WalNeighbour
 open_previous(const WalBorders *ctx, uint64_t segno, WalFile **file)
 {
@@ -86,8 +86,8 @@ open_previous(const WalBorders *ctx, uint64_t segno, WalFile **file)
 }
 
 /*
- * The segment after: of this timeline, else of one that left it there, whose
- * path *path then is.
+ * Opens the segment after, of this timeline, else of one that left it there,
+ * whose path *path then is.
  */
 static WalNeighbour
 open_next(const WalBorders *ctx, uint64_t segno, WalFile **file,
@@ -134,16 +134,16 @@ typedef struct LookBack
 {
 	WalSource  *source;
 	WalLsn		begin;			/* of the segment */
-	int64_t		page;			/* its offset; -1: none so far; -2: the
-								 * segment cannot be read */
+	int64_t		page;			/* its offset, -1 if none so far, -2 if the
+								 * segment was not written or cannot be read */
 	bool		gaps;			/* there are pages that are no WAL */
 	bool		short_head;		/* the first page begins with the rest of what
 								 * may be an XLOG_SWITCH */
 } LookBack;
 
 /*
- * Does a record start in the page?  Zeros follow the last one and, behind a
- * switch, what a recycled file held: none of that is a record.
+ * Does a record start in the page?  Zeros follow the last one and, after a
+ * switch, what a recycled file held.  None of that is a record.
  */
 static bool
 has_record(const WalBorders *ctx, LookBack *look, const uint8_t *page,
@@ -182,7 +182,10 @@ look_at(const WalBorders *ctx, LookBack *look, int64_t offset, int64_t len)
 		look->page = found;
 }
 
-/* Its last page is none: was the segment written at all? */
+/*
+ * Was the segment written at all?  To be asked if no record starts in its last
+ * page.
+ */
 static bool
 is_written(const WalBorders *ctx, const LookBack *look)
 {
@@ -193,8 +196,8 @@ is_written(const WalBorders *ctx, const LookBack *look)
 }
 
 /*
- * Looks at a segment's pages, backwards as far as they are at hand; what would
- * have to be decompressed again, forwards.
+ * Looks at a segment's pages, backwards as far as they are at hand.  Those
+ * that would have to be decompressed again are looked at forwards.
  */
 static void
 look_at_segment(const WalBorders *ctx, LookBack *look)
@@ -223,8 +226,9 @@ look_at_segment(const WalBorders *ctx, LookBack *look)
 }
 
 /*
- * The offset of the last page of segment segno in which a record starts; -1:
- * of none, so that the one looked for may begin before it; -2: it does not.
+ * Returns the offset of the last page of segment segno in which a record
+ * starts.  It is -1 if there is none, so that the one looked for may begin
+ * before it, and -2 if it does not.
  */
 static int64_t
 last_record_page(const WalBorders *ctx, WalSource *source, uint64_t segno)
@@ -265,7 +269,9 @@ note_lost(WalBorders *ctx, bool carried)
 	carry->lost_before = ctx->before;
 }
 
-/* The last page of segment segno in which a record starts, as above. */
+/*
+ * Returns the last page of segment segno in which a record starts, as above.
+ */
 static int64_t
 look_into(WalBorders *ctx, uint64_t segno)
 {
@@ -284,8 +290,8 @@ look_into(WalBorders *ctx, uint64_t segno)
 
 /*
  * Where does the record begin that crosses the start of the segment?  Sets the
- * segment and returns the offset of a page there from which a walk can start;
- * -1: that cannot be found.
+ * segment and returns the offset of a page there from which a walk can start,
+ * or -1 if that cannot be found.
  */
 static int64_t
 find_start(WalBorders *ctx, uint64_t *segno)
@@ -476,7 +482,7 @@ walk_on(WalBorders *ctx, WalWalker *walker, WalFile *file, bool note)
 /*
  * Has an earlier segment of this run completed the same record?  Its own next
  * pass does it anew.  A last page that disagrees on the record's length is not
- * judged yet: the next page does that.
+ * judged yet.  The next page does that.
  */
 static bool
 is_carried(const WalBorders *ctx, const WalWalker *walker)

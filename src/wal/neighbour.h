@@ -2,7 +2,7 @@
  * neighbour.h
  *	  The records over the borders of a segment, with the segments around it.
  *
- * A record over n segments is walked once: what is known of it at the end of
+ * A record over n segments is walked once.  What is known of it at the end of
  * one segment is carried to the next, see WalCarry.
  */
 #ifndef ACCEL_WAL_NEIGHBOUR_H
@@ -15,8 +15,8 @@
 #include "wal/walk.h"
 
 /*
- * From a segment to the next one of a run, if the same record goes through
- * both.  Zero: nothing is carried.
+ * This is carried from a segment to the next one of a run, if the same record
+ * goes through both.  If it is zero, nothing is.
  */
 typedef struct WalCarry
 {
@@ -30,9 +30,9 @@ typedef struct WalCarry
 	bool		has_end;
 	uint64_t	segno;			/* the segment whose end that was */
 	uint32_t	timeline;
-	WalNeighbour after;			/* other than ok: no more pages, and why */
+	WalNeighbour after;			/* why there are no more pages, if not ok */
 	WalPath		path;			/* of the pages */
-	WalPending	pending;		/* as it was before this page: */
+	WalPending	pending;		/* as it was before the page */
 	WalLsn		page;
 	WalAhead	ahead;			/* of the pages before that */
 
@@ -48,12 +48,12 @@ typedef struct WalCarry
 /* A segment between its neighbours. */
 typedef struct WalBorders
 {
-	const WalDirectory *dir;	/* NULL: it stands alone */
+	const WalDirectory *dir;	/* NULL if it stands alone */
 	WalFiles   *files;			/* of that directory */
 	const WalIdentity *id;
 	uint32_t	timeline;
 	uint64_t	segno;
-	uint8_t    *buffer;			/* WAL_PIECE_BYTES; no page of the segment is
+	uint8_t    *buffer;			/* WAL_PIECE_BYTES, no page of the segment is
 								 * in it meanwhile */
 	const WalFile *file;		/* of the segment itself */
 	bool		again;			/* not the first pass over it */

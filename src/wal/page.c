@@ -71,7 +71,7 @@ flags_fit(const WalPageExpectation *expect, const WalVersion *version,
 	return contrecord == (wal_load32(page + WAL_PAGE_REM_LEN) != 0);
 }
 
-/* What the long header has in addition. */
+/* Checks what the long header has in addition. */
 static bool
 check_long(const WalPageExpectation *expect, const uint8_t *page,
 		   WalVerdict *verdict)

@@ -2,7 +2,7 @@
  * page.h
  *	  Whether a WAL page header is what it must be.
  *
- * Pure: bytes and an expectation in, a verdict out.
+ * Pure.  It takes bytes and an expectation and gives a verdict.
  */
 #ifndef ACCEL_WAL_PAGE_H
 #define ACCEL_WAL_PAGE_H
@@ -16,13 +16,13 @@ typedef struct WalPageExpectation
 	WalLsn		lsn;			/* of the page */
 	uint32_t	segment_size;
 	uint32_t	page_size;
-	const WalVersion *version;	/* NULL: any supported one */
-	uint32_t	timeline;		/* 0: unknown, but between these: */
+	const WalVersion *version;	/* NULL if any supported one */
+	uint32_t	timeline;		/* 0 if only known to be between the next two */
 	uint32_t	timeline_least; /* that of the page before */
 	uint32_t	timeline_most;
 } WalPageExpectation;
 
-/* true: the header is valid; else *verdict is the reason why not. */
+/* Is the header valid?  If not, *verdict is the reason why. */
 extern bool wal_page_check(const WalPageExpectation *expect,
 						   const uint8_t *page, WalVerdict *verdict);
 

@@ -1,10 +1,10 @@
 /*
  * parallel.c
- *	  The segments of a list shared with parallel workers.
+ *	  Shares the segments of a list with parallel workers.
  *
- * A task of parallel.c is a run of segments in succession (see wal/runs.c), so
- * that a record over many of them is walked once per run (see wal/neighbour.c);
- * its messages are their results.
+ * A task of parallel.c is a run of segments in succession (see wal/runs.c).
+ * So a record over many of them is walked once per run (see wal/neighbour.c).
+ * Its messages are their results.
  */
 #include "compat.h"
 
@@ -37,7 +37,7 @@ typedef struct ListTasks
 	WalRuns		runs;
 
 	/* the leader's */
-	Throttle   *throttle;		/* the caller's; NULL: no bound */
+	Throttle   *throttle;		/* the caller's, NULL if unbounded */
 	Throttle   *pace;			/* the same, or the one shared with workers */
 	WalResultFn result;
 	void	   *arg;
@@ -106,7 +106,9 @@ is_compressed(WalFiles *files, const WalName *name)
 	return compressed;
 }
 
-/* Are files of the list compressed?  Some are asked: their names need not say. */
+/*
+ * Are files of the list compressed?  Some are asked, since names need not say.
+ */
 static bool
 has_compressed(WalFiles *files, const WalNames *list)
 {

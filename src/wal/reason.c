@@ -46,7 +46,7 @@ wal_reason_unreadable(WalReason reason)
 	}
 }
 
-/* Why the segment before or after one could not help to judge it. */
+/* Tells why the segment before or after one could not help to judge it. */
 static const char *
 neighbour_words(uint64_t neighbour, const char *where)
 {

@@ -1,8 +1,8 @@
 /*
  * reason.h
- *	  What is said of WAL, as data: a reason and its numbers.
+ *	  What is said of WAL, as data, by a reason and its numbers.
  *
- * The walker and the readers return verdicts; one function turns them into
+ * The walker and the readers return verdicts.  One function turns them into
  * words, for SQL rows, logs and tests alike.
  */
 #ifndef ACCEL_WAL_REASON_H
@@ -43,7 +43,7 @@ typedef struct WalVerdict
 	uint64_t	more;			/* see wal/reason.def */
 } WalVerdict;
 
-/* "": WAL_REASON_NONE */
+/* Returns "" for WAL_REASON_NONE. */
 extern const char *wal_reason_name(WalReason reason);
 
 /* Did a file fail in a way that says nothing of what it holds? */

@@ -1,6 +1,7 @@
 /*
  * record.c
- *	  WAL records: what is wrong with a header, a length, a CRC.
+ *	  Says what is wrong with the header, the length or the CRC of a WAL
+ *	  record.
  */
 #include "wal/record.h"
 

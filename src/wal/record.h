@@ -1,6 +1,6 @@
 /*
  * record.h
- *	  WAL records: header, CRC, full-page images.
+ *	  Checks headers and CRCs of WAL records, and counts full-page images.
  *
  * Pure, and inline where the walker passes every record.
  */
@@ -10,7 +10,7 @@
 #include "kernel/checksum.h"
 #include "wal/page.h"
 
-/* The CRC of a record from the raw register over its body. */
+/* Returns the CRC of a record from the raw register over its body. */
 static inline uint32_t
 wal_record_crc(uint32_t body, const uint8_t *header)
 {
@@ -42,9 +42,9 @@ wal_record_is(const uint8_t *rec, uint8_t info)
 }
 
 /*
- * Zeros from pos up to padded, where the next record may start?  The server
- * leaves them there.  One load, no branch on the length: it is different for
- * every record.
+ * Are there zeros from pos up to padded, where the next record may start?  The
+ * server leaves them there.  One load will do, without a branch on the length,
+ * which is different for every record.
  */
 static inline bool
 wal_padding_is_zero(const uint8_t *page, uint32_t pos, uint32_t padded)
@@ -60,10 +60,10 @@ wal_padding_is_zero(const uint8_t *page, uint32_t pos, uint32_t padded)
 }
 
 /*
- * Bytes of full-page images, from the block references that lead a record, of
- * which the first len bytes are at hand.  The references end where as much is
- * left as they announced data, or where another kind of header begins: a
- * record without main data has no mark between headers and data.
+ * Counts the bytes of full-page images, from the block references that lead a
+ * record, of which the first len bytes are at hand.  The references end where
+ * as much is left as they announced data, or where another kind of header
+ * begins.  A record without main data has no mark between headers and data.
  */
 static inline uint32_t
 wal_fpi_bytes(const uint8_t *rec, uint32_t len)
@@ -73,7 +73,7 @@ wal_fpi_bytes(const uint8_t *rec, uint32_t len)
 	uint32_t	images = 0;
 	uint32_t	data = 0;
 
-	/* most records: one block of a relation named in full, no image */
+	/* most records have one block of a relation named in full, and no image */
 	if (len > WAL_BLOCK_SECOND && rec[WAL_BLOCK_SECOND] > WAL_BLOCK_MAX_ID &&
 		(rec[WAL_REC_HEADER + 1] & (WAL_BLOCK_HAS_IMAGE | WAL_BLOCK_SAME_REL)) == 0)
 		return 0;
@@ -101,23 +101,23 @@ wal_fpi_bytes(const uint8_t *rec, uint32_t len)
 typedef struct WalRecordExpectation
 {
 	WalLsn		lsn;			/* of the record */
-	WalLsn		prev;			/* of the one before; 0: unknown, an earlier
+	WalLsn		prev;			/* of the one before, 0 if an unknown earlier
 								 * one */
 	bool		overwrite;		/* it must be an OVERWRITE_CONTRECORD */
 	uint8_t		last_rmgr;
 } WalRecordExpectation;
 
-/* true: a header is possible here; else *verdict is the reason why not. */
+/* Is a header possible here?  If not, *verdict is the reason why. */
 extern bool wal_record_check(const WalRecordExpectation *expect,
 							 const uint8_t *rec, WalVerdict *verdict);
 
-/* The verdict on a record at lsn whose CRC is not computed. */
+/* Makes the verdict on a record at lsn whose CRC is not the computed one. */
 extern void wal_record_blame_crc(WalVerdict *verdict, WalLsn lsn,
 								 uint32_t computed, const uint8_t *rec);
 
 /*
- * Can there be a record of this length?  *verdict is the reason why not, rest
- * bytes of the page follow rec.
+ * Can there be a record of this length?  If not, *verdict is the reason why.
+ * The page has rest bytes from rec on.
  */
 extern bool wal_record_length_check(WalLsn lsn, const uint8_t *rec,
 									uint32_t rest, WalVerdict *verdict);

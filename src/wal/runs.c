@@ -1,27 +1,29 @@
 /*
  * runs.c
- *	  A list of segments in runs, for the processes that share it.
+ *	  Cuts a list of segments into runs, for the processes that share it.
  *
  * The first segment of a run needs the end of the one before.  In a plain file
- * that is a page; a compressed one is decoded up to there, once more.  So runs
- * of plain files are short, for all processes to end together.  Those of
- * compressed files come in rounds, of a run per process: each takes most of what
- * is left, the last one all of it.  A process that is late or slow does less of
- * the later rounds.
+ * that is a page, but a compressed one is decoded up to there, once more.  So
+ * runs of plain files are short, for all processes to end together.  Those of
+ * compressed files come in rounds, of a run per process.  Each round takes
+ * most of what is left, the last one all of it.  A process that is late or
+ * slow does less of the later rounds.
  */
 #include "wal/runs.h"
 
-/* of a run, at most: a worker's queue holds their results */
+/* of a run, at most, since a worker's queue holds their results */
 #define RUN_SEGMENTS	128
 
 /* plain */
 #define RUN_BYTES		(UINT64_C(256) * 1024 * 1024)
 #define RUNS_WANTED		4		/* for each process */
 
-/* compressed: shorter ones in the last round only */
+/* compressed, with shorter ones in the last round only */
 #define RUN_LEAST		8
 
-/* Runs of one length, from a segment on; the last one may be shorter. */
+/*
+ * Runs of one length follow from a segment on.  The last one may be shorter.
+ */
 typedef struct Round
 {
 	uint64_t	begin;
@@ -37,7 +39,7 @@ within(uint64_t value, uint64_t low, uint64_t high)
 	return value < low ? low : value;
 }
 
-/* All of the list. */
+/* Takes all of the list. */
 static Round
 round_of_plain(const WalRuns *runs)
 {
@@ -52,7 +54,7 @@ round_of_plain(const WalRuns *runs)
 	return round;
 }
 
-/* Three quarters of what is left, or all of it. */
+/* Takes three quarters of what is left, or all of it. */
 static Round
 round_of_compressed(const WalRuns *runs, uint64_t begin)
 {

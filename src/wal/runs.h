@@ -1,6 +1,6 @@
 /*
  * runs.h
- *	  A list of segments in runs, for the processes that share it.
+ *	  Cuts a list of segments into runs, for the processes that share it.
  *
  * A run is of segments in succession, which one process judges.  The runs follow
  * from the list's length alone, so every process knows them.
