@@ -2,26 +2,26 @@
  * segment.c
  *	  Judges one WAL segment, of a directory or of memory.
  *
- * Where the WAL may end.  In this server's own pg_wal it was complete up to the
- * flush position (on a standby: what was received or replayed) when the scan
- * began; that position is taken before anything is read.  Everything before it
- * must be whole, and nothing after it matters.  The WAL of an older timeline
- * ends where a history file says that a newer one left it.  In another server's
- * pg_wal, known by its archive_status folder, and in .partial files, the WAL
- * ends where nothing with the right address follows.  Anywhere else, in an
- * archive, segments are complete and an early stop is damage.
+ * Where may the WAL end?  In this server's own pg_wal it was complete up to
+ * the flush LSN when the scan began.  On a standby this is what was received
+ * or replayed.  That LSN is taken before anything is read.  Everything before
+ * it must be whole, and nothing after it matters.  The WAL of an older
+ * timeline ends where a history file says that a newer one left it.  In
+ * another server's pg_wal, known by its archive_status folder, and in .partial
+ * files, the WAL ends where nothing with the right address follows.  Anywhere
+ * else, in an archive, segments are complete and an early stop is damage.
  *
  * A segment is judged together with the record that crosses its start and the
  * one that crosses its end, if the neighbours are there.  So a damaged record
- * on a border is reported for both: either file may be the bad one.  A
+ * on a border is reported for both, since either file may be the bad one.  A
  * neighbour that is there and of no use is named in the row.
  *
- * A file that is still being written (a .partial file, another server's pg_wal,
- * a file that an archiver copies) can look damaged: we may read a block before
- * it is written and a later block after.  Such damage moves on with the writer,
- * so a finding counts only if two consecutive passes report it at the same LSN.
- * A file that ends early and then becomes longer has no finding at all: "cp" in
- * archive_command writes under the final name.
+ * A file that is still being written (a .partial file, another server's
+ * pg_wal, a file that an archiver copies) can look damaged.  We may read a
+ * block before it is written and a later block after.  Such damage moves on
+ * with the writer, so a finding counts only if two consecutive passes report
+ * it at the same LSN.  A file that ends early and then becomes longer has no
+ * finding at all, since "cp" in archive_command writes under the final name.
  */
 #include <errno.h>
 
@@ -32,7 +32,7 @@
 /* over a segment whose findings are others each time */
 #define MAX_PASSES		100
 
-/* in all, for writers that wait: 300 ms */
+/* in all, for writers that wait, which is 300 ms */
 #define PAUSES			30
 
 /* One segment at work. */
@@ -51,7 +51,7 @@ typedef struct SegmentScan
 	WalWalker	at_end;			/* as it was at the end of the segment */
 	bool		hands_over;
 	uint32_t	crc;			/* raw register */
-	HostSha1   *sha1;			/* if the name has one; NULL: not at work */
+	HostSha1   *sha1;			/* if the name has one, NULL if not at work */
 	bool		sha1_differs;
 	WalVerdict	sha1_verdict;	/* if so */
 	uint32_t	digest;			/* of the findings' places */
@@ -124,7 +124,7 @@ verdict_of(WalReason reason, uint64_t value, uint64_t expected,
 	return verdict;
 }
 
-/* A finding of the file as a whole. */
+/* Reports a finding of the file as a whole. */
 static void
 finding_of_file(SegmentScan *seg, WalStatus status, uint64_t offset,
 				const WalVerdict *verdict)
@@ -145,7 +145,7 @@ finding_of_file(SegmentScan *seg, WalStatus status, uint64_t offset,
 	put_finding(seg, &finding);
 }
 
-/* A verdict on the whole file, in the place of all findings so far. */
+/* Puts a verdict on the whole file in the place of all findings so far. */
 static void
 verdict_of_file(SegmentScan *seg, WalStatus status,
 				const WalVerdict *verdict)
@@ -161,7 +161,7 @@ verdict_of_file(SegmentScan *seg, WalStatus status,
 
 /* ---- where the WAL may end ---- */
 
-/* The end of an older timeline, or of a pg_wal that is not ours. */
+/* Finds the end of an older timeline, or of a pg_wal that is not ours. */
 static WalLsn
 earliest_end(SegmentScan *seg, WalLsn start)
 {
@@ -213,8 +213,8 @@ may_be_empty(const WalWalkOptions *options)
 /* ---- verdicts that the first pages allow ---- */
 
 /*
- * The first page is of a timeline that never wrote at its place: recycled by
- * a server that left that timeline.
+ * Is the first page of a timeline that never wrote at its place?  Then a
+ * server that left that timeline recycled the file.
  */
 static bool
 is_from_abandoned_timeline(const SegmentScan *seg,
@@ -227,7 +227,7 @@ is_from_abandoned_timeline(const SegmentScan *seg,
 
 /*
  * The file holds another segment than its name says.  A server recycles older
- * segments; one that leaves a timeline, those after that point too.
+ * segments.  One that leaves a timeline recycles those after that point, too.
  */
 static void
 judge_misplaced(SegmentScan *seg, const WalWalkOptions *options)
@@ -258,7 +258,7 @@ is_misplaced(const SegmentScan *seg, const WalWalkOptions *options)
 		seg->id.address % seg->id.segment_size == 0;
 }
 
-/* True: no walk is needed. */
+/* Returns true if no walk is needed. */
 static bool
 judge_identity(SegmentScan *seg, const WalWalkOptions *options)
 {
@@ -290,7 +290,10 @@ judge_identity(SegmentScan *seg, const WalWalkOptions *options)
 
 /* ---- verdicts of the file, after the walk ---- */
 
-/* Its storage failed: that is a finding.  Else it is not known what it holds. */
+/*
+ * If its storage failed, that is a finding.  Else it is not known what it
+ * holds.
+ */
 static WalStatus
 status_of_failure(const WalVerdict *failed)
 {
@@ -310,7 +313,10 @@ is_cut_off(const SegmentScan *seg)
 		 (seg->name.kind == WAL_KIND_PARTIAL && seg->result->format != DECODE_PLAIN));
 }
 
-/* What is wrong with the compressed data, at the place in what it holds. */
+/*
+ * Reports what is wrong with the compressed data, at the place in what it
+ * holds.
+ */
 static void
 judge_compression(SegmentScan *seg)
 {
@@ -357,8 +363,8 @@ judge_system(SegmentScan *seg)
 }
 
 /*
- * A system identifier belongs to one version: pg_upgrade gives a cluster a new
- * one.  So WAL of this very system has the magic number of this server.
+ * A system identifier belongs to one version, since pg_upgrade gives a cluster
+ * a new one.  So WAL of this very system has the magic number of this server.
  */
 static void
 judge_version(SegmentScan *seg)
@@ -387,7 +393,7 @@ judge_sha1(SegmentScan *seg)
 	seg->result->status = WAL_CORRUPT;
 }
 
-/* No page of the file is WAL: one verdict, whatever it is. */
+/* Gives one verdict if no page of the file is WAL, whatever it is. */
 static bool
 judge_unreadable(SegmentScan *seg)
 {
@@ -401,7 +407,7 @@ judge_unreadable(SegmentScan *seg)
 	return true;
 }
 
-/* The status of a segment that was walked, worst first. */
+/* Sets the status of a segment that was walked, worst first. */
 static void
 judge_walk(SegmentScan *seg)
 {
@@ -433,7 +439,7 @@ judge_walk(SegmentScan *seg)
 			statuses[walker->outcome];
 }
 
-/* What a reader of the row should know. */
+/* Says what a reader of the row should know. */
 static void
 explain(SegmentScan *seg)
 {
@@ -509,7 +515,7 @@ walk_source(SegmentScan *seg)
 	wal_source_measure(&seg->source, seg->id.segment_size);
 }
 
-/* A cluster keeps its page size: of our own, the file need not tell. */
+/* A cluster keeps its page size, so a file of our own need not tell it. */
 static void
 correct_page_size(SegmentScan *seg)
 {
@@ -520,7 +526,7 @@ correct_page_size(SegmentScan *seg)
 		seg->id.page_size = server->page_size;
 }
 
-/* What the file is, from its first pages. */
+/* Finds out what the file is, from its first pages. */
 static void
 identify(SegmentScan *seg)
 {
@@ -567,7 +573,7 @@ set_options(SegmentScan *seg, WalWalkOptions *options)
 	set_limits(seg, options);
 }
 
-/* The first bytes of a SHA-1, as they are printed. */
+/* Returns the first bytes of a SHA-1, as they are printed. */
 static uint64_t
 first_of_sha1(const uint8_t *digest)
 {
@@ -593,7 +599,7 @@ compare_sha1(SegmentScan *seg)
 									   first_of_sha1(seg->name.digest), 0);
 }
 
-/* Walks the segment; false: it cannot be read. */
+/* Walks the segment.  Returns false if it cannot be read. */
 static bool
 walk(SegmentScan *seg, const WalWalkOptions *options)
 {
@@ -670,8 +676,8 @@ judge_pass(SegmentScan *seg)
 /* ---- one segment ---- */
 
 /*
- * The file has no valid page, its first one was zero and still is: another pass
- * would say the same.  A writer would have begun there.
+ * Has the file no valid page, and a first one that was zero and still is?
+ * Then another pass would say the same.  A writer would have begun there.
  */
 static bool
 is_zero_for_good(SegmentScan *seg)
@@ -714,7 +720,7 @@ judge_file(SegmentScan *seg)
 	}
 }
 
-/* Why what was found is of bytes that may be others now; none: it is not. */
+/* Returns why what was found is of bytes that may be others now, if it is. */
 static WalReason
 find_change(SegmentScan *seg)
 {
@@ -811,7 +817,7 @@ wal_segment_judge_bytes(WalSession *session, const uint8_t *data,
 
 /* ---- names of a list ---- */
 
-/* A row for a name that is not judged. */
+/* Makes a row for a name that is not judged. */
 static void
 row_of_name(const WalSession *session, const WalName *name,
 			WalSegmentResult *result, WalStatus status, WalReason reason,
@@ -827,7 +833,9 @@ row_of_name(const WalSession *session, const WalName *name,
 	result->message = verdict_of(reason, (uint64_t) error, 0, 0);
 }
 
-/* Why a file that cannot be opened is missing: the name may be a link. */
+/*
+ * Tells why a file that cannot be opened is missing.  The name may be a link.
+ */
 static WalReason
 find_absence(const WalSession *session, const WalName *name)
 {
@@ -869,7 +877,7 @@ wal_status_of_open(int error)
 	return error == EIO ? WAL_IO_ERROR : WAL_NOT_VERIFIABLE;
 }
 
-/* A row for a file of the list that could not be opened. */
+/* Makes a row for a file of the list that could not be opened. */
 static void
 row_of_unopened(WalSession *session, const WalName *name,
 				WalSegmentResult *result, FileScanResult opened, int error)

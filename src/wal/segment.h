@@ -2,8 +2,8 @@
  * segment.h
  *	  Judges one WAL segment, of a directory or of memory.
  *
- * Where the WAL may end is decided here (wal/segment.c); what is right and
- * wrong in it, in wal/walk.c.
+ * Where the WAL may end is decided here (wal/segment.c).  What is right and
+ * wrong in it is decided in wal/walk.c.
  */
 #ifndef ACCEL_WAL_SEGMENT_H
 #define ACCEL_WAL_SEGMENT_H
@@ -11,23 +11,23 @@
 #include "wal/list.h"
 #include "wal/neighbour.h"
 
-/* A row of SQL; flat, so that a worker may send it as bytes. */
+/* This is a row of SQL.  It is flat, so that a worker may send it as bytes. */
 typedef struct WalSegmentResult
 {
 	WalName		name;
 	WalStatus	status;
 	bool		has_position;	/* start_lsn */
-	bool		has_counts;		/* it was walked: end_lsn, counts */
-	bool		has_crc;		/* of the whole segment, decompressed; not
+	bool		has_counts;		/* end_lsn and counts, if it was walked */
+	bool		has_crc;		/* of the whole segment, decompressed, but not
 								 * where records are handed out */
 	bool		has_format;		/* of the file */
-	uint16_t	magic;			/* 0: unknown */
+	uint16_t	magic;			/* 0 if unknown */
 	uint32_t	crc;
 	DecodeFormat format;
 	WalLsn		start_lsn;
 	WalLsn		end_lsn;
 	WalCounts	counts;
-	WalVerdict	message;		/* no reason: nothing to say */
+	WalVerdict	message;		/* no reason if there is nothing to say */
 } WalSegmentResult;
 
 /* The findings of a segment, the first max of them as they come. */
@@ -42,29 +42,29 @@ typedef struct WalFindings
 /* What judging several segments in succession shares. */
 typedef struct WalSession
 {
-	const WalDirectory *dir;	/* NULL: bytes in memory */
-	HostServer	server;			/* whose WAL it should be; magic 0: of any
-								 * version */
+	const WalDirectory *dir;	/* NULL for bytes in memory */
+	HostServer	server;			/* whose WAL it should be, of any version if
+								 * its magic is 0 */
 	WalRange	range;
-	uint8_t    *buffer;			/* WAL_PIECE_BYTES; NULL: bytes in memory */
+	uint8_t    *buffer;			/* WAL_PIECE_BYTES, NULL for bytes in memory */
 	WalFiles   *files;
 	WalCarry   *carry;
 	int			pauses;			/* left, see wal_file_grows() */
-	const WalRecordSink *records;	/* of server.system alone; NULL: nobody
+	const WalRecordSink *records;	/* of server.system alone, NULL if nobody
 									 * wants them */
 } WalSession;
 
 extern void wal_session_begin(WalSession *session, const WalDirectory *dir,
 							  WalRange range);
 
-/* The same without a directory: bytes stand alone. */
+/* Does the same without a directory, for bytes that stand alone. */
 extern void wal_session_begin_alone(WalSession *session);
 extern void wal_session_end(WalSession *session);
 
 /*
  * Judges one segment.  A result other than FILE_SCAN_OK means that it could
- * not be opened, and errno says why; *result is then not set.  findings may be
- * NULL.
+ * not be opened, and errno says why.  Then *result is not set.  NULL is
+ * allowed for findings.
  */
 extern FileScanResult wal_segment_judge(WalSession *session,
 										const WalName *name,
@@ -75,20 +75,22 @@ extern void wal_segment_judge_bytes(WalSession *session, const uint8_t *data,
 									uint64_t size, const WalName *name,
 									WalSegmentResult *result);
 
-/* The result for a name that has no file; findings may be NULL. */
+/*
+ * Sets the result for a name that has no file.  NULL is allowed for findings.
+ */
 extern void wal_segment_missing(const WalSession *session,
 								const WalName *name,
 								WalSegmentResult *result,
 								WalFindings *findings);
 
-/* The one result for a directory in which there is no segment. */
+/* Sets the one result for a directory in which there is no segment. */
 extern void wal_segment_none(const WalDirectory *dir,
 							 WalSegmentResult *result);
 
-/* The status of a file whose opening failed with this errno. */
+/* Returns the status of a file whose opening failed with this errno. */
 extern WalStatus wal_status_of_open(int error);
 
-/* Judges a name of a list; what cannot be read is a row too. */
+/* Judges a name of a list.  What cannot be read is a row, too. */
 extern void wal_segment_judge_entry(WalSession *session, const WalName *name,
 									WalSegmentResult *result);
 

@@ -1,6 +1,6 @@
 /*
  * source.c
- *	  Bytes of WAL: a file, or memory.
+ *	  Reads bytes of WAL, of a file or of memory.
  */
 #include "wal/source.h"
 

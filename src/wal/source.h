@@ -1,6 +1,6 @@
 /*
  * source.h
- *	  Bytes of WAL: a file, or memory.  Each keeps its own error.
+ *	  Reads bytes of WAL, of a file or of memory.  Each keeps its own error.
  */
 #ifndef ACCEL_WAL_SOURCE_H
 #define ACCEL_WAL_SOURCE_H
@@ -9,11 +9,11 @@
 
 typedef struct WalSource
 {
-	WalFile    *file;			/* NULL: data */
+	WalFile    *file;			/* NULL if it is data */
 	const uint8_t *data;
 	uint64_t	size;			/* bytes, or WAL_SIZE_UNKNOWN */
 	uint8_t    *buffer;			/* WAL_PIECE_BYTES, for a file */
-	WalVerdict	failed;			/* no reason: nothing has */
+	WalVerdict	failed;			/* no reason if nothing has */
 } WalSource;
 
 extern WalSource wal_source_file(WalFile *file, uint8_t *buffer);
@@ -23,20 +23,20 @@ extern WalSource wal_source_bytes(const uint8_t *data, uint64_t size);
 extern void wal_source_restart(WalSource *source);
 
 /*
- * At most WAL_PIECE_BYTES at an offset, in the buffer or in place; sets *len
- * (short at the end, 0 after it or when reading fails).
+ * Returns at most WAL_PIECE_BYTES at an offset, in the buffer or in place.
+ * Sets *len, which is short at the end, and 0 after it or when reading fails.
  */
 extern const uint8_t *wal_source_piece(WalSource *source, uint64_t offset,
 									   uint64_t wanted, size_t *len);
 
 /*
- * From where on what was read last, up to its end, can be read again without
- * more work than that.
+ * Returns from where on what was read last, up to its end, can be read again
+ * without more work than that.
  */
 extern uint64_t wal_source_kept(const WalSource *source);
 
 /*
- * At the end of a segment of expected bytes: a size that was not known becomes
+ * At the end of a segment of expected bytes, a size that was not known becomes
  * known, as expected + 1 if there are more.
  */
 extern void wal_source_measure(WalSource *source, uint64_t expected);

@@ -9,7 +9,9 @@
 #include "wal/source.h"
 #include "wal/timelines.h"
 
-/* of all history files together; one of a thousand timelines has 40 kB */
+/*
+ * of all history files together, where one of a thousand timelines has 40 kB
+ */
 #define HISTORY_BYTES_MAX	(4 * 1024 * 1024)
 
 #define NAME_LENGTH	16			/* 00000002.history */
@@ -33,7 +35,10 @@ wal_timelines_file(const char *name)
 /* as long as a line can be for the server, which reads with fgets() */
 #define LINE_SIZE	1024
 
-/* The next line, as fgets() would give it; false: there is none. */
+/*
+ * Takes the next line, as fgets() would give it.  Returns false if there is
+ * none.
+ */
 static bool
 next_line(const char **at, const char *end, char line[LINE_SIZE])
 {
@@ -73,8 +78,9 @@ add_ancestor(WalLineage *lineage, int *room, uint32_t timeline, WalLsn end)
 }
 
 /*
- * What the server reads, and refuses (readTimeLineHistory()).  What it accepts
- * and never writes is an invalid file, too: it would forget the parents.
+ * Reads and refuses what the server does (readTimeLineHistory()).  A file that
+ * the server accepts and never writes is invalid, too, since it would forget
+ * the parents.
  */
 static WalVerdict
 parse_history(WalLineage *lineage, const char *contents, size_t len)
@@ -159,7 +165,9 @@ wal_timelines_text(WalFile *file, char **contents, int64_t budget,
 	return done;
 }
 
-/* Reads a history file of at most budget bytes, which is what it takes of it. */
+/*
+ * Reads a history file of at most *budget bytes, and takes its size off that.
+ */
 static WalVerdict
 read_history(WalLineage *lineage, WalFile *file, const char *directory,
 			 uint32_t timeline, int64_t *budget)
@@ -227,7 +235,10 @@ compare_newest_first(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* By timeline; of one timeline, what the newest lineage tells first. */
+/*
+ * Compares by timeline.  Of one timeline, what the newest lineage tells is
+ * first.
+ */
 static int
 compare_timelines(const void *a, const void *b)
 {
@@ -251,7 +262,7 @@ add_timeline(WalTimelines *ctx, uint32_t timeline, int lineage,
 	added->left = left;
 }
 
-/* One entry per timeline, with the first of its switch points. */
+/* Leaves one entry per timeline, with the first of its switch points. */
 static void
 merge_timelines(WalTimelines *ctx)
 {
@@ -279,7 +290,7 @@ index_timelines(WalTimelines *ctx)
 	for (int i = 0; i < ctx->nlineages; i++)
 		room += (size_t) ctx->lineages[i].nancestors;
 	ctx->timelines = host_alloc(room * sizeof(WalTimeline));
-	/* the first one has no file: nothing was before it */
+	/* the first one has no file, since nothing was before it */
 	add_timeline(ctx, 1, -1, 0, WAL_LSN_MAX);
 	for (int i = 0; i < ctx->nlineages; i++)
 	{
@@ -381,7 +392,7 @@ wal_timelines_left(const WalTimelines *ctx, uint32_t timeline)
 	return found == NULL ? WAL_LSN_MAX : found->left;
 }
 
-/* The ancestors of a lineage and itself, by number. */
+/* Returns one of the ancestors of a lineage and itself, by number. */
 static uint32_t
 lineage_timeline(const WalLineage *lineage, int i)
 {
@@ -389,7 +400,7 @@ lineage_timeline(const WalLineage *lineage, int i)
 		lineage->timeline;
 }
 
-/* The next one of a lineage; begins with its oldest. */
+/* Goes on to the next one of a lineage, beginning with its oldest. */
 static bool
 descend(const WalLineage *lineage, WalDescent *descent)
 {

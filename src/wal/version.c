@@ -5,8 +5,9 @@
 #include "wal/version.h"
 
 /*
- * Newest first; a new server version is one row.  PostgreSQL 19 dropped
- * XLP_BKP_REMOVABLE and gave its bit to XLP_FIRST_IS_OVERWRITE_CONTRECORD.
+ * The newest comes first, and a new server version is one row.  PostgreSQL 19
+ * dropped XLP_BKP_REMOVABLE and gave its bit to
+ * XLP_FIRST_IS_OVERWRITE_CONTRECORD.
  */
 static const WalVersion versions[] = {
 	{0xD122, true, 0x0004, 0x0007, 22, "19"},

@@ -20,14 +20,14 @@ typedef struct WalVersion
 	const char *name;			/* "15" */
 } WalVersion;
 
-/* NULL: not known */
+/* Returns NULL if it is not known. */
 extern const WalVersion *wal_version(uint16_t magic);
 
-/* The same, NULL if this library cannot judge it. */
+/* Returns the same, NULL if this library cannot judge it. */
 extern const WalVersion *wal_version_supported(uint16_t magic);
 extern const char *wal_version_name(uint16_t magic);
 
-/* The n-th version, newest first; NULL: there are no more. */
+/* Returns the n-th version, newest first, NULL if there are no more. */
 extern const WalVersion *wal_version_at(size_t n);
 
 #endif							/* ACCEL_WAL_VERSION_H */

@@ -4,16 +4,16 @@
  *
  * A record lies in one page, or goes on in the next ones, whose headers then
  * say how much of it is still to come.  The walker checks records where they
- * lie: the CRC register is carried from piece to piece, the header (which the
- * CRC covers last) waits in a small copy.
+ * lie.  The CRC register is carried from piece to piece, while the header,
+ * which the CRC covers last, waits in a small copy.
  *
- * A stop is the first thing that does not fit: a broken record, a broken page
- * header, zeros.  It is damage as soon as WAL with the right addresses goes on
- * after it; if nothing does, it may be the end of WAL, and the caller's options
- * decide.  After a broken record its length is given one chance: if the next
- * record's prev-link leads back to it, only this record is lost.  Else the walk
- * goes on at the next page in which a record starts, as the server's reader
- * does.
+ * A stop is the first thing that does not fit, be it a broken record, a broken
+ * page header, or zeros.  It is damage as soon as WAL with the right addresses
+ * goes on after it.  If nothing does, it may be the end of WAL, and the
+ * caller's options decide.  After a broken record its length is given one
+ * chance.  If the next record's prev-link leads back to it, only this record
+ * is lost.  Else the walk goes on at the next page in which a record starts,
+ * as the server's reader does.
  */
 #include "kernel/checksum.h"
 #include "wal/record.h"
@@ -36,9 +36,9 @@ static void emit(WalWalker *ctx, const WalVerdict *verdict);
 static bool beyond_limit(const WalWalker *ctx, WalLsn lsn, WalLsn end);
 
 /*
- * The newest first, as the server looks it up.  A recovery that was to follow a
- * timeline may end before that one began: "1 X, 2 Y" with Y before X.  What lies
- * from Y on is the new timeline's.
+ * The newest comes first, as the server looks it up.  A recovery that was to
+ * follow a timeline may end before that one began, as in "1 X, 2 Y" with Y
+ * before X.  What lies from Y on is the new timeline's.
  */
 uint32_t
 wal_path_at(const WalPath *path, WalLsn lsn)
@@ -82,9 +82,10 @@ wal_walk_take_over(WalWalker *ctx, const WalWalkOptions *options,
 }
 
 /*
- * Of a record that starts in the segment the whole header lies in one page: it
- * was checked with its prev-link, which a walk that begins at this page may not
- * know.  Behind a switch that was seen, its position is all that there is.
+ * Of a record that starts in the segment the whole header must lie in one
+ * page.  Then it was checked with its prev-link, which a walk that begins at
+ * this page may not know.  After a switch that was seen, its LSN is all that
+ * there is.
  */
 bool
 wal_walk_hands_over(const WalWalker *ctx)
@@ -247,7 +248,10 @@ overshoots(const WalWalker *ctx, WalLsn page)
 					  ctx->pending.lsn + ctx->pending.len);
 }
 
-/* Bytes of the segment that are passed over without a verdict of their own. */
+/*
+ * Counts bytes of the segment that are passed over without a verdict of their
+ * own.
+ */
 static void
 count_passed(WalWalker *ctx, uint32_t bytes, bool zero)
 {
@@ -261,7 +265,7 @@ count_passed(WalWalker *ctx, uint32_t bytes, bool zero)
 		ctx->stop.other_bytes += bytes;
 }
 
-/* A page without a valid header: everything in it is lost. */
+/* Everything in a page without a valid header is lost. */
 static void
 seek_page(WalWalker *ctx, const uint8_t *page, WalVerdict *why)
 {
@@ -313,7 +317,7 @@ switched_bytes(WalWalker *ctx, const uint8_t *page, uint32_t from)
 
 	/*
 	 * A server that stops between writing the switch record and the last of
-	 * the zeros leaves what the recycled file held; recovery goes on in the
+	 * the zeros leaves what the recycled file held.  Recovery goes on in the
 	 * next segment and nobody ever looks here again.
 	 */
 	if (from == 0 &&
@@ -348,7 +352,7 @@ check_record(const WalWalker *ctx, const uint8_t *rec, WalLsn lsn,
 	return wal_record_check(&expect, rec, verdict);
 }
 
-/* A record is broken: its length gets one chance, see the head of the file. */
+/* The length of a broken record gets one chance, see the head of the file. */
 static void
 record_failed(WalWalker *ctx, WalLsn lsn, WalLsn end, uint64_t inside,
 			  const WalVerdict *why)
@@ -434,8 +438,8 @@ pending_check(const WalWalker *ctx, WalVerdict *why)
 }
 
 /*
- * The pending record is complete and ends on this page at pos; padded is
- * where the next one starts.
+ * The pending record is complete and ends on this page at pos.  The next one
+ * starts at padded.
  */
 static void
 pending_finish(WalWalker *ctx, uint32_t pos, uint32_t padded)
@@ -549,8 +553,8 @@ pending_drop(WalWalker *ctx, uint32_t rem_len, bool aborted)
 }
 
 /*
- * The page disagrees with the pending record on how much is to come.  Is the
- * record right?  Its CRC tells if it ends here; if both say that it goes on,
+ * The page disagrees with the pending record on how much remains.  Is the
+ * record right?  Its CRC tells if it ends here.  If both say that it goes on,
  * the next page will.
  */
 static bool
@@ -587,7 +591,7 @@ report_rem_len_mismatch(WalWalker *ctx)
 
 /*
  * Does the record at rec say that the pending one was aborted?  If it says so
- * of another one, the pending one is broken; if it is broken itself, it says
+ * of another one, the pending one is broken.  If it is broken itself, it says
  * nothing.
  */
 static bool
@@ -605,8 +609,8 @@ is_overwrite_of_pending(const WalWalker *ctx, const uint8_t *rec,
 }
 
 /*
- * What the page says of the pending record against what the record says.
- * Returns how much of it is to come.
+ * Matches what the page says of the pending record with what the record says.
+ * Returns how much of it remains.
  */
 static uint32_t
 match_pending(WalWalker *ctx, const uint8_t *page, uint32_t rem_len)
@@ -637,7 +641,7 @@ match_pending(WalWalker *ctx, const uint8_t *page, uint32_t rem_len)
 
 /*
  * The page goes on with a record that is not pending.  That is expected where
- * the walk starts anew; false: it is the end of WAL.
+ * the walk starts anew.  Returns false if it is the end of WAL.
  */
 static bool
 begin_unseen(WalWalker *ctx, uint32_t rem_len, bool expected)
@@ -658,7 +662,7 @@ begin_unseen(WalWalker *ctx, uint32_t rem_len, bool expected)
 	return true;
 }
 
-/* A page with a valid header. */
+/* Processes a page with a valid header. */
 static void
 process_page(WalWalker *ctx, const uint8_t *page)
 {
@@ -692,7 +696,7 @@ process_page(WalWalker *ctx, const uint8_t *page)
 		switched_bytes(ctx, page, pos);
 }
 
-/* The rest of a page in which no record can be found any more. */
+/* Leaves the rest of a page in which no record can be found any more. */
 static void
 leave_page(WalWalker *ctx, const uint8_t *page, uint32_t pos)
 {
@@ -705,8 +709,9 @@ leave_page(WalWalker *ctx, const uint8_t *page, uint32_t pos)
 }
 
 /*
- * No record can start at pos with its length.  Zeros behind a record that may
- * have been a switch are its own segment's only: to another one they prove none.
+ * No record can start at pos with its length.  Zeros after a record that may
+ * have been a switch are its own segment's only.  To another one they prove no
+ * switch.
  */
 static void
 skip_invalid_length(WalWalker *ctx, const uint8_t *page, uint32_t pos,
@@ -726,8 +731,8 @@ skip_invalid_length(WalWalker *ctx, const uint8_t *page, uint32_t pos,
 }
 
 /*
- * A record whose header cannot be right.  Returns where to try the next one,
- * page_size for nowhere in this page.
+ * Skips a record whose header cannot be right.  Returns where to try the next
+ * one, page_size for nowhere in this page.
  */
 static uint32_t
 skip_invalid_record(WalWalker *ctx, const uint8_t *page, uint32_t pos,
@@ -754,7 +759,10 @@ skip_invalid_record(WalWalker *ctx, const uint8_t *page, uint32_t pos,
 	return ctx->opt.page_size;
 }
 
-/* A record in one piece whose CRC is wrong.  Returns as skip_invalid_record. */
+/*
+ * Skips a record in one piece whose CRC is wrong.  Returns what
+ * skip_invalid_record() does.
+ */
 static uint32_t
 skip_wrong_crc(WalWalker *ctx, const uint8_t *page, uint32_t pos)
 {
@@ -803,11 +811,11 @@ hand_out(const WalWalker *ctx, const uint8_t *page, uint32_t pos, uint32_t end)
 }
 
 /*
- * The fast path: passes over the records from pos on that lie wholly in the
- * page and are in order, and returns where the first other one starts.  It
- * judges nothing: what it does not pass is walk_records()'s, which would have
- * passed all that this does.  So its branches fall the same way for every
- * record; apart from its caller, it keeps its state in registers.
+ * The fast path passes over the records from pos on that lie wholly in the
+ * page and are in order.  It returns where the first other one starts.  It
+ * judges nothing.  What it does not pass is left to walk_records(), which
+ * would have passed all that this does.  So its branches fall the same way for
+ * every record.  Apart from its caller, it keeps its state in registers.
  */
 static uint32_t
 pass_records(WalWalker *ctx, const uint8_t *page, uint32_t pos)
@@ -852,8 +860,8 @@ pass_records(WalWalker *ctx, const uint8_t *page, uint32_t pos)
 }
 
 /*
- * A record in one piece whose CRC is right, if its padding is not.  Returns
- * where the next one starts, page_size after a switch.
+ * Passes a record in one piece whose CRC is right, even if its padding is not.
+ * Returns where the next one starts, page_size after a switch.
  */
 static uint32_t
 pass_record(WalWalker *ctx, const uint8_t *page, uint32_t pos)
@@ -910,7 +918,7 @@ walk_records(WalWalker *ctx, const uint8_t *page, uint32_t pos)
 		}
 		if (room >= WAL_REC_HEADER && ctx->prev_invalid)
 		{
-			confirm_stop(ctx);	/* the chain goes on: only that one is lost */
+			confirm_stop(ctx);	/* the chain goes on, so only that one is lost */
 			ctx->prev_invalid = false;
 		}
 		if (len > room || room < WAL_REC_HEADER)
@@ -949,7 +957,7 @@ emit(WalWalker *ctx, const WalVerdict *verdict)
 		ctx->opt.finding(ctx->opt.arg, &finding);
 }
 
-/* Damage that no end of WAL explains. */
+/* Reports damage that no end of WAL explains. */
 static void
 damage(WalWalker *ctx, const WalVerdict *verdict)
 {
@@ -959,8 +967,8 @@ damage(WalWalker *ctx, const WalVerdict *verdict)
 
 /*
  * Does what lies from lsn up to end reach beyond the limit?  A server writes
- * up to the end of a record or of a page: where a record ends, none that starts
- * before can go on.
+ * up to the end of a record or of a page.  Where a record ends, none that
+ * starts before can go on.
  */
 static bool
 beyond_limit(const WalWalker *ctx, WalLsn lsn, WalLsn end)
@@ -972,8 +980,8 @@ beyond_limit(const WalWalker *ctx, WalLsn lsn, WalLsn end)
 }
 
 /*
- * Something does not fit; end is the first byte that must not matter.  Beyond
- * the limit this is the end of WAL, no more and no less.
+ * Something does not fit, and end is the first byte that must not matter.
+ * Beyond the limit this is the end of WAL, no more and no less.
  */
 static void
 stop_at(WalWalker *ctx, WalLsn end, const WalVerdict *verdict)

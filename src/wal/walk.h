@@ -1,12 +1,12 @@
 /*
  * walk.h
- *	  Judges WAL segments: pages in, counts and findings out.
+ *	  Judges WAL segments from their pages, in counts and findings.
  *
  * The walker checks everything that the format lets one check, in place and
- * without an allocation: page headers, and of each record its length, its
- * prev-link, its resource manager and its CRC-32C.  It needs no server.  One
- * walk judges one segment; pages of its neighbours may be fed before and after
- * so that the records over its borders are whole.
+ * without an allocation.  These are page headers, and of each record its
+ * length, its prev-link, its resource manager and its CRC-32C.  It needs no
+ * server.  One walk judges one segment.  Pages of its neighbours may be fed
+ * before and after so that the records over its borders are whole.
  *
  *	  wal_identify()		what is this file? version, sizes, system
  *	  wal_walk_begin()
@@ -30,19 +30,22 @@ typedef struct WalHistory
 typedef struct WalPath
 {
 	uint32_t	timeline;
-	bool		known;			/* its ancestors are: there may be none */
+	bool		known;			/* its ancestors are, of which there may be
+								 * none */
 	int			nancestors;
 	const WalHistory *ancestors;
 } WalPath;
 
-/* The timeline of the path that wrote the byte at lsn; 0: unknown. */
+/*
+ * Returns the timeline of the path that wrote the byte at lsn, 0 if unknown.
+ */
 extern uint32_t wal_path_at(const WalPath *path, WalLsn lsn);
 
 typedef struct WalCounts
 {
 	uint64_t	records;		/* that start in the segment, CRC verified */
 	uint64_t	fpi_bytes;		/* full-page images within them, as stored */
-	/* bytes of the segment: */
+	/* bytes of the segment */
 	uint64_t	bytes_verified; /* whole records, headers, padding */
 	uint64_t	head_bytes;		/* of a record begun before, not checkable */
 	uint64_t	tail_bytes;		/* of one that ends after it, likewise */
@@ -53,21 +56,21 @@ typedef struct WalCounts
 	uint64_t	aborted;		/* contrecords that a crash cut off, legally */
 	uint64_t	pages;			/* with a valid header */
 	uint32_t	errors;
-	WalLsn		first_error;	/* valid if errors > 0, as is: */
+	WalLsn		first_error;	/* valid if errors > 0, as the next one */
 	WalVerdict	first_verdict;
 } WalCounts;
 
 /*
- * Who wants the records that start in the segment, once they are verified, in
+ * This wants the records that start in the segment, once they are verified, in
  * order.  Those that lie in several pages come in pieces first.
  */
 typedef struct WalRecordSink
 {
-	/* rec NULL: it was in pieces; end: where the next one may start */
+	/* If rec is NULL, it was in pieces.  The next one may start at end. */
 	void		(*record) (void *arg, WalLsn lsn, WalLsn end,
 						   const uint8_t *rec, uint32_t len);
 
-	/* n bytes at an offset of a record; at 0 one begins */
+	/* Takes n bytes at an offset of a record.  At 0 one begins. */
 	void		(*piece) (void *arg, const uint8_t *data, uint32_t offset,
 						  uint32_t n);
 
@@ -82,14 +85,14 @@ typedef struct WalWalkOptions
 	WalLsn		segment_start;
 	uint32_t	segment_size;	/* bytes */
 	uint32_t	page_size;		/* bytes */
-	uint16_t	magic;			/* 0: of the first page that is valid */
+	uint16_t	magic;			/* 0 if that of the first valid page */
 	WalLsn		from;			/* findings wholly before it do not count */
-	WalLsn		limit;			/* everything before it must be whole; what
+	WalLsn		limit;			/* everything before it must be whole, what
 								 * follows may end anywhere */
-	bool		limit_exact;	/* a record ends at the limit, or a page: as
+	bool		limit_exact;	/* a record ends at the limit, or a page, as
 								 * the server writes it */
 	WalLsn		earliest_end;	/* a stop at or after it is the end of WAL if
-								 * nothing follows; WAL_LSN_MAX: never */
+								 * nothing follows, WAL_LSN_MAX if none is */
 	WalFindingFn finding;		/* may be NULL */
 	void	   *arg;
 	const WalRecordSink *records;	/* may be NULL */
@@ -118,17 +121,17 @@ typedef struct WalPending
 	uint32_t	reg;			/* raw CRC register over the body */
 	uint32_t	inside;			/* bytes of it within the segment */
 	WalVerdict	mismatch;		/* of a page that disagreed on its length */
-	uint8_t		start[1024];	/* its first bytes: all its headers */
+	uint8_t		start[1024];	/* its first bytes, with all its headers */
 } WalPending;
 
-/* Caller-owned, no pointer to free. */
+/* It is the caller's, and has no pointer to free. */
 typedef struct WalWalker
 {
 	/* the whole walk */
 	WalWalkOptions opt;			/* as it began */
 	WalLsn		segment_end;
 	WalPath		path;			/* wal_walk_follow() changes it */
-	const WalVersion *version;	/* NULL: none seen yet */
+	const WalVersion *version;	/* NULL if none seen yet */
 	WalCounts	counts;
 	WalLsn		end;			/* after the last whole record */
 	WalOutcome	outcome;
@@ -142,11 +145,11 @@ typedef struct WalWalker
 		WAL_WALK_SWITCHED,		/* zeros up to the end of the segment */
 		WAL_WALK_ENDED
 	}			phase;
-	uint32_t	last_timeline;	/* of the last valid page; 0: none */
+	uint32_t	last_timeline;	/* of the last valid page, 0 if none */
 	bool		tail_reported;	/* of the zeros after a switch */
 
 	/* the chain of records */
-	WalLsn		prev;			/* start of the record before; 0: unknown */
+	WalLsn		prev;			/* start of the record before, 0 if unknown */
 	enum
 	{
 		WAL_BEFORE_ANY,
@@ -159,7 +162,10 @@ typedef struct WalWalker
 								 * OVERWRITE_CONTRECORD */
 	WalPending	pending;
 
-	/* A stop that may be the end of WAL; it is damage once WAL follows. */
+	/*
+	 * This is a stop that may be the end of WAL.  It is damage once WAL
+	 * follows.
+	 */
 	struct
 	{
 		WalVerdict	verdict;
@@ -179,37 +185,38 @@ extern void wal_walk_take_over(WalWalker *ctx, const WalWalkOptions *options,
 							   const WalWalker *before);
 
 /*
- * At the end of its segment: is ctx, which has found nothing there, within a
- * record that goes on, or behind a switch?  Another walk that begins where that
- * record does would know the same of it.
+ * To be asked at the end of its segment.  Is ctx, which has found nothing
+ * there, within a record that goes on, or after a switch?  Another walk that
+ * begins where that record does would know the same of it.
  */
 extern bool wal_walk_hands_over(const WalWalker *ctx);
 
 /*
- * The page at ctx->page, page_size bytes, any alignment.  Pages before the
- * segment prepare the record that crosses its start and count nothing.
+ * Walks the page at ctx->page, of page_size bytes and any alignment.  Pages
+ * before the segment prepare the record that crosses its start and count
+ * nothing.
  */
 extern void wal_walk_page(WalWalker *ctx, const uint8_t *page);
 
-/* After the segment: is there still a record of it to complete? */
+/* After the segment, is there still a record of it to complete? */
 extern bool wal_walk_wants_more(const WalWalker *ctx);
 
 /*
- * After the segment: the pages to come are of this path.  It must outlive the
+ * After the segment, the pages to come are of this path.  It must outlive the
  * walk.
  */
 extern void wal_walk_follow(WalWalker *ctx, const WalPath *path);
 
 /*
- * After the segment: goes on at a page up to which another walk has brought the
- * same record.
+ * After the segment, goes on at a page up to which another walk has brought
+ * the same record.
  */
 extern void wal_walk_skip(WalWalker *ctx, const WalPending *pending,
 						  WalLsn page);
 
 /*
- * At the start of the segment, within a record: goes on at the page at offset,
- * up to which another walk of the segment has brought it and found nothing.
+ * At the start of the segment, within a record, goes on at the page at offset.
+ * Another walk of the segment has brought it up to there and found nothing.
  */
 extern void wal_walk_resume(WalWalker *ctx, const WalPending *pending,
 							uint32_t offset, uint32_t last_timeline);
