@@ -1,6 +1,6 @@
 /*
  * control.c
- *	  pg_control: its fields, its CRC, its verdict.
+ *	  The fields of pg_control, its CRC and its verdict.
  */
 #include "cluster/control.h"
 #include "cluster/format.h"
@@ -11,7 +11,7 @@ typedef struct Layout
 {
 	int			major;
 	uint32_t	version;		/* PG_CONTROL_VERSION */
-	uint32_t	catalog;		/* CATALOG_VERSION_NO, 0: not released */
+	uint32_t	catalog;		/* CATALOG_VERSION_NO, 0 if not released */
 	uint16_t	min_recovery;	/* minRecoveryPoint */
 	uint16_t	block_size;		/* blcksz, then relseg_size */
 	uint16_t	wal_block_size; /* xlog_blcksz, then xlog_seg_size */
@@ -63,7 +63,7 @@ has_crc_of(const uint8_t *data, const Layout *layout)
 		crc_of(data, layout->crc) == cluster_load32(data + layout->crc);
 }
 
-/* A sound file: is it one of this release, with nothing after its data? */
+/* Is a sound file one of this release, with nothing after its data? */
 static void
 judge_sound(const ClusterFile *file, const Layout *layout,
 			ClusterVerdict *verdict)

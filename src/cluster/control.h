@@ -1,13 +1,13 @@
 /*
  * control.h
- *	  pg_control: its fields, its CRC, its verdict.
+ *	  The fields of pg_control, its CRC and its verdict.
  */
 #ifndef ACCEL_CLUSTER_CONTROL_H
 #define ACCEL_CLUSTER_CONTROL_H
 
 #include "cluster/verdict.h"
 
-/* What others compare with; valid where the CRC is. */
+/* What others compare with.  It is valid where the CRC is. */
 typedef struct ClusterControl
 {
 	uint64_t	system;
@@ -23,7 +23,7 @@ typedef struct ClusterControl
 	uint32_t	relation_segment_blocks;
 	uint32_t	wal_block_size;
 	uint32_t	wal_segment_size;
-	uint32_t	checksum_version;	/* of data pages, 0: off */
+	uint32_t	checksum_version;	/* of data pages, 0 if off */
 
 	/* identifiers of the checkpoint */
 	uint32_t	next_xid;
@@ -40,8 +40,8 @@ extern void cluster_control_judge(const ClusterFile *file,
 								  ClusterVerdict *verdict);
 
 /*
- * Reads the fields of a file, whole or but for its zeros.  false: its version is
- * not one of the table.
+ * Reads the fields of a file, whole or but for its zeros.  Returns false if
+ * its version is not one of the table.
  */
 extern bool cluster_control_read(const uint8_t *data, ClusterControl *control);
 

@@ -3,9 +3,9 @@
  *	  All files of a data directory or plain backup that carry a CRC-32C of
  *	  their own, judged in order.
  *
- * In the running server the databases are those of its catalog: a folder that
- * CREATE DATABASE is filling is none yet.  Elsewhere they are the folders that
- * have a PG_VERSION.
+ * In the running server the databases are those of its catalog, since a folder
+ * that CREATE DATABASE is filling is none yet.  Elsewhere they are the folders
+ * that have a PG_VERSION.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "cluster/wal.h"
 #include "host/host.h"
 
-/* for another directory, in all: a second */
+/* for another directory, a second in all */
 #define PAUSES			100
 
 #define NAME_SIZE		80
@@ -144,7 +144,10 @@ report_folder(Scan *scan, ClusterKind kind, const char *folder,
 	scan->row(scan->arg, &row);
 }
 
-/* A folder that is not there has no names; one that cannot be read is told. */
+/*
+ * A folder that is not there has no names.  One that cannot be read is
+ * reported.
+ */
 static Names
 list(Scan *scan, ClusterKind kind, const char *folder,
 	 bool (*filter) (const char *name, int major))
@@ -278,7 +281,10 @@ judge_maps_below(Scan *scan, const char *folder)
 	host_free(databases.names);
 }
 
-/* A tablespace that is not mounted, say: the server never removes what is there. */
+/*
+ * Does the link lead nowhere, as to a tablespace that is not mounted?  The
+ * server never removes what is there.
+ */
 static bool
 is_dangling(const Scan *scan, const char *link)
 {
@@ -477,7 +483,10 @@ judge_folder(Scan *scan, ClusterKind kind, const char *folder,
 
 /* ---- the directory ---- */
 
-/* The release in a data directory's PG_VERSION, 0: unknown, -1: none there. */
+/*
+ * The release in a data directory's PG_VERSION, 0 if unknown, -1 if there is
+ * none.
+ */
 static int
 read_major(const char *directory)
 {

@@ -3,11 +3,11 @@
  *	  All files of a data directory or plain backup that carry a CRC-32C of
  *	  their own, judged in order.
  *
- * pg_control, relation maps, prepared transactions, replication slots,
- * replication origins, logical snapshots, WAL summaries.  A file that ends with
- * its own CRC-32C has the same CRC-32C whatever it holds, so what a file says is
- * compared with its name, with the files next to it and, in the running server,
- * with memory.
+ * These are pg_control, relation maps, prepared transactions, replication
+ * slots, replication origins, logical snapshots and WAL summaries.  A file
+ * that ends with its own CRC-32C has the same CRC-32C whatever it holds.  So
+ * what a file says is compared with its name, with the files next to it and,
+ * in the running server, with memory.
  */
 #ifndef ACCEL_CLUSTER_FILES_H
 #define ACCEL_CLUSTER_FILES_H
@@ -15,14 +15,15 @@
 #include "cluster/control.h"
 #include "cluster/live.h"
 
-/* A file; valid during the call only. */
+/* A file, valid during the call only. */
 typedef struct ClusterRow
 {
 	const char *path;			/* from the directory */
 	ClusterKind kind;
-	int64_t		bytes;			/* -1: there is no file */
+	int64_t		bytes;			/* -1 if no file can be read */
 	ClusterVerdict verdict;
-	bool		live;			/* of the running server: words have remedies */
+	bool		live;			/* of the running server, so words have
+								 * remedies */
 	const ClusterControl *control;	/* of a pg_control that is ok, else NULL */
 } ClusterRow;
 
@@ -41,9 +42,10 @@ extern bool cluster_files_own(const char *directory);
 
 /*
  * Calls row for every file, ok included, in the order of kinds and names.
- * directory is a path as it is (user input goes through file_scan_path()
- * first).  server: NULL, or what this server says, if the directory is its own.
- * Raises no error of its own; checks for interrupts.
+ * "directory" is a path as it is, since user input goes through
+ * file_scan_path() first.  "server" is what this server says if the directory
+ * is its own, else NULL.  Raises no error of its own, but checks for
+ * interrupts.
  */
 extern ClusterFilesResult cluster_files_scan(const char *directory,
 											 const ClusterServer *server,

@@ -2,11 +2,11 @@
  * format.h
  *	  Files of a cluster that carry a CRC-32C of their own, as they lie on disk.
  *
- * Facts of PostgreSQL's pg_control.h, relmapper.c, twophase.c and xact.h,
- * slot.c and slot.h, origin.c, snapbuild.c and blkreftable.h, valid from 15 to
- * 19; what differs by version is in cluster/control.c and where a comment says
- * so.  The server's names are in the comments.  Everything is in the byte
- * order, and with the alignment, of the machine that wrote it.
+ * These are facts of PostgreSQL's pg_control.h, relmapper.c, twophase.c and
+ * xact.h, slot.c and slot.h, origin.c, snapbuild.c and blkreftable.h, valid
+ * from 15 to 19.  What differs by version is in cluster/control.c and where a
+ * comment says so.  The server's names are in the comments.  Everything is in
+ * the byte order, and with the alignment, of the machine that wrote it.
  */
 #ifndef ACCEL_CLUSTER_FORMAT_H
 #define ACCEL_CLUSTER_FORMAT_H
@@ -18,7 +18,7 @@
 
 #include "kernel/load.h"
 
-/* pg_control: ControlFileData, then zeros */
+/* pg_control is ControlFileData, then zeros */
 #define CLUSTER_CONTROL_NAME		"global/pg_control"
 #define CLUSTER_CONTROL_SIZE		8192	/* PG_CONTROL_FILE_SIZE */
 #define CLUSTER_CONTROL_SYSTEM		0	/* system_identifier, 64 bits */
@@ -38,7 +38,7 @@
 #define CLUSTER_STATE_IN_ARCHIVE_RECOVERY	5
 #define CLUSTER_STATE_IN_PRODUCTION 6	/* DB_IN_PRODUCTION */
 
-/* pg_filenode.map: RelMapFile */
+/* pg_filenode.map is RelMapFile */
 #define CLUSTER_MAP_MAGIC			UINT32_C(0x592717)
 #define CLUSTER_MAP_COUNT			4	/* num_mappings, 32 bits */
 #define CLUSTER_MAP_FIRST			8	/* pairs of OID and file, 32 bits each */
@@ -47,7 +47,9 @@
 #define CLUSTER_MAP_MAX				64	/* since 16 */
 #define CLUSTER_MAP_SIZE			524
 
-/* pg_twophase/<xid>: TwoPhaseFileHeader (xl_xact_prepare), its arrays */
+/*
+ * pg_twophase/<xid> is TwoPhaseFileHeader (xl_xact_prepare), then its arrays
+ */
 #define CLUSTER_TWO_PHASE_MAGIC		UINT32_C(0x57F94534)
 #define CLUSTER_TWO_PHASE_LENGTH	4	/* total_len, the CRC included */
 #define CLUSTER_TWO_PHASE_XID		8
@@ -59,7 +61,7 @@
 #define CLUSTER_TWO_PHASE_GID_MAX	200 /* GIDSIZE */
 #define CLUSTER_TWO_PHASE_MIN		(CLUSTER_TWO_PHASE_HEADER + 8 + 8 + 4)
 
-/* pg_replslot/<name>/state: ReplicationSlotOnDisk */
+/* pg_replslot/<name>/state is ReplicationSlotOnDisk */
 #define CLUSTER_SLOT_MAGIC			UINT32_C(0x1051CA1)
 #define CLUSTER_SLOT_CRC			4
 #define CLUSTER_SLOT_VERSION		8	/* covered from here on */
@@ -71,26 +73,32 @@
 #define CLUSTER_SLOT_MIN			200
 #define CLUSTER_NAME_SIZE			64	/* NAMEDATALEN */
 
-/* pg_logical/snapshots/<LSN>.snap: SnapBuildOnDisk */
+/* pg_logical/snapshots/<LSN>.snap is SnapBuildOnDisk */
 #define CLUSTER_SNAPSHOT_MAGIC		UINT32_C(0x51A1E001)
 #define CLUSTER_SNAPSHOT_CRC		4
 #define CLUSTER_SNAPSHOT_VERSION	8	/* covered from here on */
 #define CLUSTER_SNAPSHOT_LENGTH		12	/* of the file */
 #define CLUSTER_SNAPSHOT_MIN		16
 
-/* pg_logical/replorigin_checkpoint: ReplicationStateOnDisk, the CRC */
+/* pg_logical/replorigin_checkpoint is ReplicationStateOnDisk, then the CRC */
 #define CLUSTER_ORIGINS_MAGIC		UINT32_C(0x1257DADE)
 #define CLUSTER_ORIGINS_FIRST		4
 #define CLUSTER_ORIGINS_MIN			8
 
-/* pg_wal/summaries/<TLI><LSN><LSN>.summary (since 17): block reference table */
+/*
+ * pg_wal/summaries/<TLI><LSN><LSN>.summary (since 17) is a block reference
+ * table
+ */
 #define CLUSTER_SUMMARY_MAGIC		UINT32_C(0x652B137B)
 #define CLUSTER_SUMMARY_MIN			(4 + 24 + 4)	/* an empty table */
 
 /* What the judges want to see of the start of a file. */
 #define CLUSTER_HEAD				CLUSTER_CONTROL_SIZE
 
-/* Of a structure of a 16 bit and a 64 bit member; 8-byte alignment here? */
+/*
+ * ReplicationStateOnDisk, which also shows if 64-bit members are aligned to 8
+ * bytes here.
+ */
 typedef struct ClusterOrigin
 {
 	uint16_t	id;				/* roident */

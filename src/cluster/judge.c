@@ -1,9 +1,9 @@
 /*
  * judge.c
- *	  Bytes of a file of a cluster -> verdict.
+ *	  Judges the bytes of a file of a cluster.
  *
- * The order: a size that cannot be, the CRC, then what the bytes say.  A file
- * whose CRC is wrong says nothing else.
+ * The order is a size that cannot be, the CRC, then what the bytes say.  A
+ * file whose CRC is wrong says nothing else.
  */
 #include "cluster/control.h"
 #include "cluster/format.h"
@@ -11,7 +11,7 @@
 #include "cluster/map.h"
 #include "cluster/state.h"
 
-#define AT_END	UINT64_MAX		/* the CRC: the last four bytes */
+#define AT_END	UINT64_MAX		/* the CRC is the last four bytes */
 
 typedef struct Kind
 {

@@ -1,6 +1,6 @@
 /*
  * judge.h
- *	  Bytes of a file of a cluster -> verdict.
+ *	  Judges the bytes of a file of a cluster.
  */
 #ifndef ACCEL_CLUSTER_JUDGE_H
 #define ACCEL_CLUSTER_JUDGE_H
@@ -17,15 +17,16 @@ typedef struct ClusterExtent
 
 /*
  * Judges the size of a file, and says which of its bytes are to be summed.
- * false: there is a verdict already, or (pg_control) the head tells all.
+ * Returns false if there is a verdict already, or if the head tells all, as
+ * that of pg_control does.
  */
 extern bool cluster_judge_extent(const ClusterFile *file,
 								 ClusterExtent *extent,
 								 ClusterVerdict *verdict);
 
 /*
- * Judges a file by its head and the CRC of its extent.  crc is finished; stored
- * is what the file has at crc_at.
+ * Judges a file by its head and the CRC of its extent.  "crc" is finished, and
+ * "stored" is what the file has at crc_at.
  */
 extern void cluster_judge(const ClusterFile *file, uint32_t stored,
 						  uint32_t crc, ClusterVerdict *verdict);

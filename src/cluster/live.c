@@ -1,18 +1,22 @@
 /*
  * live.c
- *	  What the running server knows of its own cluster's files: locks, memory.
+ *	  What the running server's locks and memory say of its own cluster's
+ *	  files.
  *
- * Which lock makes a look at a file decisive (by reading 15 to 19):
+ * By reading 15 to 19, these locks make a look at a file decisive.
  *
  *	pg_control		UpdateControlFile() writes in place, always under
- *					ControlFileLock exclusive
+ *					ControlFileLock exclusive.
+ *
  *	relation map	write_relmap_file() runs under RelationMappingLock exclusive,
- *					in place on 15; the files of the mapping that it replaces are
- *					dropped after it
+ *					in place on 15.  The files of the mapping that it replaces are
+ *					dropped after it.
+ *
  *	two-phase		CheckPointTwoPhase() writes in place while it holds
- *					TwoPhaseStateLock shared, so here it is exclusive
- *	slot			a directory comes and goes under ReplicationSlotAllocationLock
- *					exclusive; its file is renamed into place
+ *					TwoPhaseStateLock shared, so here it is exclusive.
+ *
+ *	slot			A directory comes and goes under ReplicationSlotAllocationLock
+ *					exclusive, and its file is renamed into place.
  */
 #include "compat.h"
 
@@ -185,8 +189,8 @@ find_slot(const char *name, ReplicationSlotPersistentData *data)
 }
 
 /*
- * A persistent slot's file has had its plugin since the slot is persistent; of
- * one that is being made it is filled in late.  A standby that synchronizes
+ * A persistent slot's file has had its plugin since the slot is persistent,
+ * while one that is being made gets it late.  A standby that synchronizes
  * slots may change the plugin before it writes.
  */
 static void
@@ -256,7 +260,7 @@ cluster_live_check(const ClusterServer *server, const ClusterFile *file,
 
 /*
  * A transaction that has rewritten mapped catalogs itself sees its own, until
- * it commits; so one with an identifier is not asked.
+ * it commits.  So one with an identifier is not asked.
  */
 bool
 cluster_live_knows_map(bool shared, uint32_t database)
@@ -275,8 +279,8 @@ cluster_live_mapped(bool shared, uint32_t relation)
 /* ---- databases ---- */
 
 /*
- * As vac_truncate_clog() has them, by the catalog as it is now: one that DROP
- * DATABASE left half dropped holds nothing back.
+ * They are as vac_truncate_clog() has them, by the catalog as it is now.  A
+ * database that DROP DATABASE left half dropped holds nothing back.
  */
 void
 cluster_live_oldest(uint32_t *xid, uint32_t *multi)

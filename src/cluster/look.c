@@ -3,11 +3,12 @@
  *	  Looks at a file of a cluster as often as it takes to be sure.
  *
  * The first look takes no lock.  What it finds in the running server is only a
- * suspicion: the file may be half written, renamed, removed, or newer than what
- * was asked before.  So it is looked at again under the lock that its writer
- * takes.  A failed read is not repeated under a lock: nobody waits for storage
- * there.  In another directory there are no locks; a few looks with pauses
- * between them get past the writes of a server that runs there.
+ * suspicion.  The file may be half written, renamed, removed, or newer than
+ * what was asked before.  So it is looked at again under the lock that its
+ * writer takes.  A failed read is not repeated under a lock, so that nobody
+ * waits for storage there.  In another directory there are no locks.  A few
+ * looks with pauses between them get past the writes of a server that runs
+ * there.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +19,7 @@
 #include "cluster/wal.h"
 #include "host/host.h"
 
-/* under a lock: for a checkpoint that ends between two questions */
+/* under a lock, for a checkpoint that ends between two questions */
 #define LOCKED_LOOKS	10
 
 #define PAUSED_LOOKS	3
@@ -33,7 +34,7 @@ cluster_look_path(const ClusterLook *look, const char *path,
 
 /* ---- the files of a relation map ---- */
 
-/* Its size in bytes, -1: it is not there, -2: nobody can say. */
+/* Its size in bytes, -1 if it is not there, -2 if nobody can say. */
 static off_t
 mapped_file_size(const ClusterLook *look, const ClusterTarget *target,
 				 uint32_t file)
@@ -49,7 +50,7 @@ mapped_file_size(const ClusterLook *look, const ClusterTarget *target,
 		return status.st_size;
 	if (errno != ENOENT)
 		return -2;
-	/* of an incremental backup, there may be a part of it */
+	/* an incremental backup may have a part of it */
 	snprintf(path, sizeof(path), "%.*s/INCREMENTAL.%u", folder, target->path,
 			 file);
 	cluster_look_path(look, path, whole);
@@ -153,7 +154,7 @@ check_memory(const ClusterTarget *target, Doubt *doubt,
 	}
 }
 
-/* A file that is not there: is that a finding? */
+/* Is it a finding that the file is not there? */
 static void
 judge_absent(const ClusterLook *look, const ClusterTarget *target,
 			 ClusterVerdict *verdict)
@@ -219,7 +220,7 @@ look_live(ClusterLook *look, ClusterTarget *target, bool locked, Doubt *doubt,
 		check_memory(target, doubt, verdict);
 }
 
-/* A suspicion in the running server: decides it. */
+/* Decides a suspicion in the running server. */
 static void
 decide_live(ClusterLook *look, ClusterTarget *target, Doubt *doubt,
 			ClusterVerdict *verdict)
@@ -232,11 +233,11 @@ decide_live(ClusterLook *look, ClusterTarget *target, Doubt *doubt,
 		if (verdict->status == CLUSTER_OK || doubt->sure || !locked)
 			return;
 	}
-	/* changed all the time, so the server writes it and has it */
+	/* it changed all the time, so the server writes it and has it */
 	cluster_verdict_set(verdict, CLUSTER_OK, CLUSTER_REASON_NONE, 0, 0);
 }
 
-/* As above, of the map of a database, which may be dropped or moved. */
+/* Decides the same of the map of a database, which may be dropped or moved. */
 static void
 decide_database(ClusterLook *look, ClusterTarget *target, Doubt *doubt,
 				ClusterVerdict *verdict)
@@ -254,7 +255,7 @@ decide_database(ClusterLook *look, ClusterTarget *target, Doubt *doubt,
 		cluster_verdict_set(verdict, CLUSTER_OK, CLUSTER_REASON_NONE, 0, 0);
 }
 
-/* In another directory. */
+/* Decides a suspicion in another directory. */
 static void
 decide_other(ClusterLook *look, ClusterTarget *target,
 			 ClusterVerdict *verdict)

@@ -28,17 +28,18 @@ typedef struct ClusterTarget
 typedef struct ClusterLook
 {
 	const char *directory;
-	const ClusterServer *server;	/* NULL: it is not this server's */
+	const ClusterServer *server;	/* NULL if it is not this server's */
 	ClusterReader reader;
 	int			pauses;			/* left for files that may be in change */
 
-	/* of a server that was shut down, what its WAL says; NULL: nothing */
+	/* of a server that was shut down, what its WAL says, NULL if nothing */
 	const ClusterPast *past;
 	ClusterControl control;		/* as it was then */
 } ClusterLook;
 
 /*
- * Judges a target.  false: there is no file, and need not be one (any more).
+ * Judges a target.  Returns false if there is no file, and need not be one
+ * (any more).
  */
 extern bool cluster_look_at(ClusterLook *look, ClusterTarget *target,
 							ClusterVerdict *verdict);
@@ -47,7 +48,7 @@ extern bool cluster_look_at(ClusterLook *look, ClusterTarget *target,
 extern void cluster_look_map_path(ClusterTarget *target,
 								  const ClusterDatabase *database);
 
-/* path is below the directory: the whole of it. */
+/* Puts the directory before a path that is below it. */
 extern void cluster_look_path(const ClusterLook *look, const char *path,
 							  char whole[FILENAME_MAX]);
 

@@ -1,11 +1,12 @@
 /*
  * map.c
- *	  pg_filenode.map: which file a mapped catalog has.
+ *	  Which file a mapped catalog has, by pg_filenode.map.
  *
- * Every map that ends with its own CRC has the same CRC-32C, so a map in the
- * place of another one is found by what it says: a shared one has the shared
- * catalogs, its files are there, and those of catalogs that are never empty
- * are not (a rewrite cuts the old file to nothing at once).
+ * Every map that ends with its own CRC has the same CRC-32C.  So a map in the
+ * place of another one is found by what it says.  A shared one has the shared
+ * catalogs.  The files of a map are there, and those of catalogs that are
+ * never empty are not empty.  (A rewrite cuts the old file to nothing at
+ * once.)
  */
 #include "cluster/format.h"
 #include "cluster/map.h"
@@ -114,9 +115,10 @@ cluster_map_judge(const ClusterFile *file, ClusterVerdict *verdict)
 }
 
 /*
- * Tables that initdb fills and that are never emptied, and their indexes,
- * which have a first block even over nothing: pg_class, pg_attribute, pg_proc,
- * pg_type; pg_database, pg_authid, pg_tablespace.
+ * These are tables that initdb fills and that are never emptied, and their
+ * indexes, which have a first block even over nothing.  The tables are
+ * pg_class, pg_attribute, pg_proc and pg_type, and of the shared ones
+ * pg_database, pg_authid and pg_tablespace.
  */
 bool
 cluster_map_never_empty(uint32_t relation)

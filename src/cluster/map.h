@@ -1,6 +1,6 @@
 /*
  * map.h
- *	  pg_filenode.map: which file a mapped catalog has.
+ *	  Which file a mapped catalog has, by pg_filenode.map.
  */
 #ifndef ACCEL_CLUSTER_MAP_H
 #define ACCEL_CLUSTER_MAP_H
@@ -20,7 +20,7 @@ extern uint64_t cluster_map_covered(uint64_t size);
 /* Judges a map whose size and CRC are right. */
 extern void cluster_map_judge(const ClusterFile *file, ClusterVerdict *verdict);
 
-/* Of a map that is ok. */
+/* These read a map that is ok. */
 extern int	cluster_map_count(const uint8_t *data);
 extern ClusterMapping cluster_map_entry(const uint8_t *data, int n);
 

@@ -2,28 +2,30 @@
  * past.c
  *	  What WAL up to a shutdown proves of origins and prepared transactions.
  *
- * Claim: after a clean shutdown, pg_logical/replorigin_checkpoint has each
- * replication origin for which a row below says so, at that remote LSN or more,
- * and pg_twophase each transaction with a PREPARE record and none that ends it.
+ * The claim is about a clean shutdown.  After it,
+ * pg_logical/replorigin_checkpoint has each replication origin that the
+ * records below advance, at that remote LSN or more.  And pg_twophase has each
+ * transaction with a PREPARE record and none that ends it.
  *
- * Origins (origin.c, xact.c, 15 to 19).  A transaction that commits with an
- * origin advances it while it holds off the start of a checkpoint; one that sets
- * or drops an origin holds its lock from before the record until memory has it.
- * CheckPointReplicationOrigin() writes every origin of memory, so those of all
- * records before the checkpoint.  An origin's LSN goes back by an
- * XLOG_REPLORIGIN_SET record with "force" alone, and the origin goes by an
+ * On origins, see origin.c and xact.c of 15 to 19.  A transaction that commits
+ * with an origin advances it while it holds off the start of a checkpoint.
+ * One that sets or drops an origin holds its lock from before the record until
+ * memory has it.  CheckPointReplicationOrigin() writes every origin of memory,
+ * so those of all records before the checkpoint.  An origin's LSN goes back by
+ * an XLOG_REPLORIGIN_SET record with "force" alone, and the origin goes by an
  * XLOG_REPLORIGIN_DROP record.  A server without places for origins leaves the
  * file as it is, and changes none.
  *
- * Prepared transactions (twophase.c).  EndPrepare() holds off the start of a
- * checkpoint until the transaction is valid, and CheckPointTwoPhase() writes a
- * file for each that is.  The record that ends one is flushed before its file is
- * removed.  That record has the identifier after lists of others: where it is
- * one of those by chance, too, the transaction counts as ended.
+ * On prepared transactions, see twophase.c.  EndPrepare() holds off the start
+ * of a checkpoint until the transaction is valid, and CheckPointTwoPhase()
+ * writes a file for each that is.  The record that ends one is flushed before
+ * its file is removed.  That record has the identifier after lists of others.
+ * A transaction whose identifier is among those by chance counts as ended,
+ * too.
  *
- * After a crash the claim would not hold: a checkpoint may have written what
- * records said that were never flushed.  Nor on a standby, whose pg_control may
- * name an older timeline than the one that it followed.
+ * After a crash the claim would not hold, since a checkpoint may have written
+ * what records said that were never flushed.  Nor would it on a standby, whose
+ * pg_control may name an older timeline than the one that it followed.
  */
 #include "cluster/format.h"
 #include "cluster/past.h"
@@ -41,11 +43,12 @@
 #define XACT_HAS_INFO			0x80
 #define XACT_XINFO				8	/* xl_xact_xinfo, after xact_time */
 #define XINFO_ORIGIN			0x20	/* XACT_XINFO_HAS_ORIGIN */
-#define XACT_ORIGIN_BYTES		16	/* xl_xact_origin, which is last: LSN,
-									 * time */
+#define XACT_ORIGIN_BYTES		16	/* xl_xact_origin, which is last, of LSN
+									 * and time */
 
-#define ORIGIN_SET		0x00	/* XLOG_REPLORIGIN_SET: LSN, identifier, force */
-#define ORIGIN_DROP		0x10	/* XLOG_REPLORIGIN_DROP: identifier */
+#define ORIGIN_SET		0x00	/* XLOG_REPLORIGIN_SET, of LSN, identifier,
+								 * force */
+#define ORIGIN_DROP		0x10	/* XLOG_REPLORIGIN_DROP, of identifier */
 #define ORIGIN_SET_ID	8
 #define ORIGIN_SET_BYTES	11
 
@@ -83,7 +86,7 @@ take_origin_record(ClusterPast *past, uint8_t info)
 		past->known[wal_load16(data)] = false;
 }
 
-/* Of a transaction that commits. */
+/* Advances the origin of a transaction that commits. */
 static void
 take_progress(ClusterPast *past, uint8_t info)
 {
@@ -170,7 +173,9 @@ cluster_past_record(ClusterPast *past, const uint8_t *record,
 
 /* ---- the file of the origins ---- */
 
-/* How far the file has an origin; false: it does not have it. */
+/*
+ * Finds how far the file has an origin.  Returns false if it does not have it.
+ */
 static bool
 find_origin(const ClusterFile *origins, uint16_t id, uint64_t *lsn)
 {

@@ -2,7 +2,7 @@
  * past.h
  *	  What WAL up to a shutdown proves of origins and prepared transactions.
  *
- * Pure: records in, what the files must hold out.
+ * Pure.  Records go in, and what the files must hold comes out.
  */
 #ifndef ACCEL_CLUSTER_PAST_H
 #define ACCEL_CLUSTER_PAST_H
@@ -15,7 +15,7 @@
 
 typedef struct ClusterPast
 {
-	/* by identifier: how far it is at least; known: it is there */
+	/* by identifier, how far it is at least, and whether it is there */
 	uint64_t	origins[CLUSTER_PAST_ORIGINS];
 	bool		known[CLUSTER_PAST_ORIGINS];
 
@@ -26,15 +26,19 @@ typedef struct ClusterPast
 	WalBlocks	blocks;
 } ClusterPast;
 
-/* At the beginning, and where records are missing: nothing is known. */
+/* Nothing is known at the beginning, and where records are missing. */
 extern void cluster_past_forget(ClusterPast *past);
 
-/* The next record, in the order of the WAL; present bytes of it are at hand. */
+/*
+ * Takes the next record in the order of the WAL.  Its first "present" bytes
+ * are at hand.
+ */
 extern void cluster_past_record(ClusterPast *past, const uint8_t *record,
 								uint32_t present);
 
 /*
- * Judges the file of the origins, which is ok by itself; NULL: there is none.
+ * Judges the file of the origins, which is ok by itself, or NULL if there is
+ * none.
  */
 extern void cluster_past_judge(const ClusterPast *past,
 							   const ClusterFile *origins,

@@ -2,7 +2,7 @@
  * read.c
  *	  Reads a file of a cluster once, in bounded memory, and judges it.
  *
- * No length in a file drives an allocation: the head is kept, the rest is
+ * No length in a file drives an allocation.  The head is kept, and the rest is
  * summed piece by piece.
  */
 #include <errno.h>
@@ -29,7 +29,7 @@ cluster_read_end(ClusterReader *reader)
 	host_free(reader->piece);
 }
 
-/* Reads exactly len bytes; else the verdict says why not. */
+/* Reads exactly len bytes, or else the verdict says why not. */
 static bool
 read_exactly(FileScan *scan, uint8_t *buffer, size_t len, uint64_t at,
 			 ClusterVerdict *verdict)

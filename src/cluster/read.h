@@ -20,14 +20,18 @@ extern void cluster_read_begin(ClusterReader *reader);
 extern void cluster_read_end(ClusterReader *reader);
 
 /*
- * Reads the file at path and judges it.  file has its kind, release and name;
- * head and size are filled in.  FILE_SCAN_OK: there is a verdict, which may be
- * about a failed read.  FILE_SCAN_MISSING: there is no such file.
+ * Reads the file at path and judges it.  "file" has its kind, release and
+ * name, while head and size are filled in.  FILE_SCAN_OK means that there is a
+ * verdict, which may be about a failed read.  FILE_SCAN_MISSING means that
+ * there is no such file.
  */
 extern FileScanResult cluster_read(ClusterReader *reader, const char *path,
 								   ClusterFile *file, ClusterVerdict *verdict);
 
-/* What the pg_control of a directory says now.  false: it is not ok. */
+/*
+ * Reads what the pg_control of a directory says now.  Returns false if it is
+ * not ok.
+ */
 extern bool cluster_read_control(const char *directory,
 								 ClusterControl *control);
 

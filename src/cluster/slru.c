@@ -2,15 +2,16 @@
  * slru.c
  *	  Which files of pg_xact and pg_multixact a cluster must have.
  *
- * (Facts of clog.c, multixact.c and slru.c, 15 to 19.)  A page exists in memory
- * before the first identifier on it is given out, and a checkpoint writes all
- * pages before it becomes the one in pg_control.  So what its next identifiers
- * begin after is on disk, in segments of 32 pages, and every segment but the
- * last is whole.  Segments before the oldest identifier are cut off, and maybe
- * some after it: pg_control learns that with the next checkpoint.
+ * These are facts of clog.c, multixact.c and slru.c, 15 to 19.  A page exists
+ * in memory before the first identifier on it is given out, and a checkpoint
+ * writes all pages before it becomes the one in pg_control.  So what its next
+ * identifiers begin after is on disk, in segments of 32 pages, and every
+ * segment but the last is whole.  Segments before the oldest identifier are
+ * cut off, and maybe some after it, which pg_control learns with the next
+ * checkpoint.
  *
- * Left out: pg_subtrans, pg_serial and pg_notify, which a start makes anew, and
- * pg_commit_ts, which goes when its parameter is turned off.
+ * Left out are pg_subtrans, pg_serial and pg_notify, which a start makes anew,
+ * and pg_commit_ts, which goes when its parameter is turned off.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@
 #define PAGES_PER_SEGMENT	32	/* SLRU_PAGES_PER_SEGMENT */
 #define MEMBER_GROUP_BYTES	20	/* four members and their flags */
 
-/* Identifiers and their numbers on a page and in all, by the release. */
+/* How many identifiers a page has, by the release. */
 static uint64_t
 per_page(ClusterSlru slru, const ClusterControl *control)
 {
@@ -41,7 +42,7 @@ static bool
 range(ClusterSlru slru, const ClusterControl *control, uint64_t first_member,
 	  uint64_t *oldest, uint64_t *next)
 {
-	/* 32 bits that go round: older ones are less than half of that away */
+	/* 32 bits go round, so older ones are less than half of that away */
 	uint32_t	xids = control->next_xid - control->oldest_xid;
 	uint32_t	multis = control->next_multi - control->oldest_multi;
 

@@ -2,7 +2,7 @@
  * slru.h
  *	  Which files of pg_xact and pg_multixact a cluster must have.
  *
- * They have no checksum, but the server cannot do without any of them: names
+ * They have no checksum, but the server cannot do without any of them.  Names
  * and sizes follow from the identifiers of a checkpoint, see cluster/slru.c.
  */
 #ifndef ACCEL_CLUSTER_SLRU_H
@@ -20,11 +20,11 @@ typedef enum ClusterSlru
 
 #define CLUSTER_SLRU_PATH_SIZE	48
 
-/* Segments first to last; after number end - 1 comes 0. */
+/* Segments first to last, where 0 comes after number end - 1. */
 typedef struct ClusterSlruNeed
 {
 	ClusterSlru slru;
-	bool		wide;			/* members: numbers of 64 bits */
+	bool		wide;			/* members, with numbers of 64 bits */
 	uint64_t	first;			/* may have been cut off since */
 	uint64_t	last;
 	uint64_t	end;
@@ -34,8 +34,8 @@ typedef struct ClusterSlruNeed
 
 /*
  * What a complete checkpoint has left on disk, with these identifiers and that
- * block size (both as in ClusterControl).  For the members, first_member is what
- * cluster_slru_first_member() names.  false: nothing is needed.
+ * block size (both as in ClusterControl).  For the members, first_member is
+ * what cluster_slru_first_member() names.  Returns false if nothing is needed.
  */
 extern bool cluster_slru_need(ClusterSlru slru, const ClusterControl *control,
 							  uint64_t first_member, ClusterSlruNeed *need);
@@ -56,8 +56,9 @@ extern void cluster_slru_path(const ClusterSlruNeed *need, uint64_t segment,
 							  char path[CLUSTER_SLRU_PATH_SIZE]);
 
 /*
- * Where the number of the oldest member is: a segment of the offsets, the byte
- * in it, and how many bytes it has there.  0 there: it is not known yet.
+ * Where the number of the oldest member is, as a segment of the offsets, the
+ * byte in it, and how many bytes it has there.  A 0 there means that it is not
+ * known yet.
  */
 extern uint64_t cluster_slru_first_member(const ClusterControl *control,
 										  uint64_t *offset, int *width);

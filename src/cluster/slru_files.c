@@ -2,11 +2,11 @@
  * slru_files.c
  *	  Are the files of pg_xact and pg_multixact there, and long enough?
  *
- * Segments that pg_control still calls needed may have been cut off since: a
- * row of missing ones before the oldest that is there is none, unless the
- * running server is asked.  It cuts only below the oldest identifier of all
- * databases, so what its catalog names after a file was looked for must have
- * been there.
+ * Segments that pg_control still calls needed may have been cut off since.  So
+ * a row of missing ones before the oldest that is there is no finding, unless
+ * the running server is asked.  It cuts only below the oldest identifier of
+ * all databases, so what its catalog names after a file was looked for must
+ * have been there.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@
 typedef struct Bad
 {
 	uint64_t	segment;
-	int64_t		bytes;			/* -1: missing, or unreadable by error */
+	int64_t		bytes;			/* -1 if missing, or unreadable by error */
 	int			error;
 	bool		sure;			/* it was not cut off */
 } Bad;
@@ -55,7 +55,7 @@ read_control(Scan *scan)
 	return read;
 }
 
-/* The number of the oldest member; that of the newest where it is not known. */
+/* The number of the oldest member, or of the newest where it is not known. */
 static uint64_t
 first_member(const Scan *scan)
 {

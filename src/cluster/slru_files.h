@@ -9,8 +9,9 @@
 
 /*
  * Calls row for each that is missing or too short, at most 100 of a folder.
- * directory: of a cluster that is stopped, or of this server (own).  One with a
- * backup_label is passed over: its pg_control may be younger than its files.
+ * "directory" is that of a cluster that is stopped, or of this server (own).
+ * A stopped one with a backup_label is passed over, since its pg_control may
+ * be younger than its files.
  */
 extern void slru_files_scan(const char *directory, bool own, ClusterRowFn row,
 							void *arg);

@@ -1,9 +1,10 @@
 /*
  * state.c
- *	  State files: prepared transactions, slots, origins, logical snapshots.
+ *	  State files of prepared transactions, slots, origins and logical
+ *	  snapshots.
  *
- * What a file says of itself is compared with its name: a sound file under
- * another's name is as bad as a damaged one.
+ * What a file says of itself is compared with its name, since a sound file
+ * under another's name is as bad as a damaged one.
  */
 #include "cluster/format.h"
 #include "cluster/state.h"

@@ -1,6 +1,7 @@
 /*
  * state.h
- *	  State files: prepared transactions, slots, origins, logical snapshots.
+ *	  State files of prepared transactions, slots, origins and logical
+ *	  snapshots.
  */
 #ifndef ACCEL_CLUSTER_STATE_H
 #define ACCEL_CLUSTER_STATE_H
@@ -18,7 +19,7 @@ typedef struct ClusterPrepared
 
 extern ClusterPrepared cluster_state_prepared(const uint8_t *data);
 
-/* The length that a file gives itself, 0: it has none. */
+/* The length that a file gives itself, 0 if it has none. */
 extern uint64_t cluster_state_length(const ClusterFile *file);
 
 /* Judges a file whose CRC is right, by its kind. */

@@ -24,16 +24,16 @@ cluster_verdict_set(ClusterVerdict *verdict, ClusterStatus status,
 }
 
 /*
- * The least advance that makes the server write the file again: no change of a
- * logical slot is skipped, one byte of WAL of a physical one.
+ * This is the least advance that makes the server write the file again.  It
+ * skips no change of a logical slot, and one byte of WAL of a physical one.
  */
 #define SLOT_REMEDY \
 	"advance the slot to coalesce(confirmed_flush_lsn, restart_lsn + 1) and run CHECKPOINT, or drop it, which loses its position"
 
 /*
- * What helps while the server runs, NULL: nothing that was tried.  A checkpoint
- * writes pg_control over the file that is there, and ends the server if there is
- * none.
+ * What helps while the server runs, NULL if nothing that was tried does.  A
+ * checkpoint writes pg_control over the file that is there, and ends the
+ * server if there is none.
  */
 static const char *
 remedy(const ClusterVerdict *verdict, ClusterKind kind)

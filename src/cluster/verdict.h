@@ -27,7 +27,7 @@ typedef struct ClusterVerdict
 	bool		has_crc;		/* both are known */
 	uint32_t	stored_crc;
 	uint32_t	computed_crc;
-	uint64_t	value;			/* found; see cluster/reason.def */
+	uint64_t	value;			/* found, see cluster/reason.def */
 	uint64_t	expected;
 	uint64_t	more;
 } ClusterVerdict;
@@ -36,25 +36,25 @@ typedef struct ClusterVerdict
 typedef struct ClusterFile
 {
 	ClusterKind kind;
-	int			major;			/* of the cluster's server, 0: unknown */
+	int			major;			/* of the cluster's server, 0 if unknown */
 	uint64_t	size;			/* bytes */
 	const uint8_t *head;		/* its first bytes, up to CLUSTER_HEAD */
 
 	/* what its name says */
-	bool		shared;			/* a relation map: of the shared catalogs */
+	bool		shared;			/* a relation map of the shared catalogs */
 	uint32_t	xid;			/* of a two-phase file */
 	const char *slot;			/* the name of a slot */
 } ClusterFile;
 
-/* Sets status, reason and numbers; the CRCs stay. */
+/* Sets status, reason and numbers, but not the CRCs. */
 extern void cluster_verdict_set(ClusterVerdict *verdict, ClusterStatus status,
 								ClusterReason reason, uint64_t value,
 								uint64_t expected);
 
 /*
- * What a verdict says of a file of this kind, "" if it is ok.  live: the file
- * is one of the running server, and the words end with what to do.  Only what
- * a test has seen to help is said there (t/044).
+ * Puts a verdict on a file of this kind into words, "" if it is ok.  If
+ * "live", the file is one of the running server, and the words end with what
+ * to do.  Only what a test has seen to help is said there (t/044).
  */
 extern void cluster_verdict_words(const ClusterVerdict *verdict,
 								  ClusterKind kind, bool live,

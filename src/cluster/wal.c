@@ -3,7 +3,7 @@
  *	  What the pg_wal of a stopped cluster says of its other files.
  *
  * A pg_control of another cluster or of another time is valid in itself.  What
- * is said of it here is impossible where nothing was exchanged:
+ * is said of it here is impossible where nothing was exchanged.
  *
  * (1) A start without backup_label and without a signal file reads the
  *	   checkpoint's record from pg_wal, whatever the state, and ends where it is
@@ -17,21 +17,22 @@
  *	   transaction and is no shutdown checkpoint.  So a record that has a
  *	   transaction, or is one, was written after a pg_control that is gone.  (A
  *	   server killed while it wrote the new state at the end of an archive
- *	   recovery may have such records, see StartupXLOG(); they are lost all the
- *	   same.)  Only records count that are chained to the checkpoint's: pages of
- *	   before a crash may follow the end of WAL.
+ *	   recovery may have such records, see StartupXLOG().  They are lost all the
+ *	   same.)  Only records count that are chained to the checkpoint's, since
+ *	   pages of before a crash may follow the end of WAL.
  *
- * (3) Where the state is "in production", no shutdown ends the WAL: before it
- *	   writes that checkpoint, the server changes the state.  (A standby that is
- *	   promoted has replayed such checkpoints; other records follow them.)
+ * (3) Where the state is "in production", no shutdown ends the WAL, since the
+ *	   server changes the state before it writes that checkpoint.  (A standby
+ *	   that is promoted has replayed such checkpoints, but other records follow
+ *	   them.)
  *
  * (4) The segment file of the checkpoint, by its first page, has the system
- *	   identifier of pg_control: also in a standby, which has read the record.
+ *	   identifier of pg_control, also in a standby, which has read the record.
  *	   Other files may be recycled, or left over from whatever was there before.
  *
- * With a backup_label, pg_control is not what a start begins with.  With a signal
- * file the WAL may come from elsewhere, and what follows a shutdown is replayed:
- * then only (4) is asked.
+ * With a backup_label, pg_control is not what a start begins with.  With a
+ * signal file the WAL may come from elsewhere, and what follows a shutdown is
+ * replayed.  Then only (4) is asked.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -44,7 +45,7 @@
 /* longer than the record of a checkpoint of any version */
 #define RECORD_ROOM		512
 
-/* how much WAL is read: before a shutdown, a slot may keep any amount */
+/* how much WAL is read, as a slot may keep any amount before a shutdown */
 #define WALK_BYTES		(UINT64_C(1) << 30)
 
 #define CHECKPOINT_SHUTDOWN	0x00	/* XLOG_CHECKPOINT_SHUTDOWN */
@@ -55,16 +56,16 @@ typedef struct Wal
 	const ClusterControl *control;
 	WalDirectory dir;
 	uint8_t    *page;
-	uint64_t	other_system;	/* of a segment, if it is another; else 0 */
+	uint64_t	other_system;	/* of a segment, if it is another, else 0 */
 	bool		no_wal;			/* a segment's file holds something else */
-	int			error;			/* of a read, 0: none */
+	int			error;			/* of a read, 0 if none */
 } Wal;
 
 /* What follows the checkpoint. */
 typedef struct After
 {
 	WalLsn		checkpoint;
-	WalLsn		lsn;			/* of the record that is looked for, 0: none */
+	WalLsn		lsn;			/* of the record that is looked for, 0 if none */
 	bool		begun;			/* with the checkpoint's record */
 	bool		unchained;		/* what comes now may be of before a crash */
 } After;
@@ -138,8 +139,8 @@ is_plain(const WalName *name)
 }
 
 /*
- * The file of a newer timeline may have it, too, and alone: it begins with a
- * copy of the segment that it left.
+ * The file of a newer timeline may have it, too, and alone, since it begins
+ * with a copy of the segment that it left.
  */
 static bool
 read_page(Wal *ctx, WalLsn at)
@@ -222,7 +223,7 @@ follows(After *after, const WalBlockRecord *record)
 	return false;
 }
 
-/* The first record of a server at work. */
+/* Finds the first record of a server at work. */
 static bool
 take_after_shutdown(void *arg, const WalBlockRecord *record)
 {
@@ -235,7 +236,7 @@ take_after_shutdown(void *arg, const WalBlockRecord *record)
 	return after->lsn == 0;
 }
 
-/* A shutdown that nothing but itself follows. */
+/* Finds a shutdown that is the last record. */
 static bool
 take_shutdown(void *arg, const WalBlockRecord *record)
 {
@@ -350,7 +351,10 @@ has_file(const char *directory, const char *name)
 	return stat(path, &status) == 0;
 }
 
-/* As a stopped server's, with the sizes that pg_control says; path outlives it. */
+/*
+ * Opens it as a stopped server's, with the sizes that pg_control says.  The
+ * path must outlive it.
+ */
 static bool
 open_wal(Wal *ctx, const char *directory, char path[FILENAME_MAX])
 {

@@ -9,17 +9,17 @@
 #include "cluster/past.h"
 
 /*
- * Judges a pg_control that is ok by itself.  directory: of a cluster that is not
- * this server's.  A verdict other than ok may be of a server that was at work
- * there meanwhile; then pg_control has changed.
+ * Judges a pg_control that is ok by itself, in the directory of a cluster that
+ * is not this server's.  A verdict other than ok may be of a server that was
+ * at work there meanwhile.  Then pg_control has changed.
  */
 extern void cluster_wal_judge(const char *directory,
 							  const ClusterControl *control,
 							  ClusterVerdict *verdict);
 
 /*
- * What the WAL before a shutdown says of the files that it left, allocated; NULL:
- * nothing, as after a crash.
+ * What the WAL before a shutdown says of the files that it left, allocated.
+ * It is NULL if that is nothing, as after a crash.
  */
 extern ClusterPast *cluster_wal_past(const char *directory,
 									 const ClusterControl *control);
