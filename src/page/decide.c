@@ -5,90 +5,95 @@
  * An 8 kB write is not atomic for a reader, so a bad image read while the
  * server works is a suspicion.  It becomes a verdict by one more read at a
  * moment when nobody can be writing the block.  What follows holds for 15 to
- * 18 (all writes of relation blocks are synchronous there; asynchronous I/O of
- * 18 only reads).
+ * 18.  (All writes of relation blocks are synchronous there, since
+ * asynchronous I/O of 18 only reads.)
  *
  * Who writes a block of a relation that others can open?
  *
- * (1) Whatever flushes a buffer: a backend that evicts it, the background
- *	   writer, the checkpointer, FlushRelationBuffers and its like, on a standby
- *	   also the startup process.  Each of them pins the buffer and holds its
- *	   content lock, at least shared, from before the write until after it, and
- *	   writes only valid buffers.  While the pin is held the buffer keeps its
- *	   tag, and its entry stays in the mapping table: removing or replacing the
- *	   entry takes the lock of its mapping partition exclusively and is given up
- *	   or waited for as long as somebody else holds a pin.
+ * (1) Whatever flushes a buffer does.  That is a backend that evicts it, the
+ *	   background writer, the checkpointer, FlushRelationBuffers and its like,
+ *	   and on a standby also the startup process.  Each of them pins the buffer
+ *	   and holds its content lock, at least shared, from before the write until
+ *	   after it, and writes only valid buffers.  While the pin is held the
+ *	   buffer keeps its tag, and its entry stays in the mapping table.
+ *	   Removing or replacing the entry takes the lock of its mapping partition
+ *	   exclusively.  It is given up or waited for as long as somebody else
+ *	   holds a pin.
  *
- * (2) Whatever extends the relation: with zeroes, through buffers that are in
- *	   the table before the file grows but not yet valid, or with a finished
- *	   page past shared buffers (free space and visibility maps of 15, a hash
- *	   index that splits).  Both write beyond the end of the file, and the file
- *	   covers a block only after its bytes are there, so a block below the size
- *	   that the scan sampled is not being extended; and zeroes written over a
- *	   hole are zeroes at every moment.
+ * (2) Whatever extends the relation does.  It writes zeroes, through buffers
+ *	   that are in the table before the file grows but not yet valid.  Or it
+ *	   writes a finished page past shared buffers (free space and visibility
+ *	   maps of 15, a hash index that splits).  Both write beyond the end of the
+ *	   file, and the file covers a block only after its bytes are there.  So a
+ *	   block below the size that the scan sampled is not being extended.  And
+ *	   zeroes written over a hole are zeroes at every moment.
  *
- * (3) Bulk writers that bypass shared buffers (index builds, rewrites, moves to
- *	   another tablespace, CREATE DATABASE): their relations are either not
+ * (3) Bulk writers that bypass shared buffers do (index builds, rewrites,
+ *	   moves to another tablespace, CREATE DATABASE).  Their relations are not
  *	   visible to others, or locked exclusively against our AccessShareLock, or
- *	   are indexes under concurrent build, which are not scanned at all.
+ *	   indexes under concurrent build, which are not scanned at all.
  *
  * So a write in flight of a block that is scanned has a valid buffer with this
- * tag in the table.  Therefore:
+ * tag in the table.  That leaves three cases.
  *
- * Cached, valid: pin the buffer, lock its content exclusively: every flush in
- * flight has ended, none can start, and its write() has returned, so that our
- * read sees all of it.
+ * The block may be in a valid buffer.  Then we pin the buffer and lock its
+ * content exclusively.  Every flush in flight has ended by then, none can
+ * start, and its write() has returned, so that our read sees all of it.
  *
- * Not in the table: under the partition lock (shared) no entry can be inserted,
- * so no flush can begin, and none is in flight, for it would have kept its
- * entry.
+ * The block may not be in the table.  Under the partition lock (shared) no
+ * entry can be inserted, so no flush can begin.  And none is in flight, for it
+ * would have kept its entry.
  *
- * In the table, but not valid (its read is going on, or failed, as it does when
- * the block is broken): under the partition lock the buffer keeps its tag, and
- * such a buffer only ever goes from invalid to valid.  Invalid before and after
- * our read means invalid throughout, hence never flushed meanwhile.  If it has
- * become valid, the decision starts over.  (A valid buffer becomes invalid under its
- * tag only where a relation is extended over a buffer that holds a zero page:
- * what is written then is zeroes over zeroes.)
+ * It may be in the table, but not valid (its read is going on, or failed, as
+ * it does when the block is broken).  Under the partition lock the buffer
+ * keeps its tag, and such a buffer only ever goes from invalid to valid.
+ * Invalid before and after our read means invalid throughout, hence never
+ * flushed meanwhile.  If it has become valid, the decision starts over.  (A
+ * valid buffer becomes invalid under its tag only where a relation is extended
+ * over a buffer that holds a zero page.  What is written then is zeroes over
+ * zeroes.)
  *
  * Each case costs one read of a block under one lightweight lock, and nothing
  * in between can raise an error or check for interrupts.
  *
  * A partition lock is shared by many blocks, and the content lock of a root of
  * an index by many sessions, so nobody may wait for storage while one of them
- * is held.  The read takes what the page cache has; where that is not the whole
- * block, or the system cannot say what it has, the lock is released, the block
- * read without one, and the decision starts over.  What was read without a lock
- * is not judged.  Only its failure counts: a block that cannot be read, or lies
- * past the end, is so with the lock or without it.
+ * is held.  The read takes what the page cache has.  Where that is not the
+ * whole block, or the system cannot say what it has, the lock is released, the
+ * block read without one, and the decision starts over.  What was read without
+ * a lock is not judged.  Only its failure counts, since a block that cannot be
+ * read, or lies past the end, is so with the lock or without it.
  *
  * That never ends where the page cache does not keep the block, or the file
- * system never says so.  There the reads without a lock have to do: the last
- * four of them, if they agree.  Claim: what they read lay there.
+ * system never says so.  There the last four reads without a lock have to do,
+ * if they agree.  The claim is that what they read lay there.
  *
- * Between each two of them the lock was held, so no write was under way; let X,
- * Y and Z be what lay there at these three moments.  Had a read met no write,
- * it would be one of them, so suppose that all four did.  The LSN of the page
- * never goes back; the first read has that of X or an older one, the last that
- * of Z or a newer one, and they are the same: so it is that of X, Y and Z.
- * What changes a page without its LSN goes one way: hint bits and dead line
- * pointers come, bits of a map go, a sequence counts.  So the second read, between
- * X and Y, and the third, between Y and Z, can agree in nothing but Y.
+ * Between each two of them the lock was held, so no write was under way.  Let
+ * X, Y and Z be what lay there at these three moments.  Had a read met no
+ * write, it would be one of them, so suppose that all four did.  The LSN of
+ * the page never goes back.  The first read has that of X or an older one, the
+ * last that of Z or a newer one, and they are the same.  So it is that of X, Y
+ * and Z.  What changes a page without its LSN goes one way.  Hint bits and
+ * dead line pointers come, bits of a map go, a sequence counts.  So the second
+ * read, between X and Y, and the third, between Y and Z, can agree in nothing
+ * but Y.
  *
- * Some fields go both ways without an LSN: the checksum and the xid for pruning in
- * the header, what the first page of an SP-GiST index caches.  They would have to
- * repeat by chance.  And free space maps and unlogged relations have no such LSN:
- * there four writes in a row would have to be met, each in the same place, each
- * to undo what the one before did.
+ * Some fields go both ways without an LSN.  These are the checksum and the xid
+ * for pruning in the header, and what the first page of an SP-GiST index
+ * caches.  They would have to repeat by chance.  And free space maps and
+ * unlogged relations have no such LSN.  There four writes in a row would have
+ * to be met, each in the same place, each to undo what the one before did.
  *
- * The buffer is looked at before each read, not after it: what a clean one holds
- * was on disk by then, and what a dirty one holds was not judged missing.
+ * The buffer is looked at before each read, not after it.  What a clean one
+ * holds was on disk by then, and what a dirty one holds was not judged
+ * missing.
  *
  * Who holds the buffer afterwards writes the block under its content lock, and
- * waits for storage there anyway: its read may wait, too, after one without.
+ * waits for storage there anyway.  So its read may wait, too, after one
+ * without.
  *
- * Proof by experiment: test/t/011_storm.pl, test/t/018_writes_in_flight.pl,
- * test/t/029_slow_reads.pl.
+ * It is proven by experiment in test/t/011_storm.pl,
+ * test/t/018_writes_in_flight.pl and test/t/029_slow_reads.pl.
  */
 #include "compat.h"
 
@@ -111,8 +116,8 @@
 typedef enum LockedRead
 {
 	READ_DONE,
-	READ_WOULD_WAIT,			/* for storage: nothing was read */
-	READ_AGAIN					/* a buffer came or went: another lock */
+	READ_WOULD_WAIT,			/* for storage, nothing was read */
+	READ_AGAIN					/* a buffer came or went, so try another lock */
 } LockedRead;
 
 typedef struct Attempt
@@ -236,7 +241,10 @@ read_decisively(Attempt *attempt)
 	}
 }
 
-/* While nobody can be writing the block, and without waiting for storage. */
+/*
+ * Reads while nobody can be writing the block, and without waiting for
+ * storage.
+ */
 static LockedRead
 read_under_lock(Attempt *attempt)
 {
@@ -257,7 +265,10 @@ is_valid(BufferDesc *desc)
 	return valid;
 }
 
-/* The number of the block's buffer, or less than 0; its partition is locked. */
+/*
+ * Returns the number of the block's buffer, or less than 0, and locks its
+ * partition.
+ */
 static int
 lock_mapping(const Fork *fork, BlockNumber blkno, LWLock **partition)
 {
@@ -285,8 +296,8 @@ block_is_unwritten(const Fork *fork, BlockNumber blkno)
 }
 
 /*
- * Reads the block if no valid buffer holds it; else *buffer is the valid one of
- * a moment ago.
+ * Reads the block if no valid buffer holds it, else *buffer is the valid one
+ * of a moment ago.
  */
 static LockedRead
 read_unless_valid(Attempt *attempt, Buffer *buffer)
@@ -355,7 +366,10 @@ read_cached_block(Attempt *attempt)
 		READ_DONE : READ_WOULD_WAIT;
 }
 
-/* True: that decides, or there is no block, or none that can be read. */
+/*
+ * Returns true if that decides, or there is no block, or none that can be
+ * read.
+ */
 static bool
 read_without_lock(Attempt *attempt)
 {
@@ -379,8 +393,8 @@ read_without_lock(Attempt *attempt)
 /*
  * Can the buffer's page heal the disk?  Not when it is the broken image itself
  * (read with ignore_checksum_failure) or zeroes in its place (with
- * zero_damaged_pages).  pd_checksum of a page in memory is stale as a rule: a
- * match proves the page, a mismatch says nothing.
+ * zero_damaged_pages).  In memory pd_checksum is stale as a rule, so a match
+ * proves the page and a mismatch says nothing.
  */
 static BlockCopy
 judge_copy(const BlockDecision *decision, BlockNumber blkno,
@@ -413,9 +427,9 @@ block_judge_lsn(const char *page, BlockNumber blkno, PageRules *rules,
 }
 
 /*
- * A page carries the end of the WAL record that changed it last: inserted
- * already on a primary; on a standby that of the record being replayed, not of
- * the last one replayed, for a page may reach the disk before its record's
+ * A page carries the end of the WAL record that changed it last.  On a primary
+ * that record is inserted already.  On a standby it is the one being replayed,
+ * not the last one replayed, for a page may reach the disk before its record's
  * replay is over.
  */
 XLogRecPtr

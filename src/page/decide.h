@@ -14,7 +14,7 @@ typedef enum BlockFate
 {
 	BLOCK_JUDGED,				/* the verdict holds */
 	BLOCK_UNREADABLE,			/* reader->error and message tell why */
-	BLOCK_GONE					/* past the end of the file: truncated */
+	BLOCK_GONE					/* past the end of the file, truncated */
 } BlockFate;
 
 typedef struct BlockDecision
@@ -28,7 +28,7 @@ typedef struct BlockDecision
 								 * all-visible, the disk's is not */
 	int			retries;		/* reads made here */
 	PGAlignedBlock image;		/* as read from disk */
-	PGAlignedBlock cached;		/* what a valid buffer held: if clean, dirty */
+	PGAlignedBlock cached;		/* what a valid buffer held, if clean or dirty */
 	PGAlignedBlock before;		/* for the reads that have to agree */
 } BlockDecision;
 
@@ -53,24 +53,22 @@ extern void block_decide(ForkReader *reader, BlockNumber blkno,
 						 PageRules *rules, BlockDecision *decision);
 
 /*
- * The same; a valid buffer that holds the block comes back pinned and locked
- * exclusively, for UnlockReleaseBuffer().  InvalidBuffer: there is none.
+ * Does the same, and returns a valid buffer that holds the block, pinned and
+ * locked exclusively, for UnlockReleaseBuffer(), or InvalidBuffer if there is
+ * none.
  */
 extern Buffer block_decide_and_hold(ForkReader *reader, BlockNumber blkno,
 									PageRules *rules,
 									BlockDecision *decision);
 
 /*
- * The status of a decided block that is not gone.  initialized: the visibility
- * map said so before the decision, see map_witness.c.
+ * The status of a decided block that is not gone.  "initialized" tells that
+ * the visibility map said so before the decision, see map_witness.c.
  */
 extern PageStatus block_decision_status(const BlockDecision *decision,
 										bool initialized);
 
-/*
- * Of a block that is all zeros on disk: does a dirty buffer hold it, whose write
- * is to come?
- */
+/* Does a dirty buffer, not written yet, hold a block of zeros on disk? */
 extern bool block_is_unwritten(const Fork *fork, BlockNumber blkno);
 
 /*
@@ -80,7 +78,7 @@ extern bool block_is_unwritten(const Fork *fork, BlockNumber blkno);
 extern void block_judge_lsn(const char *page, BlockNumber blkno,
 							PageRules *rules, PageVerdict *verdict);
 
-/* No page can be newer than this position, which moves on. */
+/* No page can be newer than this LSN, which moves on. */
 extern XLogRecPtr block_horizon(void);
 
 #endif							/* ACCEL_PAGE_DECIDE_H */

@@ -2,13 +2,13 @@
  * digest.c
  *	  Digests of rows of blocks, put together from pages or from parts.
  *
- * A row is about the blocks k * n to k * n + n - 1, n being blocks_per_row: rows
- * of two servers are about the same blocks wherever they were told to begin.
- * Its digest is that of these blocks one after the other, as crc32c_file() of
- * this part of the file would have it.
+ * A row is about the blocks k * n to k * n + n - 1, n being blocks_per_row.
+ * So rows of two servers are about the same blocks wherever they were told to
+ * begin.  Its digest is that of these blocks one after the other, as
+ * crc32c_file() of this part of the file would have it.
  *
  * The mask leaves out pages that replay does not reproduce.  Inside a row they
- * count as zeros, so that pages at other places give another digest; at its
+ * count as zeros, so that pages at other places give another digest.  At its
  * end they count as nothing, as one server may have extended its file further.
  * A row of nothing else is not there.
  *
@@ -103,7 +103,7 @@ page_digests_end(PageDigests *digests)
 	digests->row.first = -1;
 }
 
-/* Begins the row of a block, or goes on with it: a gap leaves no digest. */
+/* Begins the row of a block, or goes on with it.  A gap leaves no digest. */
 static void
 enter_block(PageDigests *digests, int64 blkno)
 {

@@ -14,14 +14,17 @@
 
 typedef struct PageDigestOptions
 {
-	int32		blocks_per_row; /* 0: no digests are asked for */
+	int32		blocks_per_row; /* 0 if no digests are asked for */
 	bool		masked;
 } PageDigestOptions;
 
-/* A row, or the part of it that one process has seen.  Flat: it is sent. */
+/*
+ * A row, or the part of it that one process has seen.  It is flat, since it is
+ * sent.
+ */
 typedef struct DigestRow
 {
-	int64		first;			/* block of the whole row; -1: no row */
+	int64		first;			/* block of the whole row, -1 if there is none */
 	int64		start;			/* the first that this is about */
 	int64		next;			/* the block that must come next */
 	XLogRecPtr	lsn;			/* the newest */
@@ -44,12 +47,15 @@ struct PageDigests
 	PageMask	mask;			/* if masked */
 };
 
-/* ERROR 0A000 where there can be no mask. */
+/* Raises ERROR 0A000 where there can be no mask. */
 extern void page_digests_init(PageDigests *digests,
 							  const PageDigestOptions *options, Relation rel,
 							  ForkNumber fork, int64 from);
 
-/* In block order: a page that is ok or new, or a block without a digest. */
+/*
+ * Takes, in block order, a page that is ok or new, or a block without a
+ * digest.
+ */
 extern void page_digests_page(PageDigests *digests, BlockNumber blkno,
 							  const char *page);
 extern void page_digests_broken(PageDigests *digests, BlockNumber blkno);
@@ -57,7 +63,7 @@ extern void page_digests_broken(PageDigests *digests, BlockNumber blkno);
 /* The row at work gets no digest. */
 extern void page_digests_spoil(PageDigests *digests);
 
-/* The same of what another process has made of its blocks. */
+/* Takes what another process has made of its blocks. */
 extern void page_digests_part(PageDigests *digests, const DigestRow *part);
 
 /* Puts the last row. */

@@ -28,10 +28,10 @@ fork_describe(Fork *fork, Relation rel, ForkNumber number)
 }
 
 /*
- * ALTER SEQUENCE gives its sequence a new file under a lock that lets us read;
- * the old one is emptied at its commit and goes with the next checkpoint.  (What
- * else changes files waits for our lock.)  The news is sent before the file is
- * touched.
+ * ALTER SEQUENCE gives its sequence a new file under a lock that lets us read.
+ * The old one is emptied at its commit and goes with the next checkpoint.
+ * (What else changes files waits for our lock.)  The news is sent before the
+ * file is touched.
  */
 bool
 fork_follow(Fork *fork)
@@ -73,8 +73,9 @@ fork_why_not_verifiable(const Fork *fork)
 }
 
 /*
- * All access methods of the server write block 0 when an index is built, before
- * it can be used, into its init fork, too; and a sequence has nothing else.
+ * All access methods of the server write block 0 when an index is built,
+ * before it can be used, into its init fork, too.  And a sequence has nothing
+ * else.
  */
 BlockNumber
 fork_first_blocks(const Fork *fork)

@@ -17,7 +17,7 @@ typedef struct Fork
 	ForkNumber	fork;
 	bool		md;				/* files of the magnetic disk manager */
 	bool		checksums;		/* stored checksums mean something */
-	bool		test_lsn;		/* pages carry positions of the WAL */
+	bool		test_lsn;		/* pages carry LSNs */
 	PageKind	kind;			/* of its pages */
 	char		path[SCAN_PATH_SIZE];	/* of segment 0 */
 } Fork;
@@ -25,8 +25,8 @@ typedef struct Fork
 extern void fork_describe(Fork *fork, Relation rel, ForkNumber number);
 
 /*
- * Describes the fork anew after its file was not found; true: it has another
- * file by now.
+ * Describes the fork anew after its file was not found.  Returns true if it
+ * has another file by now.
  */
 extern bool fork_follow(Fork *fork);
 
@@ -34,12 +34,12 @@ extern bool fork_follow(Fork *fork);
 extern void fork_segment_path(const Fork *fork, BlockNumber segment,
 							  char dst[SCAN_PATH_SIZE]);
 
-/* Why the fork cannot be verified, in words; NULL: it can. */
+/* Why the fork cannot be verified, in words, NULL if it can. */
 extern const char *fork_why_not_verifiable(const Fork *fork);
 
 /*
- * The blocks that a fork of its kind begins with, and never lacks: 1 where the
- * first is that of an index or a sequence, else 0.
+ * How many blocks a fork of its kind begins with, and never lacks.  It is 1
+ * where the first is that of an index or a sequence, else 0.
  */
 extern BlockNumber fork_first_blocks(const Fork *fork);
 

@@ -18,8 +18,8 @@
 #include "page/fork_reader.h"
 
 /*
- * Cold data: ask for sequential read-ahead (twice the kernel's default window).
- * Asking for pieces in advance (POSIX_FADV_WILLNEED) came out slower.
+ * Asks for sequential read-ahead of cold data, twice the kernel's default
+ * window.  Asking for pieces in advance (POSIX_FADV_WILLNEED) came out slower.
  */
 #ifdef USE_POSIX_FADVISE
 #define ADVISE_SEQUENTIAL(fd) \
@@ -103,7 +103,8 @@ fork_reader_read(ForkReader *reader, BlockNumber blkno, uint32 nblocks,
 
 /*
  * A read may come short for reasons that mean nothing (a signal, some file
- * systems): ask again for the rest until the end of the file or an error.
+ * systems).  So the rest is asked for again until the end of the file or an
+ * error.
  */
 static uint32
 read_file(ForkReader *reader, BlockNumber blkno, uint32 nblocks, char *dst)
@@ -134,7 +135,7 @@ read_file(ForkReader *reader, BlockNumber blkno, uint32 nblocks, char *dst)
 
 /*
  * Part of a block may mean that the page cache has no more of it, or that the
- * file ends there: an ordinary read tells.
+ * file ends there.  An ordinary read tells.
  */
 #ifdef RWF_NOWAIT
 static bool
@@ -168,9 +169,9 @@ fork_reader_read_cached(ForkReader *reader, BlockNumber blkno, char *dst,
 }
 
 /*
- * One block through the storage manager, whose ERROR becomes a result.  A cancel
- * is no read error: it is raised again.  zero_damaged_pages would fake what
- * cannot be read: off meanwhile.
+ * Reads one block through the storage manager, whose ERROR becomes a result.
+ * A cancel is no read error, so it is raised again.  It is done without
+ * zero_damaged_pages, which would fake what cannot be read.
  */
 static bool
 read_smgr_block(ForkReader *reader, BlockNumber blkno, char *dst)

@@ -1,10 +1,10 @@
 /*
  * fork_scan.c
- *	  Verifies one fork: its segments and their blocks.
+ *	  Verifies one fork, its segments and their blocks.
  *
- * The sizes of the segments are sampled; what is there falls into extents (rows
- * of blocks without a gap).  They are scanned in order, and what is wrong about
- * the segments is reported in between.
+ * The sizes of the segments are sampled, and what is there falls into extents
+ * (rows of blocks without a gap).  They are scanned in order, and what is
+ * wrong about the segments is reported in between.
  *
  * At the first page that is not valid storage is asked whether it transforms
  * pages, see fork_transform.c.  Then the fork has that finding alone.
@@ -23,15 +23,15 @@
 
 typedef struct ForkScan
 {
-	ScanSink	sink;			/* first: of its blocks */
+	ScanSink	sink;			/* first, of its blocks */
 	const Fork *fork;
-	BlockNumber first;			/* what was asked for: [first, end) */
+	BlockNumber first;			/* what was asked for, [first, end) */
 	BlockNumber end;
 	const ScanPolicy *policy;
 	ScanSink   *output;
 	SegmentMap	map;
 	ForkSummary summary;
-	bool		asked;			/* whether storage transforms the pages: */
+	bool		asked;			/* if storage transforms the pages */
 	bool		transformed;
 } ForkScan;
 
@@ -152,8 +152,8 @@ clip(const ForkScan *scan, BlockNumber first, BlockNumber end)
 
 /*
  * Scans what is there and reports what is wrong about segments, in the order
- * of blocks.  A segment after one that is short or missing is scanned too: its
- * blocks are hidden from the server, not from whoever repairs it.
+ * of blocks.  A segment after one that is short or missing is scanned, too,
+ * since its blocks are hidden from the server, not from whoever repairs it.
  */
 static void
 scan_extents(ForkScan *scan)
@@ -183,7 +183,7 @@ scan_extents(ForkScan *scan)
 	}
 }
 
-/* False: it was ended early. */
+/* Returns false if it was ended early. */
 static bool
 scan_extent(ForkScan *scan, Extent extent)
 {

@@ -2,30 +2,32 @@
  * fork_transform.c
  *	  Tells storage that transforms pages from storage that damages them.
  *
- * Where pages are encrypted below the server's storage manager, no page is valid
- * in the files, and the server reads all of them.  Nothing is damaged, and
- * nothing can be verified.
+ * Where pages are encrypted below the server's storage manager, no page is
+ * valid in the files, and the server reads all of them.  Nothing is damaged,
+ * and nothing can be verified.
  *
- * Claim: where the answer is yes, the storage manager makes valid pages of what
- * the files hold.  On plain storage both of us read the same bytes, for it is
- * the same file at the same place.  What could look otherwise there:
+ * The claim is that where the answer is yes, the storage manager makes valid
+ * pages of what the files hold.  On plain storage both of us read the same
+ * bytes, for it is the same file at the same place.  Three things could look
+ * otherwise there.
  *
- * (1) A write between the two reads.  Ours is made before and after the storage
- *	   manager's, and has to give the same bytes.  They are no valid page; what a
- *	   write leaves is one.
+ * (1) A write between the two reads.  Ours is made before and after the
+ *	   storage manager's, and has to give the same bytes.  They are no valid
+ *	   page, but what a write leaves is one.
  *
- * (2) Another file: the manager keeps files open that were replaced since.  It
+ * (2) Another file, since the manager keeps files open that were replaced.  It
  *	   is told to open them anew.
  *
- * (3) A medium that answers now this, now that: a mirror with a damaged half, a
- *	   page in the page cache that has rotted there.  That is a page or two of
- *	   many, and some sectors of a page.  Storage that transforms does so with
- *	   each page and each sector.  So several blocks from all over the file are
- *	   asked, each several times in turn.  One that is valid in the file, or that
- *	   the server reads as the file has it, settles it: no.
+ * (3) A medium that answers now this, now that, such as a mirror with a
+ *	   damaged half, or a page in the page cache that has rotted there.  That
+ *	   is a page or two of many, and some sectors of a page.  Storage that
+ *	   transforms does so with each page and each sector.  So several blocks
+ *	   from all over the file are asked, each several times in turn.  The
+ *	   answer is no if one is valid in the file, or the server reads it as the
+ *	   file has it.
  *
- * Pages that are transformed above the storage manager look damaged to it, too:
- * nothing here tells.
+ * Pages that are transformed above the storage manager look damaged to it,
+ * too, and nothing here tells.
  */
 #include "compat.h"
 
@@ -47,7 +49,7 @@
 
 typedef enum Sample
 {
-	SAMPLE_SILENT,				/* zeros, or not to be read: says nothing */
+	SAMPLE_SILENT,				/* zeros, or not to be read, says nothing */
 	SAMPLE_UNCLEAR,
 	SAMPLE_PLAIN,
 	SAMPLE_TRANSFORMED
@@ -98,7 +100,7 @@ fork_is_transformed(const Fork *fork, BlockNumber blkno, Throttle *throttle)
 	return transformed;
 }
 
-/* Blocks of one segment: all over it, the given one first. */
+/* Asks blocks all over one segment, the given one first. */
 static bool
 ask_samples(Probe *probe, BlockNumber blkno)
 {
@@ -139,7 +141,7 @@ ask_block(Probe *probe, BlockNumber blkno)
 	return sample;
 }
 
-/* The manager, then the file, which has to be as it was. */
+/* Asks the manager, then the file, which has to be as it was. */
 static Sample
 ask_in_turn(Probe *probe, BlockNumber blkno)
 {
@@ -163,7 +165,7 @@ read_block(ForkReader *reader, BlockNumber blkno, PGAlignedBlock *block)
 	return fork_reader_read(reader, blkno, 1, block->data) == 1;
 }
 
-/* New ones are not: a page of zeros proves nothing. */
+/* New ones are not, since a page of zeros proves nothing. */
 static bool
 is_valid(Probe *probe, const char *page, BlockNumber blkno)
 {
@@ -174,7 +176,7 @@ is_valid(Probe *probe, const char *page, BlockNumber blkno)
 	return verdict.status == PAGE_OK;
 }
 
-/* Each of them? */
+/* Does each of them differ? */
 static bool
 sectors_differ(const char *a, const char *b)
 {

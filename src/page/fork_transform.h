@@ -14,8 +14,9 @@
 
 /*
  * A block of the fork is not a valid page on disk.  Does the server's storage
- * manager read valid pages all the same, from this file?  False where that is
- * not certain.  throttle: NULL for no bound.  Hold no lock but the relation's.
+ * manager read valid pages all the same, from this file?  Returns false where
+ * that is not certain.  "throttle" is NULL for no bound.  Hold no lock but the
+ * relation's.
  */
 extern bool fork_is_transformed(const Fork *fork, BlockNumber blkno,
 								Throttle *throttle);

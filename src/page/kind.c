@@ -3,35 +3,36 @@
  *	  Is a page one of the kind that its fork holds?
  *
  * Every access method of the server initializes a page with a special area of
- * one size, and never changes that; all but the heap keep something at its
- * end, for tools like this one (nbtree.h, hash.h, gist.h, ginblock.h,
- * spgist_private.h, brin_page.h: the same from 15 to 19).
+ * one size, and never changes that.  All but the heap keep something at its
+ * end, for tools like this one.  (See nbtree.h, hash.h, gist.h, ginblock.h,
+ * spgist_private.h and brin_page.h, the same from 15 to 19.)
  *
  *	special area	last two bytes
  *	 0				-				heap, maps
- *	 8				0xFF82			SP-GiST: page ID
- *	 8				0xF091..0xF093	BRIN: page type
- *	 8				0..0xFF			GIN: flags, of which there are eight
+ *	 8				0xFF82			SP-GiST, page ID
+ *	 8				0xF091..0xF093	BRIN, page type
+ *	 8				0..0xFF			GIN, eight flags
  *	 8				0 after magic	sequences
- *	16				0xFF80			hash: page ID
- *	16				0xFF81			GiST: page ID
- *	16				0..0xFF7F		btree: vacuum cycle ID, bounded for this
+ *	16				0xFF80			hash, page ID
+ *	16				0xFF81			GiST, page ID
+ *	16				0..0xFF7F		btree, vacuum cycle ID, bounded for this
  *
- * Pages of the maps are initialized without line pointers and never get any;
- * their contents lie in what the header calls free space.  A page of a table has
- * none before its first row and, since 17, after its last one: the first two
- * line pointers are zeros then, as unused ones are (the second may be what a
- * server built with CLOBBER_FREED_MEMORY writes over it), and rows begin only
- * after them.  A map with a bit of its first 32 blocks, or with free space, has
- * something there.  A page of a free space map begins with the
- * number of one of its leaves (fsmpage.c), so one of a visibility map with bits
- * among its first is none.  The other way round nothing is certain.
+ * Pages of the maps are initialized without line pointers and never get any,
+ * and their contents lie in what the header calls free space.  A page of a
+ * table has none before its first row and, since 17, after its last one.  The
+ * first two line pointers are zeros then, as unused ones are, and rows begin
+ * only after them.  (The second may be what a server built with
+ * CLOBBER_FREED_MEMORY writes over it.)  A map with a bit of its first 32
+ * blocks, or with free space, has something there.  A page of a free space map
+ * begins with the number of one of its leaves (fsmpage.c), so one of a
+ * visibility map with bits among its first is none.  The other way round
+ * nothing is certain.
  *
  * A sequence has one page, with a magic number.  Block 0 of an index is a
- * metapage by its flags, and no other block is; GiST has none.
+ * metapage by its flags, and no other block is.  GiST has none.
  *
- * These are what is certain: a mismatch is no page of that kind.  A match may be
- * a page of another relation of the same kind.
+ * These are what is certain, since a mismatch is no page of that kind.  A
+ * match may be a page of another relation of the same kind.
  */
 #ifdef FRONTEND
 #include "postgres_fe.h"
@@ -63,7 +64,7 @@ page_kind_rule(PageKind kind)
 	return &rules[kind];
 }
 
-/* In the byte order of the server. */
+/* Loads it in the byte order of the server. */
 static inline uint16
 load_half(const char *page, size_t at)
 {
@@ -79,7 +80,10 @@ page_kind_mark(const char *page)
 	return load_half(page, BLCKSZ - sizeof(uint16));
 }
 
-/* Of each page that is read: no more is loaded than is compared. */
+/*
+ * It is called for each page that is read, so no more is loaded than is
+ * compared.
+ */
 bool
 page_kind_fits(PageKind kind, const char *page)
 {
@@ -122,7 +126,7 @@ has_no_pointers(const char *page)
 	return items[0] == 0 && (items[1] == 0 || items[1] == 0x7F7F7F7F);
 }
 
-/* fp_next_slot: a leaf, or the number after the last one. */
+/* Is fp_next_slot a leaf, or the number after the last one? */
 static bool
 has_fsm_slot(const char *page)
 {

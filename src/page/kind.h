@@ -2,11 +2,11 @@
  * kind.h
  *	  Is a page one of the kind that its fork holds?
  *
- * A checksum knows the block number of a page, not its relation: a page of
- * another relation at the same block number passes it.  What the access methods
- * put at the end of each page tells them apart.
+ * A checksum knows the block number of a page, not its relation, so a page of
+ * another relation at the same block number passes it.  What the access
+ * methods put at the end of each page tells them apart.
  *
- * Pure: bytes in, answer out; needs no server.
+ * Pure.  Bytes go in, an answer comes out, and no server is needed.
  */
 #ifndef ACCEL_PAGE_KIND_H
 #define ACCEL_PAGE_KIND_H
@@ -14,10 +14,11 @@
 #include "storage/block.h"
 
 /*
- * kind, in words, bytes of the special area, and of its last two bytes the
- * least and the greatest value (0, 0: they mean nothing); then what tells the
- * metapage, which is block 0 and no other: where its flags are, in bytes from
- * the page's end, which bits of them, and their value (0: there is none)
+ * A row has the kind, its words and the bytes of the special area.  Of that
+ * area's last two bytes it has the least and the greatest value, 0 and 0 if
+ * they mean nothing.  Then comes what tells the metapage, which is block 0 and
+ * no other.  That is where its flags are, in bytes from the page's end, which
+ * bits of them, and their value, 0 if there is none.
  */
 #define PAGE_KIND_LIST \
 	PAGE_KIND(PAGE_KIND_ANY, "any relation", 0, 0, 0, 0, 0, 0) \
@@ -48,8 +49,8 @@ typedef struct PageKindRule
 	uint16		special;		/* bytes of the special area */
 	uint16		min;			/* of its last two bytes */
 	uint16		max;
-	uint16		flags;			/* of the metapage: bytes from the end */
-	uint16		meta_bits;		/* 0: there is none */
+	uint16		flags;			/* of the metapage, in bytes from the end */
+	uint16		meta_bits;		/* 0 if there is none */
 	uint16		meta;
 } PageKindRule;
 
@@ -64,7 +65,7 @@ extern const PageKindRule *page_kind_rule(PageKind kind);
  */
 extern bool page_kind_fits(PageKind kind, const char *page);
 
-/* One of the kind: is it a metapage where one must be, and nowhere else? */
+/* Is one of the kind a metapage where one must be, and nowhere else? */
 extern bool page_kind_fits_block(PageKind kind, const char *page,
 								 BlockNumber blkno);
 

@@ -2,83 +2,89 @@
  * map_witness.c
  *	  What the visibility map knows about pages of a table.
  *
- * An all-zero page carries no checksum: it may be new, which is legal (bulk
- * extension, a crash), or lost.  The visibility map can tell.  Claim: a block
- * whose map bit was set at t0, and that is all zeros at a later t1 with no
- * valid buffer that holds anything else, is damage, of the page or of the map.
+ * An all-zero page carries no checksum.  It may be new, which is legal (bulk
+ * extension, a crash), or lost.  The visibility map can tell.  Suppose that
+ * the map bit of a block was set at t0, and that the block is all zeros at a
+ * later t1, with no valid buffer that holds anything else.  The claim is that
+ * this is damage, of the page or of the map.
  *
- * (1) A bit is set only for a page that is initialized.  VACUUM passes over new
- *	   pages and initializes an empty one before it sets the bit; COPY FREEZE
- *	   fills the page first; replay does both in the same order, because the
- *	   record of the page precedes the record of its bit.  A crash changes
- *	   nothing: both are in the WAL before the map reaches the disk, and where
- *	   WAL is skipped (wal_level minimal) both files are synced at commit.
- *	   Unlogged tables lose page and map together.
+ * (1) A bit is set only for a page that is initialized.  VACUUM passes over
+ *	   new pages and initializes an empty one before it sets the bit, and COPY
+ *	   FREEZE fills the page first.  Replay does both in the same order,
+ *	   because the record of the page precedes the record of its bit.  A crash
+ *	   changes nothing, since both are in the WAL before the map reaches the
+ *	   disk.  Where WAL is skipped (wal_level minimal) both files are synced at
+ *	   commit.  Unlogged tables lose page and map together.
  *
  * (2) An initialized page becomes new only by truncation, which takes
- *	   AccessExclusiveLock (its replay on a standby, too) and clears the bits of
- *	   the blocks cut off, in the WAL before the file.  We hold AccessShareLock
- *	   from before t0 until after t1.
+ *	   AccessExclusiveLock (its replay on a standby, too) and clears the bits
+ *	   of the blocks cut off, in the WAL before the file.  We hold
+ *	   AccessShareLock from before t0 until after t1.
  *
- * (3) What was the bit at t0?  The map is read as any block is: what a valid
- *	   buffer holds, else what is on disk while none can hold it, see
+ * (3) What was the bit at t0?  The map is read as any block is.  That is what
+ *	   a valid buffer holds, else what is on disk while none can hold it, see
  *	   page/decide.c.  An older map could name blocks that have been cut off
  *	   since.  A map page that is damaged on disk is no witness.
  *
- * (4) What was the page at t1?  block_decide() again, after t0.  No valid buffer
- *	   and zeros on disk: lost.  A valid buffer with zeros: lost in memory, too.
- *	   A dirty buffer with a page: its write is to come, no finding.  A clean
- *	   buffer with a page: its content was once on disk, so the disk lost it.
+ * (4) What was the page at t1?  That is for block_decide() again, after t0.
+ *	   Without a valid buffer and with zeros on disk, it is lost.  With a valid
+ *	   buffer of zeros, it is lost in memory, too.  With a dirty buffer of a
+ *	   page, it is not written yet, which is no finding.  With a clean buffer of
+ *	   a page, its content was once on disk, so the disk lost it.
  *
  * Only pages of the heap access method have this map, so only they are judged.
- * Zero pages of indexes are legal after a crash: nothing is said about them, but
- * of the first, without which there is no index and no sequence.
+ * Zero pages of indexes are legal after a crash, so nothing is said about them
+ * but of the first, without which there is no index and no sequence.
  *
- * By the same argument a file that is sampled after t0 reaches every block that
- * had a bit at t0: a file that ends before was cut, or the map is damaged.
+ * By the same argument a file that is sampled after t0 reaches every block
+ * that had a bit at t0.  A file that ends before was cut, or the map is
+ * damaged.
  *
  * The map and the page contradict each other
  *
- * A page that the map calls all-visible carries PD_ALL_VISIBLE.  Claim: where a
- * page lacks it at t1 and at t3, with the same LSN, and its bit was set at t2
- * between, storage has lost a write, of the page or of the map.
+ * A page that the map calls all-visible carries PD_ALL_VISIBLE.  Suppose that
+ * a page lacks it at t1 and at t3, with the same LSN, and that its bit was set
+ * at t2 between.  The claim is that storage has lost a write, of the page or
+ * of the map.
  *
- * (5) Page and map are what valid buffers hold, else what is on disk while none
- *	   can hold it.  So it does not matter which of them is written first.
+ * (5) Page and map are what valid buffers hold, else what is on disk while
+ *	   none can hold it.  So it does not matter which of them is written first.
  *
  * (6) Both change while the page's content lock is held exclusively, and who
- *	   reads the page has that lock, or there is no buffer to change.  Setting,
- *	   page and bit change under one lock (VACUUM, COPY FREEZE, in 19 pruning by
- *	   readers).  Clearing, too (insert, update, delete, pg_surgery).  Locking a row
- *	   and freezing change another bit of the map.
+ *	   reads the page has that lock, or there is no buffer to change.  When
+ *	   they are set, page and bit change under one lock (VACUUM, COPY FREEZE,
+ *	   in 19 pruning by readers).  So they do when they are cleared (insert,
+ *	   update, delete, pg_surgery).  Locking a row and freezing change another
+ *	   bit of the map.
  *
- * (7) Replay sets the page first and then the bit, and clears the bit first and
- *	   then the page; of the new page of an update the bit, while it holds that
- *	   page's lock.  Bits are cleared however new the page is already.  So from
- *	   the point of consistency on, before which nobody is let in, it holds on a
- *	   standby at every moment, and after a crash.
+ * (7) Replay sets the page first and then the bit, and clears the bit first
+ *	   and then the page.  Of the new page of an update it clears the bit while
+ *	   it holds that page's lock.  Bits are cleared however new the page is
+ *	   already.  So from the point of consistency on, before which nobody is
+ *	   let in, it holds on a standby at every moment, and after a crash.
  *
  * (8) A page can lack the mark at t1 and t3 and have it between only if it was
  *	   cleared again.  That is in the WAL, and gives the page a new LSN, by
  *	   replay, too.  (Setting may leave the LSN where checksums are off.)  So it
  *	   lacked it throughout, and at t2 the bit was wrong.  What VACUUM clears
  *	   without WAL is a contradiction that it has met itself.  Changes that
- *	   wal_level minimal skips are of the transaction that made the file: nobody
- *	   else sees it.
+ *	   wal_level minimal skips are of the transaction that made the file, which
+ *	   nobody else sees.
  *
- * (9) What cuts off pages or their bits takes AccessExclusiveLock: see (2).  That
- *	   includes pg_truncate_visibility_map.  CREATE DATABASE, a move to another
- *	   tablespace and pg_upgrade copy both files while nobody changes them.
+ * (9) What cuts off pages or their bits takes AccessExclusiveLock, see (2).
+ *	   That includes pg_truncate_visibility_map.  CREATE DATABASE, a move to
+ *	   another tablespace and pg_upgrade copy both files while nobody changes
+ *	   them.
  *
- * Unlogged tables have no LSN, so (8) does not hold: they are not asked.
- * Versions before 17.11 and 18.6 clear bits without naming the map in the WAL, so
- * that an incremental backup misses that.  A server restored from such a one
- * has wrong bits: findings, and rightly.
+ * Unlogged tables have no LSN, so (8) does not hold, and they are not asked.
+ * Versions before 17.11 and 18.6 clear bits without naming the map in the WAL,
+ * so that an incremental backup misses that.  A server restored from such a
+ * one has wrong bits, which are findings, and rightly.
  *
- * Facts of PostgreSQL's heapam.c, heapam_xlog.c, visibilitymap.c, vacuumlazy.c,
- * pruneheap.c and heap_surgery.c, 15 to 19.
- * Proof by experiment: test/t/011_storm.pl, test/t/023_zeroed_pages.pl,
- * test/t/076_zeroed_storm.pl.
+ * The facts are those of PostgreSQL's heapam.c, heapam_xlog.c, visibilitymap.c,
+ * vacuumlazy.c, pruneheap.c and heap_surgery.c, 15 to 19.
+ * It is proven by experiment in test/t/011_storm.pl, test/t/023_zeroed_pages.pl
+ * and test/t/076_zeroed_storm.pl.
  */
 #include "compat.h"
 
@@ -187,7 +193,7 @@ map_witness_end(const Fork *fork, BlockNumber blkno)
 	return end > blkno ? (BlockNumber) Min(end, MaxBlockNumber) : 0;
 }
 
-/* Of the page that is loaded. */
+/* The bits of the page that is loaded. */
 static const uint8 *
 map_bits(const MapWitness *witness)
 {
@@ -207,7 +213,7 @@ bits_at(const uint8 *bits, BlockNumber within)
 		VISIBILITYMAP_VALID_BITS;
 }
 
-/* The bits of a block of the page that is loaded; 0 if that is no witness. */
+/* The bits of a block of the page that is loaded, 0 if that is no witness. */
 static uint8
 bits_of(const MapWitness *witness, BlockNumber blkno)
 {
@@ -215,7 +221,9 @@ bits_of(const MapWitness *witness, BlockNumber blkno)
 		bits_at(map_bits(witness), blkno % MAP_BLOCKS_PER_PAGE) : 0;
 }
 
-/* One past the last block of a page of the map that has a bit; 0: none has. */
+/*
+ * One past the last block of a page of the map that has a bit, 0 if none has.
+ */
 static BlockNumber
 last_bit(const uint8 *bits)
 {

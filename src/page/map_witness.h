@@ -23,7 +23,7 @@ typedef struct MapWitness
 	bool		marks;			/* it tells which pages are marked all-visible */
 	bool		usable;			/* page holds the bits */
 	bool		fresh;			/* it was read since map_witness_forget() */
-	BlockNumber block;			/* of the map, held in page; Invalid: none */
+	BlockNumber block;			/* of the map, held in page, Invalid if none */
 	Fork		fork;
 	ForkReader	reader;
 	BlockDecision *page;
@@ -32,7 +32,7 @@ typedef struct MapWitness
 extern void map_witness_init(MapWitness *witness, const Fork *fork);
 extern void map_witness_close(MapWitness *witness);
 
-/* What the map said so far may be out of date: ask it again. */
+/* What the map said so far may be out of date, so it is asked again. */
 extern void map_witness_forget(MapWitness *witness);
 
 /* Does the question below take a read of the map? */
@@ -40,8 +40,8 @@ extern bool map_witness_must_read(const MapWitness *witness,
 								  BlockNumber blkno);
 
 /*
- * One past the last block at or after blkno that has a bit in the map; 0: none
- * has.  To be asked before the size of the file, which must reach there.
+ * One past the last block at or after blkno that has a bit in the map, 0 if
+ * none has.  To be asked before the size of the file, which must reach there.
  */
 extern BlockNumber map_witness_end(const Fork *fork, BlockNumber blkno);
 

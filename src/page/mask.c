@@ -2,13 +2,14 @@
  * mask.c
  *	  Pages without what may differ between primary and standby.
  *
- * Replay does not reproduce a page bit by bit: hint bits, unused space, the
- * checksum itself may differ.  The server knows what may: each resource manager
- * has a mask function for wal_consistency_checking, which we call on a copy.
+ * Replay does not reproduce a page bit by bit.  Hint bits, unused space and
+ * the checksum itself may differ.  The server knows what may, since each
+ * resource manager has a mask function for wal_consistency_checking, which we
+ * call on a copy.
  *
  * Those functions trust the page.  One that carries a valid checksum may still
  * not be a page of this access method (a copied block, say), and its line
- * pointers may point anywhere: offset and length have 15 bits each, so writes
+ * pointers may point anywhere.  Offset and length have 15 bits each, so writes
  * reach 64 kB and a little.  The copy therefore lies at the start of a larger
  * buffer, zeroed each time so that equal pages give equal copies.
  */
@@ -75,9 +76,9 @@ page_mask_init(PageMask *mask, Relation rel, ForkNumber fork)
 }
 
 /*
- * RM_XLOG_ID, which has no mask, stands for "none known": a table of another
- * access method, whose pages only it understands.  Indexes of extensions are
- * written with generic WAL records.
+ * RM_XLOG_ID, which has no mask, stands for "none known", as of a table of
+ * another access method, whose pages only it understands.  Indexes of
+ * extensions are written with generic WAL records.
  */
 static RmgrId
 relation_rmgr(Relation rel)
@@ -92,7 +93,7 @@ relation_rmgr(Relation rel)
 
 /*
  * nextval() writes a value to the WAL that lies 32 fetches ahead and none of
- * the fetches up to it: the values themselves differ on a standby, too.
+ * the fetches up to it.  So the values themselves differ on a standby, too.
  */
 static void
 mask_sequence(char *page, BlockNumber blkno)
@@ -124,7 +125,7 @@ mask_spgist(char *page, BlockNumber blkno)
 }
 
 /*
- * What heap_mask would make of a page of the visibility map is nothing: its
+ * Of a page of the visibility map heap_mask would leave nothing, since its
  * content lies where a heap page has its unused space.
  */
 static void

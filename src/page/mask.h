@@ -16,13 +16,16 @@ typedef struct PageMask
 	bool		map;			/* pages of a visibility map */
 } PageMask;
 
-/* The mask for one fork of a relation; ERROR 0A000 where there can be none. */
+/*
+ * Makes the mask for one fork of a relation, or raises ERROR 0A000 where there
+ * can be none.
+ */
 extern void page_mask_init(PageMask *mask, Relation rel, ForkNumber fork);
 
 /*
  * Does a page that is ok or new hold nothing at all?  A standby may have no
- * such block: extending a relation by new pages, or its visibility map by an
- * empty one, is not written to the WAL.
+ * such block, since extending a relation by new pages, or its visibility map
+ * by an empty one, is not written to the WAL.
  */
 extern bool page_mask_empty(const PageMask *mask, const char *page);
 

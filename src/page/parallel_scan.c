@@ -2,8 +2,8 @@
  * parallel_scan.c
  *	  The blocks of a range shared with parallel workers.
  *
- * A task of parallel.c is a chunk of blocks; its messages are its findings, the
- * digests of its pages if they are asked for, and, last, its totals.
+ * A task of parallel.c is a chunk of blocks.  Its messages are its findings,
+ * the digests of its pages if they are asked for, and, last, its totals.
  */
 #include "compat.h"
 
@@ -18,7 +18,7 @@
 #include "page/parallel_scan.h"
 #include "page/range_scan.h"
 
-#define CHUNK_BLOCKS	1024	/* 8 MB: about two milliseconds */
+#define CHUNK_BLOCKS	1024	/* 8 MB, about two milliseconds */
 
 /*
  * One worker more for each 128 MB.  To start and end one takes some 10 ms, as
@@ -54,7 +54,7 @@ typedef enum ChunkMessageKind
 typedef struct ChunkMessage
 {
 	ChunkMessageKind kind;
-	int64		count;			/* of parts; of blocks in the chunk */
+	int64		count;			/* of parts, or of blocks in the chunk */
 	union
 	{
 		PageFinding finding;
@@ -70,13 +70,14 @@ typedef struct RangeTasks
 	BlockNumber first;
 	BlockNumber end;
 	BlockNumber chunk_blocks;
-	ScanPolicy	policy;			/* throttle: the shared one, with workers */
+	ScanPolicy	policy;			/* its throttle is the shared one, with
+								 * workers */
 	PageDigests digests;		/* of the chunk at work, if asked for */
 
-	/* a worker's: of what is at work in fork */
+	/* a worker's, of what is at work in fork */
 	Oid			relid;
 	ForkNumber	number;
-	Relation	rel;			/* NULL: no task was left */
+	Relation	rel;			/* NULL if no task was left */
 	Fork		opened;
 
 	/* the leader's */
@@ -126,7 +127,7 @@ parallel_scan(const Fork *fork, BlockNumber first, BlockNumber end,
 	range.policy = *policy;
 	range.throttle = policy->throttle;
 	range.chunk_blocks = CHUNK_BLOCKS;
-	if (policy->throttle)		/* all at work: a quarter of a second */
+	if (policy->throttle)		/* a quarter of a second, with all at work */
 		range.chunk_blocks = Max(Min(CHUNK_BLOCKS, policy->throttle->pace.paid / BLCKSZ /
 									 (4 * (policy->workers + 1))), 1);
 	range.sink = sink;
@@ -167,8 +168,8 @@ init_digests(RangeTasks *range, const PageDigestOptions *options)
 }
 
 /*
- * Below a bound on the rate, what it takes to start a worker is nothing; those
- * of a crew need not be started.
+ * Below a bound on the rate, what it takes to start a worker is nothing.
+ * Those of a crew need not be started.
  */
 static int
 workers_that_pay(const RangeTasks *range)
@@ -218,7 +219,7 @@ parallel_scan_job(CrewMember *member, const void *description)
 	scan_shared(&shared, crew_member_throttle(member), NULL, NULL, member);
 }
 
-/* member: of a crew, or NULL. */
+/* "member" is that of a crew, or NULL. */
 static void
 scan_shared(const SharedRange *shared, Throttle *throttle,
 			dsm_segment *segment, shm_toc *toc, CrewMember *member)
@@ -247,9 +248,9 @@ scan_shared(const SharedRange *shared, Throttle *throttle,
 }
 
 /*
- * A worker locks the relation itself.  That cannot wait: its leader holds the
- * lock up to the end of all tasks, one of which is the worker's, and they are of
- * one lock group.
+ * A worker locks the relation itself.  That cannot wait.  Its leader holds the
+ * lock up to the end of all tasks, one of which is the worker's, and they are
+ * of one lock group.
  */
 static void
 open_range(ParallelTasks *tasks)
@@ -330,7 +331,7 @@ note_part(PageDigests *digests, const DigestRow *part)
 	message->count = 0;
 }
 
-/* All of them, before a finding or at the chunk's end. */
+/* Sends all of them, before a finding or at the chunk's end. */
 static void
 send_parts(ChunkSink *sink)
 {

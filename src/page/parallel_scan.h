@@ -18,7 +18,7 @@ extern BlockNumber parallel_scan(const Fork *fork, BlockNumber first, BlockNumbe
 								 const ScanPolicy *policy, ScanSink *sink,
 								 ForkSummary *summary);
 
-/* In a worker of a crew (policy->crew): what falls to it of the same. */
+/* Does, in a worker of a crew (policy->crew), what falls to it of the same. */
 extern void parallel_scan_job(CrewMember *member, const void *description);
 
 #endif							/* ACCEL_PAGE_PARALLEL_SCAN_H */

@@ -7,17 +7,17 @@
 
 #include "host/throttle.h"
 
-/* Blocks read at once: stays in a core's own cache. */
+/* Blocks read at once, which stay in a core's own cache. */
 #define SCAN_PIECE_BLOCKS	16
 
 typedef struct ScanPolicy
 {
-	int			workers;		/* parallel workers for each fork; 0: none */
+	int			workers;		/* parallel workers for each fork, 0 if none */
 	uint32		piece_blocks;	/* most to read at once, 1 to
 								 * SCAN_PIECE_BLOCKS */
-	Throttle   *throttle;		/* NULL: no bound */
-	struct Crew *crew;			/* workers that are there already; NULL: new
-								 * ones for each fork */
+	Throttle   *throttle;		/* NULL for no bound */
+	struct Crew *crew;			/* workers that are there already, NULL for
+								 * new ones for each fork */
 } ScanPolicy;
 
 #define SCAN_POLICY_ALONE	{0, SCAN_PIECE_BLOCKS, NULL, NULL}

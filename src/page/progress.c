@@ -18,10 +18,10 @@
 
 #define PROGRESS_COMMAND_ACCEL	((ProgressCommandType) 0x43524343)
 
-/* Places in the server's row; all are zero when a command starts. */
+/* Places in the server's row, all zero when a command starts. */
 enum
 {
-	PARAM_FORK,					/* +1: 0 is none */
+	PARAM_FORK,					/* plus 1, so 0 is none */
 	PARAM_BLOCKS_TOTAL,
 	PARAM_BLOCKS_DONE,
 	PARAM_FINDINGS,

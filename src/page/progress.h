@@ -15,13 +15,13 @@ typedef struct ProgressRow
 {
 	int			pid;
 	Oid			datid;
-	Oid			relid;			/* InvalidOid: between two relations */
+	Oid			relid;			/* InvalidOid between two relations */
 	ForkNumber	fork;
 	int64		blocks_total;	/* of this fork */
 	int64		blocks_done;
 	int64		findings;		/* of the whole run */
 	TimestampTz started;		/* of the whole run */
-	int64		relations_total;	/* 0: not the run of a database */
+	int64		relations_total;	/* 0 if it is not the run of a database */
 	int64		relations_done;
 	int64		bytes_total;	/* of the main forks of all relations */
 	int64		bytes_done;
@@ -34,18 +34,24 @@ typedef struct ProgressRow
 extern void progress_begin(void);
 extern void progress_end(void);
 
-/* A fork begins; so many blocks of it are done; a finding. */
+/* A fork begins, so many of its blocks are done, something is found. */
 extern void progress_fork(const ForkSummary *summary);
 extern void progress_blocks(int64 blocks);
 extern void progress_finding(void);
 
-/* The run of a database: relid, fork, pid and datid of the row are not set. */
+/*
+ * Shows the run of a database, by a row whose relid, fork, pid and datid are
+ * not read.
+ */
 extern void progress_database(const ProgressRow *row);
 
-/* A fork that is verified in parts: so many blocks, so many done before. */
+/*
+ * A fork that is verified in parts has so many blocks, so many of them done
+ * before.
+ */
 extern void progress_fork_blocks(int64 total, int64 done);
 
-/* Backends to ask for; false: this one verifies nothing. */
+/* How many backends to ask for, and whether one of them verifies something. */
 extern int	progress_backends(void);
 extern bool progress_read(int backend, ProgressRow *row);
 

@@ -2,8 +2,8 @@
  * range_scan.c
  *	  Verifies the blocks of one range of a fork.
  *
- * Blocks are read in pieces and judged in batches; the few that look broken
- * are decided by page/decide.c.
+ * Blocks are read in pieces and judged in batches, and the few that look
+ * broken are decided by page/decide.c.
  */
 #include "compat.h"
 
@@ -28,7 +28,7 @@ typedef struct RangeScan
 	ForkReader	reader;
 	MapWitness	witness;
 	PageRules	rules;
-	BlockDecision *decision;	/* 8 kB and more: not on the stack */
+	BlockDecision *decision;	/* 8 kB and more, so not on the stack */
 	int			short_reads;	/* in a row, at the same block */
 } RangeScan;
 
@@ -93,7 +93,7 @@ next_segment(const RangeScan *scan, BlockNumber blkno, BlockNumber end)
 	return scan->fork->md ? (BlockNumber) Min(next, end) : end;
 }
 
-/* Reads and judges a piece; returns the block to go on with. */
+/* Reads and judges a piece, and returns the block to go on with. */
 static BlockNumber
 scan_piece(RangeScan *scan, BlockNumber blkno, BlockNumber end)
 {
@@ -121,7 +121,10 @@ scan_piece(RangeScan *scan, BlockNumber blkno, BlockNumber end)
 		read_failed(scan, blkno + got, limit);
 }
 
-/* Before every read: a block that is read again for a verdict counts, too. */
+/*
+ * Waits before every read, since a block that is read again for a verdict
+ * counts, too.
+ */
 static void
 wait_turn(RangeScan *scan, uint32 nblocks)
 {
@@ -146,7 +149,7 @@ read_failed(RangeScan *scan, BlockNumber blkno, BlockNumber limit)
 		return blkno;
 	scan->short_reads = 0;
 
-	/* the block alone: a piece fails for any of its blocks */
+	/* the block alone is read, since a piece fails for any of its blocks */
 	wait_turn(scan, 1);
 	if (fork_reader_read(reader, blkno, 1, reader->buffer) == 1)
 		judge_piece(scan, blkno, 1);
@@ -219,9 +222,9 @@ judge_zeros(RangeScan *scan, BlockNumber blkno, const char *page)
 }
 
 /*
- * A page that looked broken: is it?  initialized: the map said so before.  If
- * only this read finds zeros, the map is asked and the block read once more:
- * the map must come first, see map_witness.c.
+ * Is a page broken that looked so?  "initialized" tells that the map said so
+ * before.  If only this read finds zeros, the map is asked and the block read
+ * once more.  The map must come first, see map_witness.c.
  */
 static void
 recheck_block(RangeScan *scan, BlockNumber blkno, bool initialized)
@@ -274,7 +277,7 @@ unmarked_since(const BlockDecision *decision, XLogRecPtr lsn)
 		page_unmarked_since(block_page(decision), lsn);
 }
 
-/* The page, the map, and the page again: see map_witness.c. */
+/* Asks the page, the map, and the page again, see map_witness.c. */
 static bool
 contradicts_map(RangeScan *scan, BlockNumber blkno)
 {

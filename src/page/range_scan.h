@@ -11,9 +11,10 @@
 
 /*
  * Verifies the blocks [first, end) here, without workers and without looking
- * at the sizes of segments.  Output: finding, page, progress; totals are added
- * to *summary.  Blocks past the end of the fork are not there, which is no
- * finding.  Returns the block that comes next: before end if it was enough.
+ * at the sizes of segments.  The output is finding, page and progress, and
+ * totals are added to *summary.  Blocks past the end of the fork are not
+ * there, which is no finding.  Returns the block that comes next, which is
+ * before end if it was enough.
  */
 extern BlockNumber range_scan(const Fork *fork, BlockNumber first, BlockNumber end,
 							  const ScanPolicy *policy, ScanSink *sink,

@@ -19,7 +19,7 @@
 #include "page/relation_scan.h"
 #include "page/segment_map.h"
 
-/* What is done with one relation; returns those that come next. */
+/* Does something with one relation, and returns those that come next. */
 typedef List *(*RelationVisit) (void *arg, Oid relid, bool required);
 
 /* The arguments of scan_relation(). */
@@ -64,8 +64,8 @@ scan_relation_segments(Oid relid, SegmentCallback callback, void *arg)
 
 /*
  * Visits a relation, then what it returned and what those did, depth first.
- * There may be a hundred thousand partitions: what a visit allocates goes with
- * it, and the stack (next on top) is never copied.
+ * There may be a hundred thousand partitions, so what a visit allocates goes
+ * with it, and the stack (next on top) is never copied.
  */
 static void
 visit_relations(Oid relid, RelationVisit visit, void *arg)
@@ -103,8 +103,8 @@ raise_no_storage(Relation rel)
 }
 
 /*
- * NULL when it is gone.  A required one must be there and have storage, its
- * own or that of partitions.
+ * Returns NULL when it is gone.  A required one must be there and have
+ * storage, its own or that of partitions.
  */
 static Relation
 open_relation(Oid relid, bool required)
@@ -156,8 +156,8 @@ scan_one(void *arg, Oid relid, bool required)
 }
 
 /*
- * What belongs to a relation: partitions (of a table or an index), or its TOAST
- * table and then its indexes.
+ * Lists what belongs to a relation, which is partitions (of a table or an
+ * index), or its TOAST table and then its indexes.
  */
 static List *
 dependents_of(Relation rel, const RelationScanOptions *options)
@@ -234,7 +234,7 @@ list_segments(Fork *fork, SegmentCallback callback, void *arg)
 }
 
 /*
- * Other storage managers have no files that we know of; unlogged relations
+ * Other storage managers have no files that we know of, and unlogged relations
  * none on a standby but that of the init fork.
  */
 static void

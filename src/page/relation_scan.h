@@ -4,7 +4,7 @@
  *
  * A scan reads the files of a relation (never shared buffers), judges every
  * block and hands findings to a sink.  Suspicions are decided exactly, see
- * page/decide.c; none of it raises an error for what it finds on disk.
+ * page/decide.c.  None of it raises an error for what it finds on disk.
  */
 #ifndef ACCEL_PAGE_RELATION_SCAN_H
 #define ACCEL_PAGE_RELATION_SCAN_H
@@ -18,9 +18,9 @@
 
 typedef struct RelationScanOptions
 {
-	ForkNumber	fork;			/* InvalidForkNumber: all */
-	BlockNumber first;			/* range [first, end) of every fork; end */
-	BlockNumber end;			/* InvalidBlockNumber: all that follow */
+	ForkNumber	fork;			/* InvalidForkNumber for all */
+	BlockNumber first;			/* the range [first, end) of every fork */
+	BlockNumber end;			/* InvalidBlockNumber for all that follow */
 	bool		include_toast;	/* TOAST tables of tables */
 	bool		include_indexes;	/* indexes of tables (and TOAST tables) */
 } RelationScanOptions;
@@ -29,17 +29,17 @@ typedef struct RelationScanOptions
 	{InvalidForkNumber, 0, InvalidBlockNumber, false, false}
 
 /*
- * Scans a relation with what options include; partitioned ones recurse.  A
- * relation without storage raises 42809, a missing one 42P01; a relation
- * found by recursion that was dropped meanwhile is skipped.  Takes
+ * Scans a relation with what options include, and recurses into partitioned
+ * ones.  A relation without storage raises 42809, a missing one 42P01.  A
+ * relation found by recursion that was dropped meanwhile is skipped.  Takes
  * AccessShareLock on one relation after the other and releases it.
  */
 extern void scan_relation(Oid relid, const RelationScanOptions *options,
 						  const ScanPolicy *policy, ScanSink *sink);
 
 /*
- * Opens a relation that must have storage of its own, with AccessShareLock:
- * ERROR 42P01 or 42809.
+ * Opens a relation that must have storage of its own, with AccessShareLock, or
+ * raises ERROR 42P01 or 42809.
  */
 extern Relation scan_open_relation(Oid relid);
 
@@ -52,7 +52,7 @@ typedef struct SegmentInfo
 {
 	ForkNumber	fork;
 	BlockNumber segment;
-	int64		bytes;			/* -1: missing */
+	int64		bytes;			/* -1 if missing or unreadable */
 	PageStatus	status;			/* ok, size_mismatch, missing, partial_block,
 								 * io_error */
 	char		path[SCAN_PATH_SIZE];

@@ -1,8 +1,8 @@
 /*
  * scan_run.c
- *	  A run of scans: workers, the bound on the rate, progress.
+ *	  A run of scans, with workers, the bound on the rate and progress.
  *
- * The run's sink stands between the scans and the caller's output: what must
+ * The run's sink stands between the scans and the caller's output.  What must
  * not be forgotten of each finding, fork and piece is done here.
  */
 #include "compat.h"
@@ -88,8 +88,8 @@ scan_run_finding(ScanRun *run, const PageFinding *finding)
 }
 
 /*
- * No row means clean, and blocks whose checksums mean nothing are not: said
- * beside the rows.
+ * No row means clean, which blocks whose checksums mean nothing are not.  So
+ * that is said beside the rows.
  */
 bool
 scan_run_checksums_off(ScanRun *run, const ForkSummary *summary)

@@ -1,6 +1,6 @@
 /*
  * scan_run.h
- *	  A run of scans: workers, the bound on the rate, progress.
+ *	  A run of scans, with workers, the bound on the rate and progress.
  */
 #ifndef ACCEL_PAGE_SCAN_RUN_H
 #define ACCEL_PAGE_SCAN_RUN_H
@@ -38,12 +38,12 @@ extern void scan_run_forks(ScanRun *run, const ForkSummary *forks, int count);
 /* From now on a crew helps, or helps no longer (NULL). */
 extern void scan_run_set_crew(ScanRun *run, Crew *crew);
 
-/* A finding of the caller's own: counted, and handed to output. */
+/* Counts a finding of the caller's own, and hands it to output. */
 extern void scan_run_finding(ScanRun *run, const PageFinding *finding);
 
 /*
- * To be asked at the end of each fork: true once per run, after a WARNING,
- * when checksums are disabled and pages were seen all the same.
+ * To be asked at the end of each fork.  Returns true once per run, after a
+ * WARNING, when checksums are disabled and pages were seen all the same.
  */
 extern bool scan_run_checksums_off(ScanRun *run, const ForkSummary *summary);
 

@@ -3,20 +3,21 @@
  *	  Which files a fork consists of, and what is wrong with their sizes.
  *
  * A fork is a row of files of RELSEG_SIZE blocks each, all full but the last.
- * Empty files after the last are what truncation leaves: normal.  The server
- * stops at the first file that is short or missing: what follows is hidden
- * from it, silently.
+ * Empty files after the last are normal, since truncation leaves them.  The
+ * server stops at the first file that is short or missing, so that what
+ * follows is hidden from it, silently.
  *
- * The relation is locked, so files only grow, one after the other: a segment
+ * The relation is locked, so files only grow, one after the other.  A segment
  * gets its first block when the one before it is full.  A fork of other
  * storage managers has one imaginary file of whatever size.
  *
- * The last file may end within a block: an extension is under way, or one that
- * a full disk or a crash ended.  The server ignores such a tail, and no row is
- * in it: an extension writes zeros, and a page gets there only after that.  So
- * a tail that holds anything else was a block, and so was one that the fork
- * must have (see least_blocks()).  Hash indexes and maps are extended by pages
- * that are not zeros on some versions: of them no tail says anything.
+ * The last file may end within a block if an extension is under way, or was
+ * ended by a full disk or a crash.  The server ignores such a tail, and no row
+ * is in it, since an extension writes zeros, and a page gets there only after
+ * that.  So a tail that holds anything else was a block, and so was one that
+ * the fork must have (see least_blocks()).  Hash indexes and maps are extended
+ * by pages that are not zeros on some versions, so of them no tail says
+ * anything.
  */
 #include "compat.h"
 
@@ -85,8 +86,8 @@ sample_all(SegmentMap *map, const Fork *fork)
 }
 
 /*
- * How many blocks the fork had for certain: those that its kind begins with,
- * and those that the visibility map has bits for.
+ * How many blocks the fork had for certain, by what its kind begins with, and
+ * by the bits of the visibility map.
  */
 static BlockNumber
 least_blocks(const SegmentMap *map, const Fork *fork)
@@ -124,7 +125,7 @@ sample_certain(SegmentMap *map, const Fork *fork)
 /*
  * Extension writes whole blocks, but a reader may see the file grow by less
  * than a block at a time.  Nobody is in the middle of it while we hold the
- * extension lock; replay and a hash index that splits do not take it, for
+ * extension lock.  Replay and a hash index that splits do not take it, so for
  * them there are the pauses.
  */
 static void
@@ -162,7 +163,7 @@ segment_room(BlockNumber i)
 			   SEGMENT_BYTES);
 }
 
-/* The last segment: does the fork end before it should? */
+/* Does the fork end, with this last segment, before it should? */
 static bool
 lacks_blocks(const SegmentMap *map, BlockNumber i)
 {
@@ -297,10 +298,10 @@ segment_size(const Fork *fork, BlockNumber segment)
 }
 
 /*
- * One past the highest segment that exists, 1 at least.  A directory may hold a
- * hundred thousand files: it is read only where segments may be missing: the
- * last one is full, as every one is that had a next, or there is one after a
- * gap.
+ * One past the highest segment that exists, 1 at least.  A directory may hold
+ * a hundred thousand files, so it is read only where segments may be missing.
+ * That is where the last one is full, as every one is that had a next, or
+ * where there is one after a gap.
  */
 static BlockNumber
 segments_end(const Fork *fork, const SegmentMap *map)
@@ -319,8 +320,9 @@ segments_end(const Fork *fork, const SegmentMap *map)
 
 /*
  * How many segments a fork can have at most.  A page of the visibility map has
- * two bits for each block of the main fork, one of an init fork is all there
- * ever is: half of what a run asks the file system would be about such forks.
+ * two bits for each block of the main fork, and an init fork never has a
+ * second segment.  Half of what a run asks the file system would be about such
+ * forks.
  */
 static BlockNumber
 segments_possible(ForkNumber fork)
@@ -335,8 +337,8 @@ segments_possible(ForkNumber fork)
 }
 
 /*
- * Up to where segments are looked for by name: a gap may be as long as what is
- * there before it, and the catalog knows how long the relation once was.
+ * Up to where segments are looked for by name.  A gap may be as long as what
+ * is there before it, and the catalog knows how long the relation once was.
  */
 static BlockNumber
 probe_end(const Fork *fork, const SegmentMap *map)
@@ -376,7 +378,7 @@ segments_end_in_directory(const Fork *fork)
 			number[1] < '0' || number[1] > '9')
 			continue;
 		segment = strtoul(number + 1, &rest, 10);
-		if (*rest == '\0')		/* else an unrelated file: 16384.1.bak */
+		if (*rest == '\0')		/* else an unrelated file, as 16384.1.bak */
 			end = Max(end, (BlockNumber) segment + 1);
 	}
 	if (dir != NULL)
@@ -430,7 +432,7 @@ tail_is_written(const SegmentMap *map, const Fork *fork)
 /*
  * Files that are in order may grow all the time.  A short segment that is
  * followed by others may keep growing, because the server believes that it is
- * the last one; it is enough that it stays short.  A partial block whose size
+ * the last one.  It is enough that it stays short.  A partial block whose size
  * changes is being written.
  */
 static bool

@@ -12,7 +12,7 @@
 
 /*
  * The sizes of segments 0 to count - 1 (at least 1).  The last one exists or
- * should; if the fork does not exist, all are missing.
+ * should.  If the fork does not exist, all are missing.
  */
 typedef struct SegmentMap
 {
