@@ -1,6 +1,6 @@
 /*
  * finding.c
- *	  Findings and summaries: made, counted, put into words.
+ *	  Makes and counts findings and summaries, and puts them into words.
  */
 #include "compat.h"
 

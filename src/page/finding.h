@@ -18,7 +18,7 @@
 /* What shared buffers held of a block when its verdict was reached. */
 typedef enum BlockBufferState
 {
-	BLOCK_BUFFER_UNKNOWN,		/* not looked at: NULL in SQL */
+	BLOCK_BUFFER_UNKNOWN,		/* not looked at, NULL in SQL */
 	BLOCK_BUFFER_UNCACHED,
 	BLOCK_BUFFER_INVALID,		/* a buffer is there, but its read failed or
 								 * goes on */
@@ -37,22 +37,23 @@ typedef enum BlockCopy
 #define SCAN_PATH_SIZE		128 /* the longest path of a segment takes 90 */
 #define SCAN_MESSAGE_SIZE	256
 
-/* One finding; negative or Invalid means "none" (NULL in SQL). */
+/* One finding, where negative or Invalid means "none" (NULL in SQL). */
 typedef struct PageFinding
 {
 	Oid			relid;
-	ForkNumber	fork;			/* InvalidForkNumber: the relation as a whole */
-	int64		blkno;			/* absolute; -1: none */
-	int64		file_offset;	/* bytes within path; -1: none */
+	ForkNumber	fork;			/* InvalidForkNumber for the relation as a
+								 * whole */
+	int64		blkno;			/* absolute, -1 if none */
+	int64		file_offset;	/* bytes within path, -1 if none */
 	PageStatus	status;
-	int32		stored;			/* -1: none */
-	int32		computed;		/* -1: none */
+	int32		stored;			/* -1 if none */
+	int32		computed;		/* -1 if none */
 	bool		has_lsn;
 	XLogRecPtr	lsn;
 	int32		retries;		/* reads of this block beyond the first */
 	BlockBufferState buffer_state;
 	BlockCopy	copy;			/* what shared buffers hold, if of use */
-	char		path[SCAN_PATH_SIZE];	/* of the segment; "": none */
+	char		path[SCAN_PATH_SIZE];	/* of the segment, "" if none */
 	char		message[SCAN_MESSAGE_SIZE];
 } PageFinding;
 
@@ -67,20 +68,20 @@ typedef struct ForkSummary
 	int64		blocks;			/* in range when the scan began */
 	int64		verified;		/* judged and healthy */
 	int64		new_pages;		/* all zero */
-	int64		unwritten;		/* of these: so far in shared buffers only */
+	int64		unwritten;		/* of these, in shared buffers only so far */
 	int64		bad;			/* blocks with a finding */
 	int64		unverifiable;	/* nothing bad seen, but no checksum to trust */
 	int64		retried;		/* blocks read again before a verdict */
 	int64		bytes;			/* read */
 	int64		findings;		/* all, those about segments included */
 	double		elapsed;		/* seconds */
-	BlockNumber next;			/* where to go on; invalid: it was not ended
+	BlockNumber next;			/* where to go on, invalid if it was not ended
 								 * early */
 	PageStatus	status;			/* of the first finding */
 	char		message[SCAN_MESSAGE_SIZE];
 } ForkSummary;
 
-/* "uncached", "invalid", "clean", "dirty"; NULL for unknown */
+/* "uncached", "invalid", "clean", "dirty", or NULL for unknown */
 extern const char *block_buffer_state_name(BlockBufferState state);
 
 /* A finding without a place. */
@@ -107,7 +108,7 @@ extern void page_finding_note_fork(PageFinding *finding);
 extern void fork_summary_init(ForkSummary *summary, Oid relid,
 							  ForkNumber fork);
 
-/* Counts a finding in a summary: status, message, findings. */
+/* Counts a finding in the status, message and findings of a summary. */
 extern void fork_summary_note(ForkSummary *summary,
 							  const PageFinding *finding);
 
@@ -117,7 +118,7 @@ extern void fork_summary_checksums_off(ForkSummary *summary);
 /* Says how many blocks are not on disk yet, if any. */
 extern void fork_summary_note_unwritten(ForkSummary *summary);
 
-/* Adds one part's totals to a fork's (elapsed: the longest). */
+/* Adds one part's totals to a fork's, of elapsed the longest. */
 extern void fork_summary_add(ForkSummary *total, const ForkSummary *part);
 
 #endif							/* ACCEL_PAGE_FINDING_H */

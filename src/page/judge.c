@@ -2,11 +2,11 @@
  * judge.c
  *	  Judges the image of one block of a relation.
  *
- * The order of the rules is the server's (PageIsVerified in bufpage.c): a page
- * whose pd_upper is 0 is new, which only an all-zero page may be; then the
- * checksum; then the header's bounds; at last the kind.  The position of the WAL is looked at
- * before the checksum: garbage tends to carry a huge LSN, and that it lies in
- * the future holds whatever the checksum says.
+ * The order of the rules is the server's (PageIsVerified in bufpage.c).  A
+ * page whose pd_upper is 0 is new, which only an all-zero page may be.  Then
+ * come the checksum, the header's bounds, and at last the kind.  The LSN is
+ * looked at before the checksum.  Garbage tends to carry a huge one, and that
+ * it lies in the future holds whatever the checksum says.
  */
 #ifdef FRONTEND
 #include "postgres_fe.h"
@@ -49,7 +49,7 @@ page_judge(const char *page, BlockNumber blkno, const PageRules *rules,
 	page_judge_batch(copy.data, 1, blkno, rules, verdict);
 }
 
-/* A page of a table, as most are, is told by one comparison: without a call. */
+/* A page of a table, as most are, is told without a call. */
 static inline bool
 fits_kind(const PageHeaderData *header, PageKind kind, BlockNumber blkno)
 {

@@ -2,11 +2,12 @@
  * judge.h
  *	  Judges the image of one block of a relation.
  *
- * Pure: bytes in, verdict out; needs no server.  The rules and their order are
- * those of the server's own check of a page that it reads (all zero is new and
- * valid; then checksum; then header bounds), plus three that the server leaves
- * to chance: a zeroed header over a body (zero_header), a page that claims to
- * be newer than the WAL (lsn_in_future), and one that all is well with, but that
+ * Pure.  Bytes go in, a verdict comes out, and no server is needed.  The rules
+ * and their order are those of the server's own check of a page that it reads.
+ * (All zero is new and valid, then come the checksum and the header's bounds.)
+ * Three more find what the server leaves to chance.  That is a zeroed header
+ * over a body (zero_header), and a page that claims to be newer than the WAL
+ * (lsn_in_future).  The third is a page that all is well with, but that
  * belongs to another kind of relation (wrong_page_kind).
  */
 #ifndef ACCEL_PAGE_JUDGE_H
@@ -22,9 +23,9 @@
 typedef struct PageRules
 {
 	bool		checksums;		/* stored checksums mean something */
-	XLogRecPtr	horizon;		/* no page may be newer than this position;
-								 * InvalidXLogRecPtr: not tested */
-	PageKind	kind;			/* of the fork; PAGE_KIND_ANY: not tested */
+	XLogRecPtr	horizon;		/* no page may be newer than this LSN,
+								 * InvalidXLogRecPtr if not tested */
+	PageKind	kind;			/* of the fork, PAGE_KIND_ANY if not tested */
 } PageRules;
 
 typedef struct PageVerdict
@@ -33,14 +34,14 @@ typedef struct PageVerdict
 								 * zero_header, lsn_in_future or
 								 * wrong_page_kind */
 	uint16		stored;			/* pd_checksum */
-	uint16		computed;		/* 0: not computed (new, checksums off) */
+	uint16		computed;		/* 0 if not computed (new, checksums off) */
 	XLogRecPtr	lsn;			/* pd_lsn */
 } PageVerdict;
 
 /*
  * Judges npages contiguous pages of BLCKSZ bytes, block blkno and following
- * (absolute numbers); pages is aligned to 8 bytes.  At most
- * PAGE_BATCH_MAX pages a call.
+ * (absolute numbers).  They are aligned to 8 bytes, and at most PAGE_BATCH_MAX
+ * per call.
  */
 #define PAGE_BATCH_MAX	64
 extern void page_judge_batch(const char *pages, uint32 npages,
@@ -51,15 +52,15 @@ extern void page_judge_batch(const char *pages, uint32 npages,
 extern void page_judge(const char *page, BlockNumber blkno,
 					   const PageRules *rules, PageVerdict *verdict);
 
-/* Every byte zero? */
+/* Is every byte zero? */
 extern bool page_is_zero(const char *page);
 
 /* Are flags and bounds of the header as the server demands, no stricter? */
 extern bool page_header_sane(const char *page);
 
 /*
- * Of a table's page that was not marked all-visible, and had this LSN: has it
- * never been marked since?  Who takes the mark off again gives it another LSN.
+ * A table's page was not marked all-visible, and had this LSN.  Has it never
+ * been marked since?  Who takes the mark off again gives it another LSN.
  */
 extern bool page_unmarked_since(const char *page, XLogRecPtr lsn);
 

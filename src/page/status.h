@@ -2,7 +2,7 @@
  * status.h
  *	  Verdicts of the verifiers, and their words.
  *
- * A status is an enum everywhere; the words of SQL rows, logs and tests come
+ * A status is an enum everywhere.  The words of SQL rows, logs and tests come
  * from the one function per family below.
  */
 #ifndef ACCEL_PAGE_STATUS_H
@@ -101,13 +101,13 @@ typedef enum ClusterStatus
 extern const char *page_status_name(PageStatus status);
 extern const char *wal_status_name(WalStatus status);
 extern bool wal_status_is_finding(WalStatus status);
-extern WalStatus wal_status_of(const char *name);	/* WAL_STATUSES: none */
+extern WalStatus wal_status_of(const char *name);	/* WAL_STATUSES if none */
 extern const char *cluster_kind_name(ClusterKind kind);
 extern const char *cluster_status_name(ClusterStatus status);
 
 /*
- * Is there something to act on?  Of every family: a word that begins with "ok"
- * is no finding, and not_verifiable is none.
+ * Is there something to act on?  In every family, a word that begins with "ok"
+ * is no finding, and neither is not_verifiable.
  */
 extern bool status_is_finding(const char *name);
 
