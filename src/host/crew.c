@@ -2,19 +2,20 @@
  * crew.c
  *	  Workers of a whole run, which outlive its transactions.
  *
- * The server's parallel workers end with the transaction that started them, and
- * a run of a database has one for each relation: to start workers each time
- * costs more than most relations do.  These are background workers, started once.
+ * The server's parallel workers end with the transaction that started them,
+ * and a run of a database has one for each relation.  To start workers each
+ * time would cost more than most relations do.  These are background workers,
+ * started once.
  *
- * They join the leader's lock group, as parallel workers do: the leader may hold
- * AccessShareLock on a relation that a stranger waits to lock exclusively, and a
- * worker gets its own all the same.  They connect as the bootstrap superuser: no
- * SQL runs in them.
+ * They join the leader's lock group, as parallel workers do.  The leader may
+ * hold AccessShareLock on a relation for which an unrelated session waits for
+ * AccessExclusiveLock.  A worker still gets its lock.  They connect as the
+ * bootstrap superuser, and no SQL runs in them.
  *
- * Items are taken by a counter and so in order, at most CREW_WINDOW ahead of the
- * leader's turn; what comes early is kept.  Nobody depends on a worker: an item
- * without a result is the leader's, be it that the worker could not do it, or
- * that it is no more.  A job whose worker goes away fails by an error.
+ * Items are taken by a counter and so in order, at most CREW_WINDOW ahead of
+ * the leader's turn.  What comes early is kept.  Nobody depends on a worker.
+ * An item without a result is the leader's, whether the worker could not do it
+ * or has gone.  A job whose worker goes away fails by an error.
  *
  * The leader receives whenever it waits, so that no worker waits for it for long.
  */
@@ -44,23 +45,26 @@
 #define CREW_WINDOW		256
 #define CREW_STRIDE		(CREW_WINDOW / 2)
 
-/* For how long workers are waited for that shall end: microseconds. */
+/* For how long workers that shall end are waited for, in microseconds. */
 #define LEAVE_TIME		(2 * USECS_PER_SEC)
 
-/* Items after which a worker empties its caches: the server never does. */
+/*
+ * A worker empties its caches after so many items, since the server never
+ * does.
+ */
 #define CACHED_ITEMS	500
 
 /* The number that messages about items have for a job. */
 #define ITEMS			PG_UINT64_MAX
 
-/* Who took an item: a worker's number + 1, or this. */
+/* An item's taker is a worker's number + 1, or this. */
 #define TAKER_LEADER	PG_UINT32_MAX
 
-/* In shared memory; three arrays follow. */
+/* In shared memory, where three arrays follow. */
 typedef struct CrewShared
 {
-	char		build[BUILD_BYTES]; /* first: another library reads nothing
-									 * else */
+	char		build[BUILD_BYTES]; /* first, since another library reads
+									 * nothing else */
 	char		library[MAXPGPATH]; /* nor does another copy */
 	PGPROC	   *leader;
 	int			leader_pid;
@@ -70,7 +74,7 @@ typedef struct CrewShared
 	pg_atomic_uint32 over;
 
 	slock_t		lock;			/* of these */
-	uint64		job;			/* 0: none yet */
+	uint64		job;			/* 0 if there is none yet */
 	uint64		ntasks;
 	char		description[CREW_JOB_BYTES];
 
@@ -79,10 +83,10 @@ typedef struct CrewShared
 	uint64		nitems;
 	pg_atomic_uint64 next_item;
 	pg_atomic_uint64 limit;		/* items from here on are too far ahead */
-	pg_atomic_uint32 takers[CREW_WINDOW];	/* 0: not told yet */
+	pg_atomic_uint32 takers[CREW_WINDOW];	/* 0 if not told yet */
 
 	int			nworkers;
-	PGPROC	   *workers[FLEXIBLE_ARRAY_MEMBER]; /* NULL: not there yet */
+	PGPROC	   *workers[FLEXIBLE_ARRAY_MEMBER]; /* NULL if not there yet */
 } CrewShared;
 
 /* Where the other two are. */
@@ -96,14 +100,14 @@ typedef struct CrewLayout
 typedef struct CrewWorker
 {
 	BackgroundWorkerHandle *handle;
-	shm_mq_handle *queue;		/* NULL: it has gone */
+	shm_mq_handle *queue;		/* NULL if it has gone */
 } CrewWorker;
 
 /* The result of an item whose turn is to come. */
 typedef struct KeptResult
 {
 	bool		there;
-	void	   *result;			/* NULL: the leader has to do it */
+	void	   *result;			/* NULL if the leader has to do it */
 } KeptResult;
 
 struct Crew
@@ -134,7 +138,7 @@ struct CrewMember
 	uint64		at;				/* item at work */
 	uint64		nitems;			/* that it has done */
 	void	   *result;			/* of the item, to be sent */
-	Size		bytes;			/* 0: none */
+	Size		bytes;			/* 0 if there is no result */
 };
 
 /* Why a job failed, as a worker tells it. */
@@ -175,7 +179,7 @@ layout(int workers, uint64 nitems)
 }
 
 /* ---------------------------------------------------------------- *
- *		The leader: beginning and end
+ *		The leader's beginning and end
  * ---------------------------------------------------------------- */
 
 Crew *
@@ -238,7 +242,7 @@ share(Crew *crew, const Throttle *throttle, const Oid *items, uint64 nitems)
 }
 
 /*
- * A path too long for servers up to 16 is left to dynamic_library_path; see
+ * A path too long for servers up to 16 is left to dynamic_library_path.  See
  * join() for what that may find.
  */
 static void
@@ -250,7 +254,7 @@ name_library(BackgroundWorker *worker, const char *library)
 			sizeof(worker->bgw_library_name));
 }
 
-/* As many as the server has room for; none is waited for. */
+/* Starts as many as the server has room for, and waits for none. */
 static void
 launch(Crew *crew, const char *worker_main)
 {
@@ -333,7 +337,7 @@ crew_size(const Crew *crew)
 }
 
 /* ---------------------------------------------------------------- *
- *		The leader: items
+ *		The leader's items
  * ---------------------------------------------------------------- */
 
 const void *
@@ -353,7 +357,8 @@ crew_turn(Crew *crew, uint64 number, TimestampTz deadline, CrewAhead ahead,
 		drain(crew);
 		if (kept->there)
 			break;
-		if (!may_come(crew, number))	/* who has gone has been read out */
+		if (!may_come(crew, number))	/* all that a worker sent before it
+										 * went has been read */
 			return NULL;
 		if (deadline != 0 && GetCurrentTimestamp() >= deadline)
 			return NULL;
@@ -367,7 +372,9 @@ crew_turn(Crew *crew, uint64 number, TimestampTz deadline, CrewAhead ahead,
 	return crew->present;
 }
 
-/* Items before number are dealt with: others may be taken. */
+/*
+ * Notes that items before number are dealt with, so that others may be taken.
+ */
 static void
 advance(Crew *crew, uint64 number)
 {
@@ -402,7 +409,7 @@ claim_item(CrewShared *shared, uint32 taker, uint64 *number)
 	return true;
 }
 
-/* The leader does an item to come; false: none is to be had. */
+/* Lets the leader do an item to come.  Returns false if none is to be had. */
 static bool
 lead_ahead(Crew *crew, CrewAhead ahead, void *arg)
 {
@@ -418,7 +425,7 @@ lead_ahead(Crew *crew, CrewAhead ahead, void *arg)
 	return true;
 }
 
-/* No bytes: no result. */
+/* Keeps an item's result, which is none if it has no bytes. */
 void
 crew_keep(Crew *crew, uint64 number, const void *result, Size bytes)
 {
@@ -451,8 +458,8 @@ drain(Crew *crew)
 }
 
 /*
- * Keeps what is about items, and returns the first message about a job; NULL:
- * none is there.
+ * Keeps what is about items, and returns the first message about a job, or
+ * NULL if none is there.
  */
 static const TaskMessage *
 receive(Crew *crew, int worker)
@@ -471,7 +478,7 @@ receive(Crew *crew, int worker)
 }
 
 /* ---------------------------------------------------------------- *
- *		The leader: jobs
+ *		The leader's jobs
  * ---------------------------------------------------------------- */
 
 uint64
@@ -482,7 +489,7 @@ crew_open_job(Crew *crew, uint64 ntasks, const void *description, Size bytes,
 
 	Assert(bytes <= CREW_JOB_BYTES && ntasks < (uint64) 1 << TASK_BITS);
 	crew->job++;
-	/* first: who knows of the job finds its tasks */
+	/* first, so that whoever knows of the job finds its tasks */
 	pg_atomic_write_u64(&shared->next_task, crew->job << TASK_BITS);
 	SpinLockAcquire(&shared->lock);
 	shared->job = crew->job;
@@ -494,7 +501,10 @@ crew_open_job(Crew *crew, uint64 ntasks, const void *description, Size bytes,
 	return crew->job;
 }
 
-/* Who cancels a worker, or ends it, means that one: the batch is tried again. */
+/*
+ * A user who cancels or ends a worker means that one, so the batch is tried
+ * again.
+ */
 static void
 raise_failure(const CrewError *error)
 {
@@ -633,7 +643,11 @@ serve_item(CrewMember *member, const CrewDuties *duties)
 	member->bytes = 0;
 	if (attempt(member, duties, false) != NULL)
 		member->bytes = 0;
-	/* after the commit: the leader may take its time, and we hold no lock */
+
+	/*
+	 * after the commit, so that we hold no lock while the leader takes its
+	 * time
+	 */
 	header.task = member->at;
 	task_send(member->queue, &header, member->result, member->bytes, true);
 	MemoryContextReset(member->context);
@@ -642,7 +656,9 @@ serve_item(CrewMember *member, const CrewDuties *duties)
 	return true;
 }
 
-/* In a transaction of its own; the error it failed by, or NULL. */
+/*
+ * Works in a transaction of its own.  Returns the error it failed by, or NULL.
+ */
 static ErrorData *
 attempt(CrewMember *member, const CrewDuties *duties, bool job)
 {

@@ -3,22 +3,24 @@
  *	  Numbered tasks shared with parallel workers, results in order.
  *
  * A worker takes the next task that nobody has, does it, sends its results
- * through its own queue, and so on.  Every queue carries rising task numbers,
- * so the leader gets order by delivering task after task from the queue that
- * has the present one at its head.  Between deliveries the leader does tasks
- * itself: starting a worker takes as long as verifying tens of megabytes, and
- * workers may not be available.  Queues are bounded, and so is what the leader
- * keeps for later: a worker far ahead waits.  The one that has the present task
- * never does, because the leader empties its queue; so all make progress.
+ * through its own queue, and so on.  Every queue carries rising task numbers.
+ * The leader gets order by delivering task after task from the queue that has
+ * the present one at its head.  Between deliveries the leader does tasks
+ * itself, because starting a worker takes as long as verifying tens of
+ * megabytes, and workers may not be available.  Queues are bounded, and so is
+ * what the leader keeps for later.  A worker far ahead waits.  The one that
+ * has the present task never does, because the leader empties its queue.  So
+ * all make progress.
  *
  * Workers are the server's parallel workers rather than background workers of
- * our own.  They join the leader's lock group: an independent process that asks
- * for AccessShareLock would queue after an unrelated session that waits for
- * AccessExclusiveLock, which waits for the leader, which waits for the worker: a
- * deadlock that the server cannot see, because the leader's wait is no lock.
- * Workers see what the leader's transaction sees, relations that it created
- * included; its GUCs hold; an error or the end of a worker becomes an error of
- * the leader, and the leader's end (a cancel, say) that of its workers.
+ * our own.  They join the leader's lock group.  An independent process that
+ * asks for AccessShareLock would queue after an unrelated session that waits
+ * for AccessExclusiveLock.  That session waits for the leader, which waits for
+ * the worker.  The server cannot see this deadlock, because the leader's wait
+ * is no lock.  Workers see what the leader's transaction sees, relations that
+ * it created included.  Its GUCs hold.  An error or the end of a worker
+ * becomes an error of the leader.  The leader's end (a cancel, say) ends its
+ * workers.
  */
 #include "compat.h"
 
@@ -36,7 +38,7 @@
 #include "host/parallel.h"
 #include "host/task.h"
 
-/* What the leader keeps of tasks ahead before it stops to take more. */
+/* So many bytes of tasks ahead the leader keeps before it takes no more. */
 #define KEPT_BYTES		((Size) 1024 * 1024)
 
 #define KEY_CONTROL		UINT64CONST(1)
@@ -46,8 +48,8 @@
 /* In shared memory. */
 typedef struct ParallelControl
 {
-	char		build[BUILD_BYTES]; /* first: another library reads nothing
-									 * else */
+	char		build[BUILD_BYTES]; /* first, since another library reads
+									 * nothing else */
 	uint64		ntasks;
 	pg_atomic_uint64 next;		/* the task to be taken next */
 } ParallelControl;
@@ -63,17 +65,19 @@ typedef struct KeptMessage
 /* The leader's end of a worker's queue. */
 typedef struct WorkerStream
 {
-	shm_mq_handle *queue;		/* NULL: of a crew, or the worker has detached */
-	const TaskMessage *head;	/* NULL: none received */
+	shm_mq_handle *queue;		/* NULL if it is a crew's, or the worker has
+								 * detached */
+	const TaskMessage *head;	/* NULL if none was received */
 } WorkerStream;
 
 typedef struct ParallelState
 {
-	pg_atomic_uint64 *next;		/* the task to be taken next; NULL: no workers */
-	uint64		job;			/* 0: of these workers the only one */
+	pg_atomic_uint64 *next;		/* the task to be taken next, NULL without
+								 * workers */
+	uint64		job;			/* 0 if these workers have no other */
 	MemoryContext per_task;
 	uint64		task;			/* at work in this process */
-	shm_mq_handle *queue;		/* of a worker: to its leader */
+	shm_mq_handle *queue;		/* a worker's, to its leader */
 
 	/* the leader's */
 	uint64		turn;			/* the task that is being delivered */
@@ -242,7 +246,7 @@ parallel_library(void)
  * ---------------------------------------------------------------- */
 
 /*
- * Ends when every task has been delivered whole, or by an error: whatever
+ * Ends when every task has been delivered whole, or by an error.  Whatever
  * happens to a worker, no task is left out silently.
  */
 static void
@@ -272,7 +276,10 @@ do_all(ParallelTasks *tasks, ParallelContext *context)
 	}
 }
 
-/* Those begun are the first ones; one is, or the scan would never end. */
+/*
+ * The tasks begun are the first ones.  At least one is, or the scan would
+ * never end.
+ */
 static void
 begin_no_more(ParallelTasks *tasks)
 {
@@ -287,7 +294,7 @@ begin_no_more(ParallelTasks *tasks)
 		do_task(tasks, 0);
 }
 
-/* The head of a stream; NULL when there is none yet or no more. */
+/* Returns the head of a stream, or NULL when there is none yet or no more. */
 static const TaskMessage *
 stream_head(ParallelTasks *tasks, int worker)
 {
@@ -364,7 +371,10 @@ deliver(ParallelTasks *tasks, const TaskMessage *message)
 	MemoryContextReset(state->per_task);
 }
 
-/* The leader does a task; false: none is left, or too much is kept. */
+/*
+ * Lets the leader do a task.  Returns false if none is left, or too much is
+ * kept.
+ */
 static bool
 do_one(ParallelTasks *tasks)
 {
@@ -416,7 +426,7 @@ put(ParallelTasks *tasks, const void *body, Size bytes, TaskMessageKind kind)
 		task_send(state->queue, &header, body, bytes, kind == TASK_DONE);
 }
 
-/* A task's results are bounded, so what is kept is, too: see do_one(). */
+/* A task's results are bounded, and so is what is kept (see do_one()). */
 static void
 keep(ParallelState *state, const TaskMessage *header, const void *body,
 	 Size bytes)
