@@ -1,6 +1,6 @@
 /*
  * codec.h
- *	  What each library does for the decoder: one frame, step by step.
+ *	  What each library does for the decoder, which is one frame, step by step.
  *
  * A codec whose library this build lacks has no functions.
  */
@@ -13,30 +13,30 @@
 
 /*
  * Windows up to 128 MB are the most that a reader of Zstandard accepts without
- * being told to; nothing here allocates more, whatever a header says.
+ * being told to.  Nothing here allocates more, whatever a header says.
  */
 #define DECODE_WINDOW_LOG_MAX	27
 
 /*
- * Of a file at most twice the bytes that it gave are read, and this many more:
- * skippable frames and empty ones, of whatever length, do not take time.
+ * Of a file at most twice the bytes that it gave are read, and this many more.
+ * So skippable frames and empty ones, of whatever length, do not take time.
  */
 #define DECODE_EXCESS_MAX	(16 * 1024 * 1024)
 
 typedef enum DecodeReason
 {
 	DECODE_FINE,
-	DECODE_READ,				/* the file: errno is in stored */
-	DECODE_TRUNCATED,			/* it ends within a frame */
+	DECODE_READ,				/* reading the file failed, errno is in stored */
+	DECODE_TRUNCATED,			/* the file ends within a frame */
 	DECODE_DAMAGED,				/* no encoder writes that */
-	DECODE_CHECKSUM,			/* of gzip: stored, computed */
-	DECODE_LENGTH,				/* of gzip: stored, computed */
+	DECODE_CHECKSUM,			/* of gzip, with stored and computed */
+	DECODE_LENGTH,				/* of gzip, with stored and computed */
 	DECODE_TRAILING,			/* bytes after the last frame */
-	/* from here on: nothing is said against the file */
+	/* nothing from here on is said against the file */
 	DECODE_WINDOW,				/* needs more than DECODE_WINDOW_LOG_MAX */
 	DECODE_DICTIONARY,			/* needs one that is not in the file */
-	DECODE_EXCESS,				/* above DECODE_EXCESS_MAX; stored: bytes
-								 * given */
+	DECODE_EXCESS,				/* above DECODE_EXCESS_MAX, bytes given are in
+								 * stored */
 	DECODE_MEMORY,				/* there is none */
 	DECODE_UNSUPPORTED			/* by this build, or ever */
 } DecodeReason;
@@ -56,7 +56,7 @@ typedef enum CodecResult
 	CODEC_FAILED
 } CodecResult;
 
-/* Bytes to take and room to fill; a step moves both ends. */
+/* Bytes to take and room to fill.  Each step moves both on. */
 typedef struct CodecSpan
 {
 	const uint8_t *in;
@@ -69,10 +69,10 @@ typedef struct DecodeCodec
 {
 	DecodeFormat format;
 
-	/* makes *state (NULL at first) ready for a frame; false: no memory */
+	/* makes *state (NULL at first) ready for a frame, false without memory */
 	bool		(*begin) (void **state);
 
-	/* CODEC_FAILED: sets failure, but for its offset */
+	/* sets failure, but for its offset, if it returns CODEC_FAILED */
 	CodecResult (*step) (void *state, CodecSpan *span, DecodeFailure *failure);
 	void		(*end) (void *state);
 } DecodeCodec;

@@ -1,6 +1,6 @@
 /*
  * codec_gzip.c
- *	  Members of gzip files (RFC 1952): zlib inflates, our kernel checks.
+ *	  Members of gzip files (RFC 1952), inflated by zlib and checked by our kernel.
  *
  * zlib is given the deflate stream alone.  Header and trailer are read here, so
  * that CRC-32 is computed by the kernel of this CPU.
@@ -23,7 +23,7 @@ const DecodeCodec decode_codec_gzip = {DECODE_GZIP, NULL, NULL, NULL};
 #define HEADER_BYTES	10
 #define TRAILER_BYTES	8
 
-/* flags of a header; the others are reserved */
+/* flags of a header, of which the others are reserved */
 #define FLAG_HEADER_CRC	0x02
 #define FLAG_EXTRA		0x04
 #define FLAG_NAME		0x08
@@ -152,7 +152,7 @@ skip_string(Gzip *gzip, CodecSpan *span)
 	return zero != NULL;
 }
 
-/* What follows a part of the header: the next one that the flags announce. */
+/* After a part of the header comes the next one that the flags announce. */
 static GzipPhase
 next_phase(const Gzip *gzip)
 {
@@ -201,7 +201,7 @@ check_header_crc(Gzip *gzip, CodecSpan *span, DecodeFailure *failure)
 	return CODEC_MORE;
 }
 
-/* One part of the header. */
+/* Reads one part of the header. */
 static CodecResult
 read_header(Gzip *gzip, CodecSpan *span, DecodeFailure *failure)
 {

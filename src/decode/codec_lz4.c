@@ -21,9 +21,9 @@ typedef struct Lz4
 } Lz4;
 
 /*
- * A context that stopped within a frame is not used again: resetting it keeps
- * the length that the frame had announced (liblz4 1.9.4), so that an intact one
- * would be refused.
+ * A context that stopped within a frame is not used again.  Resetting it keeps
+ * the length that the frame had announced (liblz4 1.9.4), so that an intact
+ * one would be refused.
  */
 static bool
 new_context(Lz4 *lz4)

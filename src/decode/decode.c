@@ -2,8 +2,8 @@
  * decode.c
  *	  Compressed files as streams of bytes.
  *
- * Frames are told apart here, so that what follows the last one is seen, and
- * skippable frames (of LZ4 and Zstandard alike) are passed over without being
+ * Frames are told apart here, so that what follows the last one is seen.
+ * Skippable frames (of LZ4 and Zstandard alike) are passed over without being
  * kept.
  */
 #include <errno.h>
@@ -21,7 +21,7 @@ struct Decoder
 	DecodeReadFn read;
 	void	   *arg;
 
-	/* its bytes at hand: buffer[at .. end) */
+	/* its bytes at hand are buffer[at .. end) */
 	uint8_t    *buffer;
 	size_t		at;
 	size_t		end;
@@ -141,7 +141,10 @@ decode_begin(Decoder *decoder, DecodeFormat format, DecodeReadFn read,
 
 /* ---- input ---- */
 
-/* Reads on until n bytes are at hand, or the file ends; false: it failed. */
+/*
+ * Reads on until n bytes are at hand, or the file ends.  Returns false if that
+ * failed.
+ */
 static bool
 fill(Decoder *decoder, size_t n)
 {
@@ -173,7 +176,9 @@ fill(Decoder *decoder, size_t n)
 	return true;
 }
 
-/* Passes over bytes of the file; false: it ends before, or fails. */
+/*
+ * Passes over bytes of the file.  Returns false if it ends before, or fails.
+ */
 static bool
 skip(Decoder *decoder, uint64_t n)
 {
@@ -226,7 +231,9 @@ skip_frame(Decoder *decoder)
 	return skip(decoder, SKIPPABLE_HEADER + len);
 }
 
-/* At the end of a frame: is there another one?  Its codec is ready then. */
+/*
+ * Begins the next frame, if there is another one, whose codec is then ready.
+ */
 static void
 begin_frame(Decoder *decoder)
 {
@@ -258,7 +265,7 @@ begin_frame(Decoder *decoder)
 		decoder->in_frame = decoder->any_frame = true;
 }
 
-/* One step within a frame; returns the bytes put out. */
+/* Takes one step within a frame.  Returns the bytes put out. */
 static size_t
 step(Decoder *decoder, uint8_t *out, size_t len)
 {

@@ -1,9 +1,10 @@
 /*
  * format.c
- *	  The forms in which archivers keep files: names, and magic bytes.
+ *	  The forms in which archivers keep files, by names and magic bytes.
  *
- * The magic numbers are those of RFC 1952 (gzip), RFC 8878 (Zstandard), the LZ4
- * frame format 1.6, and the documents of xz, bzip2, lzop and openssl-enc.
+ * The magic numbers are those of RFC 1952 (gzip), RFC 8878 (Zstandard) and the
+ * LZ4 frame format 1.6.  The others are from the documents of xz, bzip2, lzop
+ * and openssl-enc.
  */
 #include <string.h>
 
@@ -75,7 +76,7 @@ decode_format_of(const uint8_t *bytes, size_t len)
 		if (len >= magics[i].len &&
 			memcmp(bytes, magics[i].bytes, magics[i].len) == 0)
 			return magics[i].format;
-	/* a skippable frame: of LZ4 too, which the decoder finds out behind it */
+	/* a skippable frame, maybe of LZ4, which the decoder finds out after it */
 	if (len >= 4 && (bytes[0] & 0xF0) == 0x50 &&
 		memcmp(bytes + 1, "\x2A\x4D\x18", 3) == 0)
 		return DECODE_ZSTD;
