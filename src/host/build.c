@@ -1,6 +1,6 @@
 /*
  * build.c
- *	  Which sources this library was made of: a checksum of them, by make.
+ *	  A checksum, by make, of the sources that this library was made of.
  *
  * A worker loads the library from its file, where an upgrade may have put
  * another one since the leader loaded its own.  Nothing but their beginning says

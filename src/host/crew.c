@@ -103,7 +103,7 @@ typedef struct CrewWorker
 	shm_mq_handle *queue;		/* NULL if it has gone */
 } CrewWorker;
 
-/* The result of an item whose turn is to come. */
+/* The result of an item before its turn. */
 typedef struct KeptResult
 {
 	bool		there;

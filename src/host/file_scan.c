@@ -1,13 +1,14 @@
 /*
  * file_scan.c
- *	  Reading files that a user names: path rules, safe open, whole reads.
+ *	  Reads files that a user names, with path rules, safe open and whole
+ *	  reads.
  *
  * The order matters.  Privileges are judged on the letters of the path before
- * the file system is touched, so that nobody learns whether a file exists that
- * they may not read.  Then the path is looked at (stat) before it is opened:
- * opening alone can rewind a tape or wake a writer of a FIFO.  The open itself
- * cannot block (O_NONBLOCK), should the file be swapped in between, and what
- * was opened is looked at again.
+ * the file system is touched.  So nobody learns whether a file exists that
+ * they may not read.  Then the path is looked at (stat) before it is opened,
+ * since opening alone can rewind a tape or wake a writer of a FIFO.  The open
+ * itself cannot block (O_NONBLOCK), should the file be swapped in between, and
+ * what was opened is looked at again.
  */
 #include "compat.h"
 
@@ -162,7 +163,7 @@ result_of_errno(void)
 		FILE_SCAN_MISSING : FILE_SCAN_FAILED;
 }
 
-/* What the letters of a path may say without the role. */
+/* Refuses what the letters of a path may not say without the role. */
 static void
 confine_letters(const char *path)
 {
@@ -184,9 +185,9 @@ confine_letters(const char *path)
 }
 
 /*
- * Where the symbolic links of a path may lead without the role.  The server
- * makes such links itself: pg_wal and the tablespaces belong to the cluster
- * wherever they are.
+ * Refuses symbolic links that lead a path where it may not without the role.
+ * The server makes such links itself.  Both pg_wal and the tablespaces belong
+ * to the cluster wherever they are.
  */
 static void
 confine_links(const char *path)

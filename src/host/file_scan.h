@@ -1,10 +1,11 @@
 /*
  * file_scan.h
- *	  Reading files that a user names: path rules, safe open, whole reads.
+ *	  Reads files that a user names, with path rules, safe open and whole
+ *	  reads.
  *
  * For files that the server does not read through its storage manager (WAL,
  * backups, configuration).  Path rules are those of the server's own file
- * functions; on top of them only regular files are ever opened, and nothing
+ * functions.  On top of them only regular files are ever opened, and nothing
  * here can block on a FIFO or a device.
  */
 #ifndef ACCEL_HOST_FILE_SCAN_H
@@ -18,11 +19,13 @@ typedef enum FileScanResult
 {
 	FILE_SCAN_OK,
 	FILE_SCAN_MISSING,			/* no such file */
-	FILE_SCAN_IRREGULAR,		/* a directory, FIFO, device: left alone */
+	FILE_SCAN_IRREGULAR,		/* a directory, FIFO or device, left alone */
 	FILE_SCAN_FAILED			/* errno says why */
 } FileScanResult;
 
-/* An open file; lives until file_scan_close() or the end of transaction. */
+/*
+ * An open file, which lives until file_scan_close() or the end of transaction.
+ */
 typedef struct FileScan
 {
 	const char *path;			/* the caller's, must outlive the scan */
@@ -33,18 +36,18 @@ typedef struct FileScan
 } FileScan;
 
 /*
- * The canonical form (palloc'd) of the name of a file or directory; relative
- * ones mean the data directory, which is every backend's working directory.
- * The current user must be a member of pg_read_server_files, else the path
- * must stay below the data directory or an absolute log_directory, by its
- * letters and after resolving symbolic links: ERROR 42501.  Empty: 22023.
- * The letters are judged before the file system is touched.
+ * Returns the canonical form (palloc'd) of the name of a file or directory.
+ * Relative ones start from the data directory, which is every backend's
+ * working directory.  Without pg_read_server_files the path must stay below
+ * the data directory or an absolute log_directory, by its letters and after
+ * resolving symbolic links.  Another one is ERROR 42501, and an empty one
+ * 22023.  The letters are judged before the file system is touched.
  */
 extern char *file_scan_path(const char *filename);
 
 /*
  * Opens a regular file for reading (close-on-exec, never blocking).  Raises no
- * error but for a lack of descriptors.  path is taken as it is: user input
+ * error but for a lack of descriptors.  path is taken as it is, so user input
  * goes through file_scan_path() first.
  */
 extern FileScanResult file_scan_open(FileScan *scan, const char *path);
@@ -54,9 +57,9 @@ _Noreturn extern void file_scan_error(FileScanResult result,
 									  const char *path);
 
 /*
- * Reads length bytes at offset; short reads and EINTR are retried.  Returns
+ * Reads length bytes at offset.  Short reads and EINTR are retried.  Returns
  * the bytes read, fewer than length only at the end of the file, or -1 with
- * errno.  Looks at interrupts between pieces of a megabyte: hold no lock.
+ * errno.  Checks for interrupts between pieces of a megabyte, so hold no lock.
  */
 extern ssize_t file_scan_read(FileScan *scan, void *buffer, size_t length,
 							  off_t offset);

@@ -2,10 +2,10 @@
  * host.h
  *	  All that readers of files need of the program that they run in.
  *
- * Memory, files, interrupts, and what a server knows of itself.  Rooms that know
- * no server reach the back end through this header alone and raise no error:
- * what goes wrong is a value.  So the same objects can serve a program for hosts
- * that hold archives and no server.
+ * Memory, files, interrupts, and what a server knows of itself.  Rooms that
+ * know no server reach the back end through this header alone and raise no
+ * error.  What goes wrong is a value.  So the same objects can serve a program
+ * for hosts that hold archives and no server.
  */
 #ifndef ACCEL_HOST_HOST_H
 #define ACCEL_HOST_HOST_H
@@ -17,11 +17,11 @@
 #include "host/file_scan.h"
 
 /*
- * Memory of the caller's context; there is no lack of it that returns.  Sizes
- * are not limited to 1 GB.
+ * Allocates memory of the caller's context, and never returns without it.
+ * Sizes are not limited to 1 GB.
  */
 extern void *host_alloc(size_t size);
-extern void *host_grow(void *memory, size_t size);	/* NULL: new */
+extern void *host_grow(void *memory, size_t size);	/* memory may be NULL */
 extern void host_free(void *memory);
 
 /* Makes room for one item more in an array, which starts with NULL and 0. */
@@ -36,32 +36,33 @@ extern void host_free(void *memory);
 
 /*
  * Calls fn when the memory that is allocated now will be freed, whatever ends
- * the work: what libraries have allocated is given back there.  arg must live
+ * the work.  What libraries have allocated is given back there.  arg must live
  * as long.
  */
 extern void host_at_end(void (*fn) (void *arg), void *arg);
 
-/* Ends the work if the user wants that: called in every loop. */
+/* Ends the work if the user wants that.  Every loop calls it. */
 extern void host_interrupts(void);
 
 /*
- * Waits until bytes of a file may be read, and returns how many of len.  NULL:
- * all of them, at once.
+ * Waits until bytes of a file may be read, and returns how many of len.
+ * Without a throttle these are all, at once.
  */
 struct Throttle;
 extern size_t host_turn(struct Throttle *throttle, size_t len);
 
 /*
- * Calls entry for every file name of a directory, in no order.  false: the
- * directory cannot be read, errno says why.
+ * Calls entry for every file name of a directory, in no order.  Returns false
+ * if the directory cannot be read, and errno says why.
  */
 extern bool host_list(const char *directory,
 					  void (*entry) (void *arg, const char *name),
 					  void *arg);
 
 /*
- * SHA-1, by which pgBackRest names segments.  host_sha1_end() frees it; false:
- * it cannot be computed here, where the library must not, say.
+ * SHA-1, by which pgBackRest names segments.  host_sha1_end() frees it, and
+ * returns false if it cannot be computed here, where the library must not,
+ * say.
  */
 #define HOST_SHA1_BYTES	20
 
@@ -92,12 +93,13 @@ typedef struct WalLiveLimit
 #define WAL_LIVE_LIMITS_MAX	2
 
 /*
- * How far this server's own WAL is complete, oldest timeline first: flushed or,
- * on a standby, replayed and received.  Returns how many there are.
+ * Tells how far this server's own WAL is complete, oldest timeline first.
+ * That is flushed or, on a standby, replayed and received.  Returns how many
+ * there are.
  */
 extern int	host_limits(WalLiveLimit limits[WAL_LIVE_LIMITS_MAX]);
 
-/* The last segment that this server has removed, 0: unknown. */
+/* Returns the last segment that this server has removed, 0 if unknown. */
 extern uint64_t host_removed(void);
 
 #endif							/* ACCEL_HOST_HOST_H */

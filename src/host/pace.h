@@ -3,13 +3,14 @@
  *	  How fast turns follow each other, so that no second has too many bytes.
  *
  * Turns lie on one time line.  A turn may start when those before it have been
- * paid for; one that comes late makes up what it lost, a credit at most.
+ * paid for.  One that comes late makes up what it lost, a credit at most.
  *
- * Where the first turn of a window of one second is claimed at t, the time line
- * stands at t - credit or later.  Turns of the window but its last are paid by
- * its end, so they move paid * (second + credit) bytes at most, and the last one
- * moves a piece.  paid is what then leaves the rate for all of it.  A rate of
- * few pieces has no credit; that of less than two has one piece a second.
+ * Where the first turn of a window of one second is claimed at t, the time
+ * line stands at t - credit or later.  Turns of the window but its last are
+ * paid by its end.  So they move paid * (second + credit) bytes at most, and
+ * the last one moves a piece.  The value of paid keeps all of it within the
+ * rate.  A rate of few pieces has no credit.  That of less than two has one
+ * piece per second.
  *
  * Pure, in bytes and microseconds.  Proved in test/unit/test_pace.c.
  */
@@ -25,16 +26,16 @@
 
 typedef struct Pace
 {
-	uint64_t	paid;			/* bytes per second that are paid for; 0: no
-								 * bound */
+	uint64_t	paid;			/* bytes per second that are paid for, 0
+								 * without a bound */
 	uint32_t	credit;			/* microseconds that a late turn makes up */
 	uint32_t	max_piece;		/* bytes, the most that one turn may read */
 } Pace;
 
 /*
- * rate in bytes per second, 0: no bound.  unit is the least that can be read at
- * once, wanted the most that the caller likes to: max_piece is a multiple of
- * unit.
+ * rate is in bytes per second, 0 without a bound.  unit is the least that can
+ * be read at once, wanted the most that the caller likes to.  The result's
+ * max_piece is a multiple of unit.
  */
 static inline Pace
 pace_of(uint64_t rate, uint32_t unit, uint32_t wanted)
@@ -61,8 +62,8 @@ pace_of(uint64_t rate, uint32_t unit, uint32_t wanted)
 }
 
 /*
- * Whether a turn of bytes may start now, where turns are paid until *next: then
- * *next is until when it is.
+ * Returns whether a turn of bytes may start now, where turns are paid until
+ * *next.  If so, *next becomes the time until which this one is.
  */
 static inline bool
 pace_turn(const Pace *pace, uint64_t now, uint32_t bytes, uint64_t *next)

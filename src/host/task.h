@@ -1,7 +1,7 @@
 /*
  * task.h
- *	  Numbered tasks as processes share them: who takes which, and the messages
- *	  that carry their results.
+ *	  How processes share numbered tasks, and the messages that carry the
+ *	  results.
  */
 #ifndef ACCEL_HOST_TASK_H
 #define ACCEL_HOST_TASK_H
@@ -19,13 +19,13 @@
 typedef enum TaskMessageKind
 {
 	TASK_RESULT,
-	TASK_DONE,					/* no body: the task ends */
-	TASK_FAILED					/* of a crew: the body is its error */
+	TASK_DONE,					/* the task ends, without a body */
+	TASK_FAILED					/* of a crew, with its error for a body */
 } TaskMessageKind;
 
 typedef struct TaskMessage
 {
-	uint64		job;			/* 0: the only one */
+	uint64		job;			/* 0 if it is the only one */
 	uint64		task;
 	uint64		kind;			/* TaskMessageKind */
 	char		body[FLEXIBLE_ARRAY_MEMBER];
@@ -38,7 +38,7 @@ StaticAssertDecl(TASK_HEADER_BYTES == MAXALIGN(TASK_HEADER_BYTES),
 
 /*
  * Takes the next of a job's tasks from the counter, whose upper half is the
- * job's number.  False: none is left, or another job has begun.
+ * job's number.  Returns false if none is left, or another job has begun.
  */
 static inline bool
 task_claim(pg_atomic_uint64 *counter, uint64 job, uint64 ntasks, uint64 *task)
@@ -55,7 +55,7 @@ task_claim(pg_atomic_uint64 *counter, uint64 job, uint64 ntasks, uint64 *task)
 	return true;
 }
 
-/* Takes all that are left; returns how many were taken before. */
+/* Takes all that are left, and returns how many were taken before. */
 static inline uint64
 task_claim_rest(pg_atomic_uint64 *counter, uint64 job, uint64 ntasks)
 {
@@ -71,7 +71,10 @@ task_claim_rest(pg_atomic_uint64 *counter, uint64 job, uint64 ntasks)
 /* What a queue takes of shared memory. */
 #define TASK_QUEUE_BYTES	((Size) 64 * 1024)
 
-/* Leader: makes a queue there.  Worker: joins the one that its leader made. */
+/*
+ * The leader makes a queue there.  A worker joins the one that its leader
+ * made.
+ */
 extern shm_mq_handle *task_queue_create(void *place, dsm_segment *segment);
 extern shm_mq_handle *task_queue_join(void *place, dsm_segment *segment);
 

@@ -2,11 +2,11 @@
  * throttle.c
  *	  A bound on the bytes read per second, shared by any number of processes.
  *
- * Every read takes a turn (pace.h).  A turn is claimed when it starts, never in
- * advance: a process that wakes up late would otherwise use up the next second's
- * budget.  What remains is the moment between a turn and its read: a process that
- * is stopped there by the scheduler moves one piece into a later second.
- * Proved in test/t/016_max_rate.pl.
+ * Every read takes a turn (pace.h).  A turn is claimed when it starts, never
+ * in advance.  A process that wakes up late would otherwise use up the next
+ * second's budget.  What remains is the moment between a turn and its read.  A
+ * process that is stopped there by the scheduler moves one piece into a later
+ * second.  Proved in test/t/016_max_rate.pl.
  */
 #include "compat.h"
 
@@ -19,7 +19,7 @@
 #include "host/throttle.h"
 
 #define MAX_SLEEP				1000	/* milliseconds */
-#define LATCH_SLEEP			2000	/* microseconds: a latch counts in ms */
+#define LATCH_SLEEP			2000	/* microseconds, as a latch counts in ms */
 
 static uint64 clock_now(void);
 static void sleep_until_turn(uint64 microseconds);
@@ -68,7 +68,7 @@ throttle_wait(Throttle *throttle, uint32 bytes)
 	}
 }
 
-/* Microseconds; monotonic, and the same clock in every process. */
+/* Returns microseconds of a monotonic clock, the same in every process. */
 static uint64
 clock_now(void)
 {

@@ -9,18 +9,19 @@
 
 #include "host/pace.h"
 
-/* May lie in shared memory; the processes that share it need nothing else. */
+/* May lie in shared memory.  The processes that share it need nothing else. */
 typedef struct Throttle
 {
-	Pace		pace;			/* paid 0: no bound */
-	pg_atomic_uint64 next;		/* microseconds: when the next turn may start */
+	Pace		pace;			/* its paid is 0 without a bound */
+	pg_atomic_uint64 next;		/* when the next turn may start, in
+								 * microseconds */
 } Throttle;
 
 /*
- * max_rate in kB/s; 0 is no bound, a negative one ERROR 22023.  unit is the
- * least that can be read at once and wanted the most that the caller likes to
- * read at once (bytes): a turn may read throttle->pace.max_piece, which
- * is a multiple of unit.
+ * max_rate is in kB/s.  0 is no bound, a negative one ERROR 22023.  unit is
+ * the least that can be read at once, wanted the most that the caller likes
+ * to, in bytes.  A turn may read throttle->pace.max_piece, which is a multiple
+ * of unit.
  */
 extern void throttle_init(Throttle *throttle, int32 max_rate, uint32 unit,
 						  uint32 wanted);
@@ -29,8 +30,8 @@ extern void throttle_init(Throttle *throttle, int32 max_rate, uint32 unit,
 extern void throttle_copy(Throttle *dst, const Throttle *src);
 
 /*
- * Waits for the turn to read bytes (at most max_piece); call before each read.
- * Checks for interrupts: hold no lock.
+ * Waits for the turn to read bytes (at most max_piece).  Call it before each
+ * read.  It checks for interrupts, so hold no lock.
  */
 extern void throttle_wait(Throttle *throttle, uint32 bytes);
 
