@@ -1,22 +1,22 @@
 /*
  * accelerate.c
- *	  Puts the selected kernel behind the server's own CRC-32C, and takes it
- *	  away again.
+ *	  Lets the selected kernel compute the server's own CRC-32C, and ends
+ *	  that again.
  *
  * WAL records, pg_control, backup manifests, two-phase state, slots and
  * snapshots are all checksummed through one function pointer of the server
- * (server_crc.c finds it).  Every process has its own copy: the postmaster sets
- * its one when it reads the configuration, children inherit it by fork, and a
- * reload sets it in each process when that process reads its configuration.
- * Both functions give the same value for the same bytes, so it does not matter
- * that processes switch at different moments, nor between which two pieces of
- * one record.
+ * (server_crc.c finds it).  Every process has its own copy.  The postmaster
+ * sets its one when it reads the configuration, and children inherit it by
+ * fork.  A reload sets it in each process when that process reads its
+ * configuration.  Both functions give the same value for the same bytes.  So
+ * processes may switch at different moments, and between any two pieces of one
+ * record.
  *
- * The pointer is written here only (set_pointer), and holds one of two things:
- * the server's own function, or a kernel that
+ * The pointer is written here only (set_pointer).  It holds the server's own
+ * function, or a kernel that
  *
- * - is the one selected for this process (crc32c_accel.kernel caps it);
- * - is better than the server's own function;
+ * - is the one selected for this process (crc32c_accel.kernel caps it),
+ * - is better than the server's own function,
  * - agreed with the server's own function in every case of server_compare(),
  *   in this process or in the postmaster before the fork.
  */
@@ -28,9 +28,9 @@
 #include "server/server_compare.h"
 
 /*
- * What is better than a function of the server: a row of kernels.def (best
- * first) above the row named, that needs these features.  A function that is
- * not listed is one that we know nothing about, and is left in place.
+ * A row of kernels.def (best first) is better than a function of the server if
+ * it is above the row named, and needs these features.  We know nothing about
+ * a function that is not listed, and leave it in place.
  */
 typedef struct ServerFunction
 {
@@ -44,7 +44,7 @@ static const ServerFunction server_functions[] = {
 	/* one chain of crc32 instructions each */
 	{"pg_comp_crc32c_sse42", "sse42", 0},
 	{"pg_comp_crc32c_armv8", "slicing8", 0},
-	/* PostgreSQL 18: one accumulator of 512 bits */
+	/* PostgreSQL 18 has one accumulator of 512 bits */
 	{"pg_comp_crc32c_avx512", "sse42", CHECKSUM_FEATURE_avx512f},
 };
 
@@ -52,7 +52,10 @@ static ServerCrc server;
 static bool accelerate_preloaded = false;
 static bool accelerate_wanted = false;
 
-/* Comparisons made, one a row of kernels.def (64 at most); cases 0: not yet. */
+/*
+ * Comparisons, one per row of kernels.def (64 at most).  One of 0 cases was
+ * not made yet.
+ */
 static ChecksumSelfTest comparisons[64];
 
 static const ChecksumSelfTest *compare_kernel(const ChecksumKernel *kernel);
@@ -116,8 +119,8 @@ accelerate_get_status(AccelerateStatus *status)
 }
 
 /*
- * Called by assign hooks, so it must not raise errors: malloc, not palloc, and
- * a comparison that cannot be made has failed.
+ * Called by assign hooks, so it must not raise errors.  It takes malloc, not
+ * palloc, and a comparison that cannot be made has failed.
  */
 static const ChecksumSelfTest *
 compare_kernel(const ChecksumKernel *kernel)
@@ -156,7 +159,7 @@ is_better(const ChecksumKernel *kernel)
 	return false;
 }
 
-/* Our kernel's name, or the server's symbol, or NULL. */
+/* Returns our kernel's name, or the server's symbol, or NULL. */
 static const char *
 function_name(ChecksumCrcFn function)
 {

@@ -13,8 +13,8 @@ typedef struct AccelerateStatus
 	bool		preloaded;
 	bool		swappable;
 	bool		accelerated;
-	const char *server_kernel;	/* NULL: unknown */
-	const char *active_kernel;	/* NULL: unknown */
+	const char *server_kernel;	/* NULL if unknown */
+	const char *active_kernel;	/* NULL if unknown */
 	char		self_test[160];
 	char		reason[192];	/* "" when accelerated */
 } AccelerateStatus;
@@ -27,7 +27,10 @@ typedef struct AccelerateStatus
  */
 extern void accelerate_init(bool preloaded);
 
-/* The assign hooks: accelerate_server changed, crc32c_accel.kernel changed. */
+/*
+ * Assign hooks call these after accelerate_server or crc32c_accel.kernel
+ * changed.
+ */
 extern void accelerate_switch(bool wanted);
 extern void accelerate_kernel_changed(void);
 

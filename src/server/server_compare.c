@@ -3,9 +3,9 @@
  *	  Compares a kernel with the server's own CRC-32C function.
  *
  * The last gate before a kernel enters the server's durability path.  The
- * kernels have proved themselves against the definition already (selftest.c
- * at load, test/unit exhaustively); here the question is whether this kernel
- * gives what this server would have computed, on this CPU, today.
+ * kernels have proved themselves against the bitwise reference already
+ * (selftest.c at load, test/unit exhaustively).  Here the question is whether
+ * this kernel gives what this server would have computed, on this CPU, today.
  */
 #include <stdio.h>
 #include <string.h>
@@ -67,9 +67,10 @@ compare(Comparison *ctx, size_t offset, size_t len)
 }
 
 /*
- * Every length to SHORT_MAX at every alignment within a cache line, the others
- * at 16 of the 64, which ones turning with the length.  The start lies so far
- * before a page border that middle lengths end before, at and behind it.
+ * Compares every length to SHORT_MAX at every alignment within a cache line.
+ * The others are compared at 16 of the 64, which ones turning with the length.
+ * The start lies so far before a page border that middle lengths end before,
+ * at and after it.
  */
 static void
 compare_short(Comparison *ctx)

@@ -1,17 +1,17 @@
 /*
  * server_crc.c
- *	  Finds the function pointer behind the server's CRC-32C.
+ *	  Finds the function pointer of the server's CRC-32C.
  *
  * Servers that choose a function at run time export the data symbol
- * pg_comp_crc32c, a pointer in writable memory.  Others have no such symbol, or
- * could have one of another kind; a library loaded beside could bring its own.
- * So the symbol is looked up when we run, never linked against, and accepted
- * only when all of this holds:
+ * pg_comp_crc32c, a pointer in writable memory.  Others have no such symbol,
+ * or could have one of another kind.  A library loaded beside could bring its
+ * own.  So the symbol is looked up when we run, never linked against.  It is
+ * accepted only when
  *
- * - it belongs to the main program, not to a library;
- * - the dynamic symbol table calls it an object of the size of a pointer;
+ * - it belongs to the main program, not to a library,
+ * - the dynamic symbol table calls it an object of the size of a pointer,
  * - it lies in memory that stays writable (not in the part that the loader
- *   makes read-only after relocation);
+ *   makes read-only after relocation), and
  * - what it points to, once the server has chosen, is code of the main program.
  */
 #ifndef _GNU_SOURCE
@@ -82,8 +82,10 @@ place_of(uintptr_t address)
 	return search.place;
 }
 
-/* What the dynamic symbol table says; where it cannot be asked, the place of
- * the symbol decides alone. */
+/*
+ * Asks the dynamic symbol table.  Where it cannot be asked, the place of the
+ * symbol decides alone.
+ */
 static bool
 is_pointer_object(void *address)
 {
@@ -148,7 +150,7 @@ server_crc_find(ServerCrc *server)
 
 /*
  * Big-endian servers keep the register byte-reversed, so our kernels could not
- * stand in; PostgreSQL builds no pointer for them anyway.
+ * stand in.  PostgreSQL builds no pointer for them anyway.
  */
 void
 server_crc_find(ServerCrc *server)

@@ -1,6 +1,6 @@
 /*
  * server_crc.h
- *	  The server's CRC-32C function pointer: finding it.
+ *	  Finds the function pointer of the server's CRC-32C.
  *
  * Needs no PostgreSQL header, so that test/unit can link it into
  * programs that play servers of every kind.
@@ -17,16 +17,16 @@
  */
 typedef struct ServerCrc
 {
-	ChecksumCrcFn *pointer;		/* NULL: none that can be replaced */
+	ChecksumCrcFn *pointer;		/* NULL if none can be replaced */
 	ChecksumCrcFn own;			/* the server's choice */
-	const char *own_name;		/* its symbol; NULL: not exported */
+	const char *own_name;		/* its symbol, NULL if not exported */
 	const char *reason;			/* why pointer is NULL */
 } ServerCrc;
 
 /*
- * Looks the pointer up in the main program and makes the server
- * choose its function (one call), since before that the pointer holds a
- * chooser that would overwrite ours when called later.  Writes nothing else.
+ * Looks the pointer up in the main program and makes the server choose its
+ * function (one call).  Before that the pointer holds a chooser that would
+ * overwrite ours when called later.  Writes nothing else.
  */
 extern void server_crc_find(ServerCrc *server);
 
