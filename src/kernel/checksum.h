@@ -1,18 +1,18 @@
 /*
  * checksum.h
- *	  Checksum kernels: the one header of this layer that upper layers include.
+ *	  The one header of the checksum kernels that upper layers include.
  *
  * Computes CRC-32C (RFC 3720, polynomial 0x1EDC6F41), CRC-32/ISO-HDLC (RFC
  * 1952, polynomial 0x04C11DB7) and PostgreSQL's page checksum (32 parallel
- * FNV-1a lanes) with the best kernel that this CPU and operating system can
- * run.  This layer knows no PostgreSQL: C11 only, no allocation, no I/O, no
- * errors, total functions.
+ * FNV-1a lanes).  The best kernel that this CPU and operating system can run
+ * does it.  This layer knows no PostgreSQL.  It is C11 only, has total
+ * functions, and makes no allocation, I/O or errors.
  *
- * CRC kernels take and return the raw register: start with CHECKSUM_CRC_INIT,
- * xor with CHECKSUM_CRC_INIT at the end to get the finished value.  The
- * register is in native byte order on every machine (PostgreSQL's own macros
- * keep it byte-reversed on big-endian machines: exchange finished values
- * only).
+ * CRC kernels take and return the raw register.  Start with CHECKSUM_CRC_INIT,
+ * and xor with CHECKSUM_CRC_INIT at the end to get the finished value.  The
+ * register is in native byte order on every machine.  PostgreSQL's own macros
+ * keep it byte-reversed on big-endian machines, so exchange finished values
+ * only.
  */
 #ifndef ACCEL_CHECKSUM_H
 #define ACCEL_CHECKSUM_H
@@ -33,23 +33,25 @@ typedef enum ChecksumAlgorithm
 #define CHECKSUM_NALGORITHMS	3
 
 /*
- * Advances a raw CRC register over len bytes at data (any alignment; data may
- * be NULL when len is 0).
+ * Advances a raw CRC register over len bytes at data, of any alignment.  Data
+ * may be NULL when len is 0.
  */
 typedef uint32_t (*ChecksumCrcFn) (uint32_t reg, const void *data, size_t len);
 
 /*
- * Computes the page checksums of npages contiguous pages of page_size bytes
- * (a power of two, 1024 to 32768); pages is aligned to 4 bytes at least.
- * Page i is block blknos[i]; its checksum, 1 to 65535, goes to sums[i].  The
- * two bytes at offset 8 of a page (pd_checksum) count as zero; nothing is
- * written to the pages.
+ * Computes the page checksums of npages contiguous pages of page_size bytes (a
+ * power of two, 1024 to 32768).  They are aligned to 4 bytes at least.  Page i
+ * is block blknos[i].  Its checksum, 1 to 65535, goes to sums[i].  The two
+ * bytes at offset 8 of a page (pd_checksum) count as zero.  Nothing is written
+ * to the pages.
  */
 typedef void (*ChecksumPageFn) (const void *pages, size_t page_size,
 								uint32_t npages, const uint32_t *blknos,
 								uint16_t *sums);
 
-/* Bits of a feature mask: CPU capabilities (features.def), then policy. */
+/*
+ * The bits of a feature mask are CPU capabilities (features.def), then policy.
+ */
 enum ChecksumFeatureIndex
 {
 #define FEATURE(id, name) CHECKSUM_FEATURE_INDEX_##id,
@@ -64,7 +66,7 @@ enum
 	CHECKSUM_FEATURE_##id = 1 << CHECKSUM_FEATURE_INDEX_##id,
 #include "features.def"
 #undef FEATURE
-	/* policy: never set by detection, so such a row is never selected */
+	/* policy, never set by detection, so such a row is never selected */
 	CHECKSUM_POLICY_REFERENCE = 1 << 30
 };
 
@@ -74,11 +76,13 @@ typedef struct ChecksumKernel
 	ChecksumAlgorithm algorithm;
 	const char *arch;
 	const char *name;
-	uint32_t	needs;			/* to run: feature bits and policy bits */
-	uint32_t	preferred;		/* to be selected, besides: feature bits */
+	uint32_t	needs;			/* feature and policy bits, to run */
+	uint32_t	preferred;		/* feature bits, besides, to be selected */
 	const char *summary;
-	ChecksumCrcFn crc;			/* NULL: a page kernel, or not compiled here */
-	ChecksumPageFn page;		/* NULL: a CRC kernel, or not compiled here */
+	ChecksumCrcFn crc;			/* NULL of a page kernel, or if not compiled
+								 * here */
+	ChecksumPageFn page;		/* NULL of a CRC kernel, or if not compiled
+								 * here */
 } ChecksumKernel;
 
 /*
@@ -90,14 +94,14 @@ typedef struct ChecksumKernel
 extern const ChecksumKernel checksum_kernel_table[];
 extern const int checksum_kernel_count;
 
-/* The dispatch pointers; portable kernels before checksum_init(). */
+/* The dispatch pointers, to portable kernels before checksum_init(). */
 extern ChecksumCrcFn checksum_crc32c;
 extern ChecksumCrcFn checksum_crc32;
 extern ChecksumPageFn checksum_page;
 
 #pragma GCC visibility pop
 
-/* cpu.c: capabilities of this CPU under this operating system. */
+/* cpu.c has the capabilities of this CPU under this operating system. */
 extern uint32_t checksum_detect_features(void);
 extern const char *checksum_feature_name(int index);
 
@@ -108,9 +112,9 @@ extern const ChecksumKernel *checksum_find(ChecksumAlgorithm algorithm,
 										   const char *name);
 
 /*
- * The first row of an algorithm that is compiled in, needs and is preferred
- * with nothing outside the mask and has no bit in skip (bit i: row i of the table): a pure function.
- * Never NULL.
+ * Returns the first compiled row of an algorithm that needs and is preferred
+ * with nothing outside the mask and has no bit in skip.  Bit i is row i of the
+ * table.  This is a pure function, and never returns NULL.
  */
 extern const ChecksumKernel *checksum_select(ChecksumAlgorithm algorithm,
 											 uint32_t mask, uint64_t skip);
@@ -136,7 +140,7 @@ extern void checksum_use(const ChecksumKernel *kernel);
 /* Uses the best row for a mask among those that passed the self-test. */
 extern void checksum_use_best(ChecksumAlgorithm algorithm, uint32_t mask);
 
-/* Why a kernel is not available, in words; "" when it is. */
+/* Tells why a kernel is not available, in words, or "" when it is. */
 #define CHECKSUM_REASON_SIZE	128
 extern void checksum_unavailable_reason(const ChecksumKernel *kernel,
 										char reason[CHECKSUM_REASON_SIZE]);
@@ -150,9 +154,10 @@ typedef struct ChecksumSelfTest
 } ChecksumSelfTest;
 
 /*
- * Compares a kernel with the bitwise definition: known answers, every length
- * to 1 kB at several alignments, longer ones in steps, chained.  quick takes
- * well under a millisecond (used at load), else a fraction of a second.
+ * Compares a kernel with the reference.  It takes known answers, every length
+ * to 1 kB at several alignments, and longer ones in steps, some of them
+ * chained.  If quick, it takes fewer, in well under a millisecond (used at
+ * load), else a fraction of a second.
  */
 extern void checksum_self_test(const ChecksumKernel *kernel, bool quick,
 							   ChecksumSelfTest *result);
@@ -160,8 +165,8 @@ extern void checksum_self_test(const ChecksumKernel *kernel, bool quick,
 /*
  * combine.c
  *
- * The CRC of a||b from the finished CRCs of a and b and the length of b in
- * bytes; constant time for any length.
+ * Computes the CRC of a||b from the finished CRCs of a and b and the length of
+ * b in bytes.  The time is constant for any length.
  */
 extern uint32_t checksum_crc32c_combine(uint32_t crc1, uint32_t crc2,
 										uint64_t len2);

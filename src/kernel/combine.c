@@ -4,8 +4,9 @@
  *
  * crc(a||b) = crc(a) * x^(8 len(b)) + crc(b) mod P.  The power is a product of
  * three table entries, one for each digit to base 2048 of the length, whatever
- * the length: x^m = 1 for the order m of x, 2^31 - 1 for CRC-32C and 2^32 - 1
- * for CRC-32, so the length counts modulo m only (README.md, "Combining").
+ * the length.  As x^m = 1 for the order m of x, the length counts modulo m
+ * only.  This m is 2^31 - 1 for CRC-32C and 2^32 - 1 for CRC-32 (README.md,
+ * "Combining").
  */
 #include "kernel.h"
 #include "powers.h"
@@ -28,7 +29,10 @@ checksum_crc32_combine(uint32_t crc1, uint32_t crc2, uint64_t len2)
 	return crc32_combine(crc1, crc2, len2);
 }
 
-/* Takes the products only where they agree with the portable form. */
+/*
+ * Takes carry-less multiplications only where they agree with the portable
+ * form.
+ */
 void
 combine_init(uint32_t features)
 {
@@ -50,7 +54,9 @@ combine_init(uint32_t features)
 #endif
 }
 
-/* a * b mod P, both reflected: Horner's scheme over the bits of a. */
+/*
+ * Computes a * b mod P, both reflected, by Horner's scheme over the bits of a.
+ */
 static uint32_t
 multiply(uint32_t a, uint32_t b, uint32_t poly)
 {

@@ -2,7 +2,7 @@
  * combine_x86.c
  *	  The CRC of a concatenation, by carry-less multiplications.
  *
- * README.md, "Combining".
+ * See README.md, "Combining".
  */
 #include "kernel.h"
 
@@ -42,9 +42,9 @@ crc32c_combine_pclmul(uint32_t crc1, uint32_t crc2, uint64_t len2)
 }
 
 /*
- * The first 32 of 96 bits become a multiple of x^63 in the 64 behind them.
- * The quotient by P of what these 64 are worth is known before crc1 is, so
- * that Barrett's method has one product less to wait for.
+ * The first 32 of 96 bits become a multiple of x^63 in the 64 after them.  The
+ * quotient by P of what these 64 are worth is known before crc1 is.  So
+ * Barrett's method has one multiplication less to wait for.
  */
 TARGET uint32_t
 crc32_combine_pclmul(uint32_t crc1, uint32_t crc2, uint64_t len2)

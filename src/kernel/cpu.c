@@ -1,10 +1,10 @@
 /*
  * cpu.c
- *	  Feature detection: what the CPU has and the operating system enables.
+ *	  Detects the features that the CPU has and the operating system enables.
  *
  * On x86-64 a vector register that the operating system does not save is as
- * good as absent, whatever CPUID says: OSXSAVE first, then XCR0 (Intel SDM
- * volume 1, 13.3), then the CPUID feature bits.
+ * good as absent, whatever CPUID says.  So OSXSAVE comes first, then XCR0
+ * (Intel SDM volume 1, 13.3), then the CPUID feature bits.
  */
 #include "checksum.h"
 
@@ -29,7 +29,7 @@ read_xcr0(void)
 	((reg) & (bit) ? CHECKSUM_FEATURE_##id : 0)
 
 /*
- * No CPUID bit tells latencies: every AMD CPU with AVX-512 (Zen 4 on) has a
+ * No CPUID bit tells latencies.  Every AMD CPU with AVX-512 (Zen 4 on) has a
  * vpmulld of three cycles, every Intel CPU so far one of ten or more.
  */
 static bool
@@ -45,13 +45,14 @@ is_amd(void)
 }
 
 /*
- * AMD's family 19h with AVX-512 is Zen 4.  It starts a 512-bit product every
- * other cycle: measured, folding moves 16 bytes a cycle, two products for 64.
- * Zen 5 (1Ah) and others are not taken for it before somebody measures them.
+ * AMD's family 19h with AVX-512 is Zen 4.  It starts a 512-bit multiplication
+ * every other cycle.  As measured, folding moves 16 bytes per cycle, with two
+ * multiplications for 64.  Zen 5 (1Ah) and others are not taken for it before
+ * somebody measures them.
  */
 #define FAMILY_ZEN4 0x19
 
-/* From CPUID(1).EAX: the extended family counts where the base is 15. */
+/* Reads CPUID(1).EAX, where the extended family counts if the base is 15. */
 static uint32_t
 family_of(uint32_t signature)
 {

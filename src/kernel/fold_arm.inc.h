@@ -2,7 +2,7 @@
  * fold_arm.inc.h
  *	  Template of the arm64 kernels that fold vectors by carry-less multiplications.
  *
- * Included once a CRC by a kernel file, which has defined
+ * Included once per CRC by a kernel file, which has defined
  *
  *	  TARGET			attribute that enables the instructions
  *	  XOR3(a, b, c)		of three vectors
@@ -10,17 +10,17 @@
  * and for each inclusion
  *
  *	  FN(x)				name of a function
- *	  CRC_CONST(x)		CRC32C_##x, say: the constants of constants.auto.h
+ *	  CRC_CONST(x)		CRC32C_##x, say, the constants of constants.auto.h
  *	  CRC_U64(r, v), CRC_U32(r, v), CRC_U8(r, v)	the CRC instructions
  *
  * Eight vectors are folded side by side, as many as hide the latency of two
  * pmull and their xor.  The CRC instructions, which every CPU with pmull has,
- * take short inputs, the last bytes, and the 128 bits that folding leaves
- * (README.md, "Folding"; V. Gopal et al., "Fast CRC Computation for Generic
- * Polynomials Using PCLMULQDQ Instruction", Intel 2009).
+ * take short inputs, the last bytes, and the 128 bits that folding leaves.
+ * See README.md, "Folding", and V. Gopal et al., "Fast CRC Computation for
+ * Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009.
  */
 
-/* 128 bits, moved by the distance of the multipliers k, plus data. */
+/* Moves 128 bits by the distance of the multipliers k, and adds data. */
 TARGET static inline __attribute__((always_inline)) uint64x2_t
 FN(fold) (uint64x2_t a, uint64x2_t k, uint64x2_t data)
 {
@@ -42,7 +42,7 @@ FN(chain) (uint32_t reg, const unsigned char *p, size_t len)
 	return reg;
 }
 
-/* Eight neighbouring vectors become one: by 64, 32 and 16 bytes. */
+/* Makes one of eight neighbouring vectors, by 64, 32 and 16 bytes. */
 TARGET static inline __attribute__((always_inline)) uint64x2_t
 FN(join) (const uint64x2_t a[8])
 {

@@ -20,13 +20,13 @@
  *	  WITHOUT_BULK		if defined, leaves the bulk loop out
  *	  MIXED				if defined, makes mixed(), for CRC-32C of 65 bytes and more
  *
- * README.md derives what is computed here: "Multipliers", "Straight to the
+ * README.md derives what is computed here in "Multipliers", "Straight to the
  * end", "Folding", "Joining the incoming register".
  */
 
 #define CRC_CONST(x) CRC_CONST_(x)
 
-/* sum + data * powers, lane by lane. */
+/* Returns sum + data * powers, lane by lane. */
 static INLINE V
 FN(add_product) (V sum, V data, V powers)
 {
@@ -35,8 +35,8 @@ FN(add_product) (V sum, V data, V powers)
 
 /*
  * Adds the whole vectors that end at end to the sum, each with the multiplier
- * for its distance from there, without a branch on their number: those beyond
- * it read the last vector again and meet zeros in the table.
+ * for its distance from there.  There is no branch on their number.  Those
+ * beyond it read the last vector again and meet zeros in the table.
  */
 static INLINE V
 FN(add_whole) (V sum, const unsigned char *end, size_t whole, int most)
@@ -62,9 +62,9 @@ FN(add_whole) (V sum, const unsigned char *end, size_t whole, int most)
 }
 
 /*
- * For VBYTES < n <= (SHORT_WHOLE + 1) * VBYTES, no branch.  The odd bytes come
- * first, at the beginning of a vector whose other bytes are zero: ending
- * VBYTES - odd bytes early is but another exponent.
+ * For VBYTES < n <= (SHORT_WHOLE + 1) * VBYTES, without a branch.  The odd
+ * bytes come first, at the beginning of a vector whose other bytes are zero.
+ * Ending VBYTES - odd bytes early is but another exponent.
  */
 static INLINE uint32_t
 FN(short) (uint32_t reg, const unsigned char *p, size_t n)
@@ -78,7 +78,7 @@ FN(short) (uint32_t reg, const unsigned char *p, size_t n)
 }
 
 /*
- * Adds the n <= (most + 1) * VBYTES bytes at p, which stand behind VBYTES
+ * Adds the n <= (most + 1) * VBYTES bytes at p, which stand after VBYTES
  * others or more.
  */
 static INLINE V
@@ -96,8 +96,9 @@ FN(add_tail) (V sum, const unsigned char *p, size_t n, int most)
 #ifdef MIXED
 
 /*
- * CRC-32C of n bytes, 65 to 64 + (most + 1) * VBYTES, no branch: the first 64
- * by crc32 instructions, beside them the others by products.
+ * CRC-32C of n bytes, 65 to 64 + (most + 1) * VBYTES, without a branch.  The
+ * first 64 take crc32 instructions, and the others carry-less multiplications
+ * beside them.
  */
 static INLINE uint32_t
 FN(mixed) (uint32_t reg, const unsigned char *p, size_t n, int most)
@@ -115,10 +116,10 @@ FN(mixed) (uint32_t reg, const unsigned char *p, size_t n, int most)
 	shift_far(reg, CRC(powers), CRC(block_powers), n)
 
 /*
- * One block: the four sums move by a block and take up the next data.  Behind
- * the i-th of them stands BESIDE(i).  The compiler must keep this order: Zen 4
- * dispatches a product alone in its cycle, so what is done beside the products
- * has to come in portions that fill the cycles between them.
+ * In one block the four sums move by a block and take up the next data.  After
+ * the i-th of them stands BESIDE(i).  The compiler must keep this order.  Zen
+ * 4 dispatches a carry-less multiplication alone in its cycle.  So what is
+ * done beside these has to come in portions that fill the cycles between them.
  */
 #define KEEP_ORDER() __asm__ volatile("")
 #define FOLD_VECTOR(sum, p, i, BESIDE) \
@@ -140,7 +141,7 @@ FN(mixed) (uint32_t reg, const unsigned char *p, size_t n, int most)
 #ifndef WITHOUT_BULK
 
 /*
- * For n > (SHORT_WHOLE + 1) * VBYTES.  Long inputs are aligned first: vectors
+ * For n > (SHORT_WHOLE + 1) * VBYTES.  Long inputs are aligned first.  Vectors
  * that cross cache lines cost 15 %, less than aligning does below ALIGN_FROM.
  */
 static TARGET __attribute__((noinline)) uint32_t
@@ -226,9 +227,10 @@ FN(bulk) (uint32_t reg, const unsigned char *p, size_t n)
 	}
 
 /*
- * CRC-32C of a long stretch, two units of the CPU at work: products over its
- * first part, three chains of crc32 instructions over the rest.  Advances *p
- * and *n; fewer than FUSED_BLOCK + BLOCK bytes stay.
+ * CRC-32C of a long stretch, with two units of the CPU at work.  Carry-less
+ * multiplications take its first part, and three chains of crc32 instructions
+ * the rest.  Advances *start and *n until fewer than FUSED_BLOCK + BLOCK bytes
+ * stay.
  */
 static TARGET __attribute__((noinline)) uint32_t
 FN(fused_run) (uint32_t reg, const unsigned char **start, size_t *n)

@@ -1,6 +1,6 @@
 /*
  * kernel.h
- *	  What the kernel files share: prototypes of every row.
+ *	  What the kernel files share, such as prototypes of every row.
  */
 #ifndef KERNEL_H
 #define KERNEL_H
@@ -23,7 +23,7 @@
 #include "kernels.def"
 #undef KERNEL
 
-/* combine.c: chooses between the following, combine_x86.c where it can. */
+/* combine.c chooses between the following, combine_x86.c where it can. */
 extern void combine_init(uint32_t features);
 extern uint32_t crc32c_combine_portable(uint32_t crc1, uint32_t crc2,
 										uint64_t len2);

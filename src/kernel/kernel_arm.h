@@ -3,8 +3,8 @@
  *	  What gcc and clang call differently on arm64.
  *
  * Function attributes name extensions with a plus sign in gcc and without one
- * in clang before 16; before that too, clang's arm_acle.h and arm_neon.h hide
- * intrinsics whose extension the command line does not name, so its built-ins
+ * in clang before 16.  Before that too, clang's arm_acle.h and arm_neon.h hide
+ * intrinsics whose extension the command line does not name.  So its built-ins
  * stand for them.
  */
 #ifndef KERNEL_ARM_H
@@ -75,7 +75,7 @@ load_vector(const unsigned char *p)
 	return vreinterpretq_u64_u8(vld1q_u8(p));
 }
 
-/* Carry-less products of the lower and of the higher quadwords. */
+/* Carry-less multiplications of the lower and of the higher quadwords. */
 TARGET_PMULL static inline uint64x2_t
 multiply_low(uint64x2_t a, uint64x2_t b)
 {

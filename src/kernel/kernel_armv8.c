@@ -3,12 +3,12 @@
  *	  CRC-32C and CRC-32 with three chains of the ARMv8 CRC instructions.
  *
  * The instructions take one cycle each but two or three until their result can
- * be used, so three independent stretches are computed side by side and joined:
- * crc(a||b||c) = shift(shift(crc(a)) + crc(b)) + crc(c), where shift is the
- * effect of one stretch of zero bytes on a register, looked up a byte at a time
- * (V. Gopal et al., "Fast CRC Computation for iSCSI Polynomial Using CRC32
- * Instruction", Intel 2011; the tables replace its multiplication, which CPUs
- * with this kernel lack).
+ * be used.  So three independent stretches are computed side by side and
+ * joined as crc(a||b||c) = shift(shift(crc(a)) + crc(b)) + crc(c).  Here shift
+ * is the effect of one stretch of zero bytes on a register, looked up a byte
+ * at a time.  The method is that of V. Gopal et al., "Fast CRC Computation
+ * for iSCSI Polynomial Using CRC32 Instruction", Intel 2011.  The tables
+ * replace its multiplication, which CPUs with this kernel lack.
  */
 #define WANT_CRC32C_CHAINS
 #define WANT_CRC32_CHAINS
@@ -25,7 +25,9 @@ shift(uint32_t reg, const uint32_t t[4][256])
 		t[2][(reg >> 16) & 0xFF] ^ t[3][reg >> 24];
 }
 
-/* Three chains over 3 * n bytes (n: a multiple of 8), and one for what is left. */
+/*
+ * Three chains over 3 * n bytes, n a multiple of 8, and one for what is left.
+ */
 #define DEFINE_KERNEL(crc) \
 TARGET_CRC static inline uint32_t \
 crc##_three(uint32_t a, const unsigned char *p, size_t n, \

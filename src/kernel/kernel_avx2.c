@@ -4,8 +4,8 @@
  *
  * For CPUs with VPCLMULQDQ but without AVX-512.  There are no masked loads of
  * bytes, so CRC-32C of few bytes takes the crc32 instruction and CRC-32 the
- * 128-bit kernel.  CRC-32C runs crc32 instructions beside the products up to
- * 256 bytes and from FUSED_FROM on, and three chains of them between.
+ * 128-bit kernel.  CRC-32C runs crc32 instructions beside the multiplications
+ * up to 256 bytes and from FUSED_FROM on, and three chains of them between.
  */
 #include "kernel.h"
 

@@ -2,11 +2,11 @@
  * kernel_avx512.c
  *	  CRCs by carry-less multiplications of 512-bit vectors.
  *
- * CRC-32C jumps by the length into straight code below 320 bytes; CRC-32 takes
- * one masked vector up to 64 bytes and no branch on the length up to 320.  Beyond
- * that, four sums move 256 bytes an iteration and fill the multiplier.  The row
- * avx512_fused has branches in the place of jumps (short_avx512.inc.h), and from
- * 4 kB on another loop.
+ * CRC-32C jumps by the length into straight code below 320 bytes.  CRC-32
+ * takes one masked vector up to 64 bytes and no branch on the length up to
+ * 320.  Beyond that, four sums move 256 bytes per iteration and fill the
+ * multiplier.  The row avx512_fused has branches in the place of jumps
+ * (short_avx512.inc.h), and from 4 kB on another loop.
  */
 #include "kernel.h"
 
@@ -33,7 +33,7 @@ static const int16_t whole_offsets[SHORT_WHOLE + 1][SHORT_WHOLE] = {
 
 /*
  * The contribution of n <= 64 bytes.  A masked load that touches an unmapped
- * page takes 20 times as long, so near the end of a page the bytes stand at
+ * page takes 20 times as long.  So near the end of a page the bytes stand at
  * the end of the vector.
  */
 static INLINE __m128i
@@ -97,10 +97,11 @@ add_last(__m512i sum, const unsigned char *end, int i)
 						 _mm_setzero_si128())
 
 /*
- * CRC-32C of FEW_BYTES to 319 bytes: exactly as many vectors as end it, before them at
- * most seven words and the odd bytes by crc32 instructions.  One jump by the
- * length leads into straight code.  Whole words, at most one before the
- * vectors, are worth a branch: without it this is behind one accumulator there.
+ * CRC-32C of FEW_BYTES to 319 bytes.  It takes exactly as many vectors as end
+ * it, and before them at most seven words and the odd bytes by crc32
+ * instructions.  One jump by the length leads into straight code.  Inputs of
+ * whole words, at most one of them before the vectors, are worth a branch.
+ * Without it one accumulator is faster there.
  */
 static INLINE uint32_t
 crc32c_classes(uint64_t crc, const unsigned char *p, size_t len)
@@ -141,10 +142,10 @@ crc32c_classes(uint64_t crc, const unsigned char *p, size_t len)
 }
 
 /*
- * CRC-32C of whole vectors, at least four: four sums over all blocks, and exactly
- * as many products more as do not make a block.  Multipliers at the end are
- * constants, unlike those of crc32c_avx512_bulk(), which has to multiply twice as
- * often at its end.
+ * CRC-32C of whole vectors, at least four.  Four sums take all blocks, and
+ * exactly the vectors that do not make a block are added.  Multipliers at the
+ * end are constants, unlike those of crc32c_avx512_bulk(), which has to
+ * multiply twice as often at its end.
  */
 static INLINE uint32_t
 crc32c_vectors(uint64_t crc, const unsigned char *p, const unsigned char *last)
@@ -188,8 +189,8 @@ crc32c_vectors(uint64_t crc, const unsigned char *p, const unsigned char *last)
 }
 
 /*
- * CRC-32C of 320 bytes and more: the odd bytes and up to seven words by crc32
- * instructions, then whole vectors.
+ * CRC-32C of 320 bytes and more.  The odd bytes and up to seven words take
+ * crc32 instructions, and then come whole vectors.
  */
 static TARGET __attribute__((noinline))
 uint32_t
@@ -226,8 +227,8 @@ crc32c_avx512(uint32_t reg, const void *data, size_t len)
 }
 
 /*
- * Inputs that may well come from memory are not fused, nor prefetched: halves
- * of PREFETCH_FROM are below what crc32c_avx512_bulk() prefetches.
+ * Inputs that may well come from memory are not fused, nor prefetched, since
+ * halves of PREFETCH_FROM are below what crc32c_avx512_bulk() prefetches.
  */
 TARGET __attribute__((noinline)) static uint32_t
 crc32c_fused_and_rest(uint32_t reg, const unsigned char *p, size_t len)

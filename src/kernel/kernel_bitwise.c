@@ -1,8 +1,8 @@
 /*
  * kernel_bitwise.c
- *	  CRCs by their definition: division of polynomials, one bit at a time.
+ *	  CRCs by their definition, the division of polynomials, one bit at a time.
  *
- * What every other kernel is compared with; never selected automatically.
+ * Every other kernel is compared with it.  It is never selected automatically.
  */
 #include "kernel.h"
 #include "constants.auto.h"

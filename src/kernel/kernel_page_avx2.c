@@ -1,8 +1,8 @@
 /*
  * kernel_page_avx2.c
- *	  Page checksums with AVX2: three pages side by side, two, or one.
+ *	  Page checksums with AVX2, three pages side by side, two, or one.
  *
- * Four registers hold the 32 lanes of a page; three pages are twelve
+ * Four registers hold the 32 lanes of a page.  Three pages are twelve
  * independent chains of vpmulld, as many as 16 registers leave room for.
  */
 #define WANT_PAGE_BASE_OFFSETS
@@ -17,7 +17,7 @@
 #define TARGET		__attribute__((target("avx2")))
 #define INLINE		TARGET static inline __attribute__((always_inline))
 
-/* The lanes of a page, before their multiplication: t' = mix(t) ^ word. */
+/* The lanes of a page, before their multiplication, by t' = mix(t) ^ word. */
 typedef struct Lanes
 {
 	__m256i		l0;
@@ -41,7 +41,7 @@ mix(__m256i t)
 	return _mm256_xor_si256(product, _mm256_srli_epi32(t, 17));
 }
 
-/* The first row, without pd_checksum: the low half of word 2. */
+/* The first row, without pd_checksum, which is the low half of word 2. */
 INLINE Lanes
 start(const unsigned char *page)
 {

@@ -1,9 +1,9 @@
 /*
  * kernel_page_avx512.c
- *	  Page checksums with AVX-512: four pages side by side, or one.
+ *	  Page checksums with AVX-512, up to four pages side by side.
  *
  * A page that comes alone is computed in twice as many registers, even and odd
- * lanes apart, because vpmuludq has half of the latency that vpmulld has on
+ * lanes apart.  For vpmuludq has half of the latency that vpmulld has on
  * Intel's CPUs.
  */
 #define WANT_PAGE_BASE_OFFSETS

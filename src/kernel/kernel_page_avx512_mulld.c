@@ -1,9 +1,10 @@
 /*
  * kernel_page_avx512_mulld.c
- *	  Page checksums with AVX-512 where vpmulld is fast: AMD Zen 4 and later.
+ *	  Page checksums with AVX-512 where vpmulld is fast, on AMD Zen 4 and
+ *	  later.
  *
- * As avx512, but a page that comes alone uses vpmulld too: with a latency of
- * three cycles it is twice as fast as even and odd lanes apart.
+ * It does as avx512, but a page that comes alone uses vpmulld too.  With a
+ * latency of three cycles it is twice as fast as even and odd lanes apart.
  */
 #define WANT_PAGE_BASE_OFFSETS
 #include "kernel.h"

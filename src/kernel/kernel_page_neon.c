@@ -1,10 +1,10 @@
 /*
  * kernel_page_neon.c
- *	  Page checksums with NEON: two pages side by side, or one.
+ *	  Page checksums with NEON, two pages side by side, or one.
  *
  * Eight registers hold the 32 lanes of a page, so two pages fill half of the
- * registers; cores with one multiplying pipe are busy with one page, wider ones
- * (Neoverse V1 and up, Apple's) gain from the second.
+ * registers.  Cores with one multiplying pipe are busy with one page.  Wider
+ * ones (Neoverse V1 and up, Apple's) gain from the second.
  */
 #define WANT_PAGE_BASE_OFFSETS
 #include "kernel.h"
@@ -17,7 +17,7 @@
 
 #define INLINE		static inline __attribute__((always_inline))
 
-/* The lanes of a page, before their multiplication: t' = mix(t) ^ word. */
+/* The lanes of a page, before their multiplication, by t' = mix(t) ^ word. */
 typedef struct Lanes
 {
 	uint32x4_t	l0;
@@ -30,7 +30,7 @@ typedef struct Lanes
 	uint32x4_t	l28;
 } Lanes;
 
-/* Words are native and unaligned only as bytes: vld1q_u8 has no demands. */
+/* Loads native words as bytes, since vld1q_u8 demands no alignment. */
 INLINE uint32x4_t
 load(const unsigned char *p)
 {
@@ -50,7 +50,7 @@ last(uint32x4_t t)
 	return mix(mix(mix(t)));
 }
 
-/* The first row, without pd_checksum: bytes 8 and 9. */
+/* The first row, without pd_checksum, which is bytes 8 and 9. */
 INLINE Lanes
 start(const unsigned char *page)
 {

@@ -2,10 +2,11 @@
  * kernel_page_portable.c
  *	  PostgreSQL's page checksum in plain C, one page at a time.
  *
- * Algorithm: FNV-1a (Fowler, Noll, Vo) in 32 lanes with an additional shift;
- * a page is an array of rows of 32 native 32-bit words, two rows of zeros
- * follow, the lanes are xor-ed with each other and with the block number, and
- * the result is reduced to 1..65535 (PostgreSQL, README of page checksums).
+ * The algorithm is FNV-1a (Fowler, Noll, Vo) in 32 lanes with an additional
+ * shift.  A page is an array of rows of 32 native 32-bit words, and two rows
+ * of zeros follow.  The lanes are xor-ed with each other and with the block
+ * number, and the result is reduced to 1..65535 (PostgreSQL, README of page
+ * checksums).
  */
 #define WANT_PAGE_BASE_OFFSETS
 #include "kernel.h"

@@ -3,9 +3,9 @@
  *	  Page checksums with SSE4.1's pmulld, one page at a time.
  *
  * Eight registers hold the 32 lanes.  Eight chains already fill the one port
- * that multiplies in the CPUs that end here (Nehalem to Ivy Bridge), and two
- * pages would not fit into 16 registers; two in two halves each were measured
- * and gained one per cent.
+ * that multiplies in the CPUs that end here (Nehalem to Ivy Bridge).  Two
+ * pages would not fit into 16 registers.  In two halves each they were
+ * measured and gained one per cent.
  */
 #define WANT_PAGE_BASE_OFFSETS
 #include "kernel.h"
@@ -33,7 +33,10 @@ mix(__m128i t)
 	return _mm_xor_si128(product, _mm_srli_epi32(t, 17));
 }
 
-/* The four lanes from i on: before their multiplication, and at the end. */
+/*
+ * start() gives the four lanes from i on before multiplication, finish() the
+ * end.
+ */
 INLINE __m128i
 start(const unsigned char *page, int i)
 {

@@ -2,8 +2,8 @@
  * kernel_pclmul.c
  *	  CRCs by carry-less multiplications of 128-bit vectors.
  *
- * CRC-32C takes them from FUSED_FROM on, beside crc32 instructions; below, one
- * and three chains of these are faster.
+ * CRC-32C takes them from FUSED_FROM on, beside crc32 instructions.  Below,
+ * one and three chains of these are faster.
  */
 #include "kernel.h"
 

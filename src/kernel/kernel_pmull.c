@@ -1,6 +1,6 @@
 /*
  * kernel_pmull.c
- *	  CRC-32C and CRC-32 with arm64's carry-less multiplication: eight vectors
+ *	  CRC-32C and CRC-32 with arm64's carry-less multiplication, eight vectors
  *	  of 128 bits side by side.
  */
 #include "kernel.h"

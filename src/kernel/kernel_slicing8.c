@@ -1,9 +1,11 @@
 /*
  * kernel_slicing8.c
- *	  CRCs by eight table look-ups for eight bytes; any machine, any byte order.
+ *	  CRCs by eight table look-ups for eight bytes, for any machine and byte
+ *	  order.
  *
- * Algorithm: M. E. Kounavis and F. L. Berry, "A Systematic Approach to Building
- * High Performance Software-Based CRC Generators" (ISCC 2005), section 4.
+ * The algorithm is that of M. E. Kounavis and F. L. Berry, "A Systematic
+ * Approach to Building High Performance Software-Based CRC Generators" (ISCC
+ * 2005), section 4.
  */
 #define WANT_CRC32C_SLICING
 #define WANT_CRC32_SLICING

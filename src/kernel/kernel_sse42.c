@@ -3,7 +3,8 @@
  *	  CRC-32C with one chain of the SSE4.2 crc32 instruction.
  *
  * The instruction has a latency of three cycles, so a single chain reaches 8
- * bytes in 3 cycles.  This is what PostgreSQL up to 17 runs: the yardstick.
+ * bytes in 3 cycles.  This is what PostgreSQL up to 17 runs, and so the
+ * yardstick.
  */
 #include "kernel.h"
 

@@ -2,9 +2,10 @@
  * kernel_sse42_x3.c
  *	  CRC-32C with three chains of the SSE4.2 crc32 instruction.
  *
- * The instruction has a latency of three cycles and one can start each cycle:
- * three independent chains over thirds of the data fill it.  A third that is
- * followed by n bytes is shifted by them with one or two carry-less multiplications.
+ * The instruction has a latency of three cycles and one can start each cycle.
+ * So three independent chains over thirds of the data fill it.  A third that
+ * is followed by n bytes is shifted by them with one or two carry-less
+ * multiplications.
  */
 #include "kernel.h"
 

@@ -1,7 +1,7 @@
 /*
  * kernel_x86.h
- *	  The steps that the x86-64 kernels share: multipliers, reduction, CRC-32C
- *	  of few bytes.
+ *	  The steps that the x86-64 kernels share, which are multipliers,
+ *	  reduction, and CRC-32C of few bytes.
  */
 #ifndef KERNEL_X86_H
 #define KERNEL_X86_H
@@ -12,7 +12,9 @@
 #include "powers.h"
 #include "constants.auto.h"
 
-/* The multiplier for 0 <= j < 512 of a table; that for j - 8 i is i behind. */
+/*
+ * The multiplier for 0 <= j < 512 of a table.  That for j - 8 i is i after it.
+ */
 static inline const uint32_t *
 powers_at(const uint32_t powers[8][72], size_t j)
 {
@@ -20,8 +22,8 @@ powers_at(const uint32_t powers[8][72], size_t j)
 }
 
 /*
- * Shifts a register by n < 512 bytes: the joiner of a reduction.  As it does
- * not pass through the data, a chain of calls waits for this alone.
+ * Shifts a register by n < 512 bytes, for the joiner of a reduction.  As it
+ * does not pass through the data, a chain of calls waits for this alone.
  */
 __attribute__((target("sse4.2,pclmul"), always_inline))
 static inline __m128i
@@ -49,9 +51,9 @@ shift_far(uint32_t reg, const uint32_t powers[8][72],
 }
 
 /*
- * README.md, "Reduction": sum * x^32 mod P by two crc32 instructions.  The
- * joiner (its low quadword) is added to the second half of the sum, where it
- * waits for one instruction only.
+ * Computes sum * x^32 mod P by two crc32 instructions (README.md,
+ * "Reduction").  The joiner (its low quadword) is added to the second half of
+ * the sum, where it waits for one instruction only.
  */
 __attribute__((target("sse4.2,pclmul"), always_inline))
 static inline uint32_t
@@ -65,8 +67,8 @@ reduce_crc32c(__m128i sum, __m128i joiner)
 }
 
 /*
- * Barrett's method: 96 bits, of which the low quadword (the high powers) is
- * replaced by its remainder.
+ * Applies Barrett's method to 96 bits, of which the low quadword (the high
+ * powers) is replaced by its remainder.
  */
 __attribute__((target("sse4.2,pclmul"), always_inline))
 static inline uint32_t
@@ -80,7 +82,10 @@ barrett_crc32(__m128i r)
 	return (uint32_t) _mm_extract_epi32(_mm_xor_si128(r, q), 2);
 }
 
-/* sum * x^32 mod P for CRC-32: two quadwords become one, then Barrett. */
+/*
+ * Computes sum * x^32 mod P for CRC-32.  Two quadwords become one, then
+ * Barrett's method follows.
+ */
 __attribute__((target("sse4.2,pclmul"), always_inline))
 static inline uint32_t
 reduce_crc32(__m128i sum, __m128i joiner)
@@ -109,7 +114,7 @@ crc32c_64(uint32_t reg, const unsigned char *p)
 }
 
 /*
- * CRC-32C of len < 32 bytes, len being a constant: no branch is left.
+ * CRC-32C of len < 32 bytes, len being a constant, so that no branch is left.
  */
 __attribute__((target("sse4.2"), always_inline))
 static inline uint32_t
@@ -133,11 +138,11 @@ crc32c_exactly(uint64_t crc, const unsigned char *p, size_t len)
 	return (uint32_t) crc;
 }
 
-/* The header of a WAL record: every second call of its reader. */
+/* The header of a WAL record is every second call of its reader. */
 #define WAL_HEADER_BYTES 20
 #define FEW_BYTES 32
 
-/* CRC-32C of len < FEW_BYTES bytes: straight code for each length. */
+/* CRC-32C of len < FEW_BYTES bytes, by straight code for each length. */
 __attribute__((target("sse4.2"), always_inline))
 static inline uint32_t
 crc32c_few(uint64_t crc, const unsigned char *p, size_t len)
@@ -169,9 +174,10 @@ crc32c_few(uint64_t crc, const unsigned char *p, size_t len)
 }
 
 /*
- * CRC-32C of the first len % 8 of len >= 8 bytes, no branch on their number.
- * In front of them stand zeros, which leave a register of zero alone; what of
- * the incoming register reaches beyond them is added afterwards.
+ * CRC-32C of the first len % 8 of len >= 8 bytes, without a branch on their
+ * number.  In front of them stand zeros, which leave a register of zero alone.
+ * The part of the incoming register that reaches beyond them is added
+ * afterwards.
  */
 __attribute__((target("sse4.2"), always_inline))
 static inline uint64_t
@@ -184,9 +190,10 @@ crc32c_odd(uint64_t crc, const unsigned char *p, size_t len)
 }
 
 /*
- * One step of a chain of crc32 instructions: case i takes the i-th last word
- * before end and falls through to i - 1.  Straight code, entered at the right
- * place by one jump: a loop would take a branch a word, and mispredict its end.
+ * One step of a chain of crc32 instructions.  Case i takes the i-th last word
+ * before end and falls through to i - 1.  It is straight code, entered at the
+ * right place by one jump.  A loop would take a branch per word, and
+ * mispredict its end.
  */
 #define CRC32C_WORD(i) \
 	case i: \

@@ -8,7 +8,10 @@
 #include <stdint.h>
 #include <string.h>
 
-/* In the byte order of this machine; the compiler makes one instruction of each. */
+/*
+ * Loads in the byte order of this machine.  The compiler makes one instruction
+ * of each.
+ */
 static inline uint16_t
 load_native16(const void *p)
 {

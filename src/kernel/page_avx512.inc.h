@@ -1,12 +1,13 @@
 /*
  * page_avx512.inc.h
- *	  What the AVX-512 page kernels share: two, three or four pages at once.
+ *	  What the AVX-512 page kernels share, for two, three or four pages at
+ *	  once.
  *
- * A page is a chain of multiplications, 16 lanes a register, so one page alone
- * waits for vpmulld (10 cycles and more on Intel's CPUs); pages are independent,
- * and four of them fill both ports.  A lane is kept before its multiplication,
- * so that one three-way xor (vpternlogq) ends a step.  Loops are unrolled twice
- * because gcc 12 else moves half of the lanes around.
+ * A page is a chain of multiplications, 16 lanes per register, so one page
+ * alone waits for vpmulld (10 cycles and more on Intel's CPUs).  Pages are
+ * independent, and four of them fill both ports.  A lane is kept before its
+ * multiplication, so that one three-way xor (vpternlogq) ends each step.
+ * Loops are unrolled twice because gcc 12 else moves half of the lanes around.
  *
  * The includer defines checksum_one() and its kernel, which calls
  * checksum_pages().
@@ -15,7 +16,7 @@
 #define INLINE		TARGET static inline __attribute__((always_inline))
 #define XOR3		0x96		/* truth table of a ^ b ^ c */
 
-/* The lanes of a page, before their multiplication: t' = mix(t) ^ word. */
+/* The lanes of a page, before their multiplication, by t' = mix(t) ^ word. */
 typedef struct Lanes
 {
 	__m512i		lo;
@@ -35,7 +36,7 @@ xor_elements(__m512i v)
 	return (uint32_t) _mm_cvtsi128_si32(x);
 }
 
-/* The first row, without pd_checksum: the low half of word 2. */
+/* The first row, without pd_checksum, which is the low half of word 2. */
 INLINE Lanes
 start(const unsigned char *page)
 {

@@ -1,6 +1,6 @@
 /*
  * pmull_arm.inc.h
- *	  The two kernels with pmull: CRC-32C and CRC-32, by fold_arm.inc.h.
+ *	  The two kernels with pmull, CRC-32C and CRC-32, by fold_arm.inc.h.
  *
  * Included by kernel_pmull.c and kernel_pmull_eor3.c, which differ in
  *

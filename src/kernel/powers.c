@@ -2,7 +2,7 @@
  * powers.c
  *	  Tables of powers of x, shared by the kernels that multiply and by combining.
  *
- * README.md, "Multipliers"; derived by gen_constants.py.
+ * They are derived by gen_constants.py, see README.md, "Multipliers".
  */
 #define WANT_POWERS
 #define WANT_COMBINE

@@ -1,7 +1,7 @@
 /*
  * powers.h
- *	  Tables of powers of x mod P, reflected; x^(8j-33) is the multiplier for a
- *	  distance of j bytes (README.md, "Multipliers").
+ *	  Tables of powers of x mod P, reflected, of which x^(8j-33) is the
+ *	  multiplier for a distance of j bytes (README.md, "Multipliers").
  */
 #ifndef POWERS_H
 #define POWERS_H
@@ -10,7 +10,9 @@
 
 #pragma GCC visibility push(hidden) /* see checksum.h */
 
-/* [r][i] is that for j = 504 + r - 8 i: consecutive ones are 8 bytes apart. */
+/*
+ * [r][i] is that for j = 504 + r - 8 i, so consecutive ones are 8 bytes apart.
+ */
 extern const uint32_t crc32c_powers[8][72];
 extern const uint32_t crc32_powers[8][72];
 
@@ -23,12 +25,13 @@ extern const uint32_t crc32_block_powers[256];
 extern const uint64_t crc32c_straight_powers[STRAIGHT_END + 32];
 extern const uint64_t crc32_straight_powers[STRAIGHT_END + 32];
 
-/* [n] is that for j = n - 8: to move a register up by n bytes. */
+/* [n] is that for j = n - 8, to move a register up by n bytes. */
 extern const uint32_t crc32c_near_powers[320];
 
 /*
- * x^(8 d) for the digits d of a length: bits 0 to 10, 11 to 21, 22 to 31, one
- * after the other.  The first are divided by what combine_x86.c multiplies in.
+ * x^(8 d) for the digits d of a length, which are bits 0 to 10, 11 to 21, 22
+ * to 31, one after the other.  The first are divided by what combine_x86.c
+ * multiplies in.
  */
 extern const uint32_t crc32c_digit_powers[2048 + 2048 + 1024];
 extern const uint32_t crc32_digit_powers[2048 + 2048 + 1024];
@@ -54,10 +57,16 @@ combine_exponent(uint64_t n, int order_bits)
 	return (uint32_t) n;
 }
 
-/* 64 bytes 0x00, 64 bytes 0xFF, 64 bytes 0x00: slide a load to make a mask. */
+/*
+ * 64 bytes 0x00, 64 bytes 0xFF, 64 bytes 0x00.  A load slid over them makes a
+ * mask.
+ */
 extern const unsigned char kernel_bytes_mask[192];
 
-/* 0 to 127; a vector of 64 from n on moves the first n bytes of 64 to the end. */
+/*
+ * 0 to 127.  A vector of 64 from n on moves the first n bytes of 64 to the
+ * end.
+ */
 extern const unsigned char kernel_byte_places[128];
 
 #pragma GCC visibility pop

@@ -79,8 +79,9 @@ checksum_self_test(const ChecksumKernel *kernel, bool quick,
 }
 
 /*
- * Every length from 0 to most at p, and lengths beyond it to last, step apart;
- * a register to start from; each third call in two parts, chained.
+ * Every length from 0 to most at p, and lengths beyond it to last, step apart.
+ * All start from one register.  Calls whose length 3 divides are made in two
+ * parts, chained.
  */
 static void
 test_lengths(SelfTestContext *ctx, const unsigned char *p, size_t most,
@@ -127,11 +128,11 @@ test_ends(SelfTestContext *ctx, size_t most)
 }
 
 /*
- * The full form starts at every alignment to 64 bytes right before the start of
- * a page, and at some behind it, and takes the bitwise definition.  The quick form
- * takes some of them, and single bytes through slicing-by-8: what it must see
- * is that each path of the kernel gives the right answer on this CPU.  A
- * bitwise kernel under test gets fewer starts: it is slow.
+ * The full form starts at every alignment to 64 bytes right before the start
+ * of a page, and at some after it.  It takes the bitwise reference.  The quick
+ * form takes some of them, and single bytes through slicing-by-8.  It must see
+ * that each path of the kernel gives the right answer on this CPU.  A bitwise
+ * kernel under test is slow, so it gets fewer starts, and slicing-by-8 too.
  */
 static void
 test_crc(SelfTestContext *ctx, bool quick)

@@ -1,9 +1,9 @@
 /*
  * short_avx512.inc.h
- *	  CRC-32C of less than 320 bytes for CPUs on which a jump by a table, even a
- *	  predicted one, costs more than branches: Zen 4.
+ *	  CRC-32C of less than 320 bytes for CPUs, as Zen 4, on which a jump by a
+ *	  table, even a predicted one, costs more than branches.
  *
- * README.md, "Straight to the end".  kernel_avx512.c includes it.
+ * See README.md, "Straight to the end".  It is included by kernel_avx512.c.
  */
 #define BYTES_TARGET \
 	__attribute__((target("sse4.2,pclmul,bmi2,avx2,avx512f,avx512bw,avx512vl,avx512vbmi,vpclmulqdq")))
@@ -28,7 +28,7 @@ crc32c_below_8(uint32_t crc, const unsigned char *p, size_t len)
 	return crc;
 }
 
-/* CRC-32C of 0 < n < 8 bytes of at least 8: as crc32c_odd(). */
+/* CRC-32C of 0 < n < 8 bytes of at least 8, as crc32c_odd(). */
 static INLINE uint64_t
 crc32c_first(uint64_t crc, const unsigned char *p, size_t n)
 {
@@ -38,7 +38,10 @@ crc32c_first(uint64_t crc, const unsigned char *p, size_t n)
 	return _mm_crc32_u64(0, word) ^ (crc >> bits);
 }
 
-/* CRC-32C of 8 to WORDS_MOST bytes: the odd ones first, a branch per word. */
+/*
+ * CRC-32C of 8 to WORDS_MOST bytes, the odd ones first, with a branch per
+ * word.
+ */
 #define WORD_IF_ANY(i) \
 	if (len < 8 * (i) + 8) \
 		return (uint32_t) crc; \
@@ -75,8 +78,8 @@ reduce_joined(__m512i sum, __m128i joiner)
 }
 
 /*
- * CRC-32C of WORDS_MOST + 1 to 63 bytes: the last 32, before them the others at
- * the end of half a vector.  No load leaves the buffer.
+ * CRC-32C of WORDS_MOST + 1 to 63 bytes.  The last 32 come after the others,
+ * which stand at the end of half a vector.  No load leaves the buffer.
  */
 static BYTES_INLINE uint32_t
 crc32c_one_vector(uint32_t reg, const unsigned char *p, size_t len)
@@ -126,8 +129,9 @@ crc32c_few_and_whole(uint32_t reg, const unsigned char *p, size_t len)
 }
 
 /*
- * CRC-32C of 65 to 319 bytes: before the whole vectors the first len % 64, which
- * are moved to the end of a vector.  Its multiplication waits for that: last.
+ * CRC-32C of 65 to 319 bytes.  Before the whole vectors stand the first len %
+ * 64, which are moved to the end of a vector.  Its multiplication waits for
+ * that, so it comes last.
  */
 #define ADD_FIRST(i) \
 	reduce_joined(crc32c_avx512_add_product(sum, first, \
@@ -159,8 +163,8 @@ crc32c_part_and_whole(uint32_t reg, const unsigned char *p, size_t len)
 #undef ADD_FIRST
 
 /*
- * CRC-32C of len < 320 bytes.  What is said to be likely falls through, not that
- * it were: of many orders this was the fastest.
+ * CRC-32C of len < 320 bytes.  What is said to be likely falls through,
+ * whether or not it is.  Of many orders this was the fastest.
  */
 static BYTES_INLINE uint32_t
 crc32c_branches(uint32_t reg, const unsigned char *p, size_t len)
@@ -176,7 +180,7 @@ crc32c_branches(uint32_t reg, const unsigned char *p, size_t len)
 	return crc32c_part_and_whole(reg, p, len);
 }
 
-/* As crc32c_middle(), a loop in the place of its jump. */
+/* Does as crc32c_middle(), with a loop in the place of its jump. */
 static TARGET __attribute__((noinline))
 uint32_t
 crc32c_middle_loop(uint32_t reg, const unsigned char *p, size_t len)

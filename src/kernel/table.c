@@ -1,6 +1,6 @@
 /*
  * table.c
- *	  The table of kernels: its rows, and questions that they answer alone.
+ *	  The table of kernels, its rows, and questions that they answer alone.
  *
  * Selection is a pure function of the feature mask and of the rows that the
  * load-time self-test rejected.

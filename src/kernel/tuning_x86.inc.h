@@ -1,7 +1,8 @@
 /*
  * tuning_x86.inc.h
- *	  The numbers that measurements chose, by VBYTES.  vector_x86.inc.h includes
- *	  it; README.md, "Folding" and "Laboratory notes", has the figures.
+ *	  The numbers that measurements chose, by VBYTES.  It is included by
+ *	  vector_x86.inc.h.  For figures see README.md, "Folding" and "Laboratory
+ *	  notes".
  */
 #if VBYTES == 16
 #define BY_VBYTES(v16, v32, v64) (v16)
@@ -11,32 +12,38 @@
 #define BY_VBYTES(v16, v32, v64) (v64)
 #endif
 
-/* Whole vectors of the path without a branch: 128, 224 and 320 bytes in all. */
+/*
+ * Whole vectors of the path without a branch, 128, 224 and 320 bytes in all.
+ */
 #define SHORT_WHOLE			BY_VBYTES(7, 6, 4)
 
 /* Below so many bytes CRC-32C is one chain of crc32 instructions. */
 #define INSTRUCTIONS_BELOW	BY_VBYTES(192, 97, FEW_BYTES)
 
 /*
- * For Zen 4: up to WORDS_MOST bytes a branch per word; above whole vectors up to
- * FIRST_MOST (a word, not more) by one instruction, not a vector.
+ * For Zen 4.  Up to WORDS_MOST bytes there is a branch per word.  Above, up to
+ * FIRST_MOST bytes (a word, not more) before whole vectors take one
+ * instruction, not a vector.
  */
 #define WORDS_MOST			48
 #define FIRST_MOST			8
 
-/* Vectors across cache lines cost 15 %: from here on more than aligning them. */
+/*
+ * Vectors across cache lines cost 15 %, from here on more than aligning them.
+ */
 #define ALIGN_FROM			4096
 
-/* Such inputs come from L3 or memory; wider vectors are read faster. */
+/* Such inputs come from L3 or memory.  Wider vectors are read faster. */
 #define PREFETCH_FROM		(1 << 20)
 #define PREFETCH_AHEAD		BY_VBYTES(2048, 4096, 8192)
 
 /*
- * Multiplications beside crc32 instructions.  From FUSED_FROM on they gain more
- * than joining the four registers costs.  FUSED_WORDS a chain and block fill the
- * second unit while the first is busy; the 64-byte row is for Zen 4, where a
- * block takes 16 cycles.  FUSED_MOST blocks at once: two thirds of their words
- * are shifted over, and shift_far() takes fewer than 65536 bytes.
+ * Multiplications beside crc32 instructions.  From FUSED_FROM on they gain
+ * more than joining the four registers costs.  FUSED_WORDS per chain and block
+ * fill the second unit while the first is busy.  The value for 64 bytes is for
+ * Zen 4, where a block takes 16 cycles.  No more than FUSED_MOST blocks come
+ * at once.  Their words are shifted over, and shift_far() takes fewer than
+ * 65536 bytes.
  */
 #define FUSED_FROM			BY_VBYTES(1280, 1024, 4096)
 #define FUSED_WORDS			BY_VBYTES(4, 4, 5)

@@ -1,18 +1,20 @@
 /*
  * vector_x86.inc.h
- *	  The vectors of fold_x86.inc.h, by their size VBYTES: 16, 32 or 64.
+ *	  The vectors of fold_x86.inc.h, by their size VBYTES, 16, 32 or 64.
  *
  *	  V						the type
  *	  VLOAD, VLOAD_ALIGNED	of VBYTES bytes
  *	  VLOAD_BEGIN(p, n), VLOAD_END(p, n)	the first n bytes of the VBYTES at p,
- *							the last n; the other bytes are read, and zero here
+ *							the last n.  The other bytes are read, and zero here
  *	  VPOWERS(p)			VBYTES / 8 table entries widened to quadwords
  *	  VXOR3					of three vectors
  *	  VMULTIPLY(a, b)		both halves of each lane multiplied, and xored
- *	  VBROADCAST, VFROM128	by their names; VTO128 is the xor of the lanes
+ *	  VBROADCAST, VFROM128	by their names
+ *	  VTO128				the xor of the lanes
  *	  VBLOCK_HIGH, VBLOCK_LOW	the multipliers that fold by four vectors
  *
- * Needs: 16 pclmul; 32 avx2, vpclmulqdq; 64 avx512f, avx512bw, vpclmulqdq.
+ * 16 needs pclmul, 32 needs avx2 and vpclmulqdq, and 64 needs avx512f, avx512bw
+ * and vpclmulqdq.
  */
 #if VBYTES == 16
 #define V __m128i

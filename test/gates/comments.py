@@ -16,7 +16,7 @@ import words
 SHARE, MEAN = 0.15, 15
 
 # Folders whose comments are sentences.  The others follow.
-DONE = [".", "backup", "cluster", "decode", "func", "host", "lost", "page", "repair", "run", "server", "wal"]
+DONE = [".", "backup", "cluster", "decode", "func", "host", "kernel", "lost", "page", "repair", "run", "server", "wal"]
 
 COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|' r"'(?:\\.|[^'\\\n])*'|" r"/\*.*?\*/|//[^\n]*", re.S)
 
