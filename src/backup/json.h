@@ -6,7 +6,7 @@
 #define ACCEL_BACKUP_JSON_H
 
 #include "backup/list.h"
-#include "backup/status.h"
+#include "page/status.h"
 
 /*
  * The most ranges of WAL that a backup needs.  One with more is not a

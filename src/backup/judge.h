@@ -8,7 +8,6 @@
 #include "backup/blocks.h"
 #include "backup/hash.h"
 #include "backup/list.h"
-#include "backup/status.h"
 #include "page/judge.h"
 
 /* A piece stays in a core's own cache. */

@@ -7,7 +7,7 @@
 
 #include "access/xlogdefs.h"
 
-#include "backup/status.h"
+#include "page/status.h"
 
 /* This is one finding, where NULL and negative mean "none" (NULL in SQL). */
 typedef struct BackupFinding

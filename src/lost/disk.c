@@ -58,17 +58,6 @@ typedef struct LostFile
 	char		path[SCAN_PATH_SIZE];
 } LostFile;
 
-const char *
-lost_status_name(LostStatus status)
-{
-	static const char *const names[] = {
-		"stale_page", "zeroed_page", "missing_block", "io_error",
-		"not_verifiable"
-	};
-
-	return names[status];
-}
-
 void
 lost_disk_path(const WalBlockTag *tag, char dst[SCAN_PATH_SIZE])
 {

@@ -15,18 +15,6 @@
 #include "lost/book.h"
 #include "page/decide.h"
 
-typedef enum LostStatus
-{
-	LOST_STALE_PAGE,
-	LOST_ZEROED_PAGE,
-	LOST_MISSING_BLOCK,			/* beyond the end of the file */
-	LOST_IO_ERROR,
-	LOST_NOT_VERIFIABLE
-} LostStatus;
-
-/* "stale_page" and so on */
-extern const char *lost_status_name(LostStatus status);
-
 /* A block of this database, or a shared one, that the disk seems to lack. */
 typedef struct LostSuspect
 {

@@ -6,39 +6,76 @@
 
 #include "page/status.h"
 
+typedef struct StatusRow
+{
+	const char *word;
+	bool		is_finding;
+} StatusRow;
+
+static const StatusRow page_rows[] = {
+#define PAGE_STATUS(id, word, is_finding) {word, is_finding},
+#include "page/status.def"
+};
+
+static const StatusRow wal_rows[] = {
+#define WAL_STATUS(id, word, is_finding) {word, is_finding},
+#include "page/status.def"
+};
+
+static const StatusRow cluster_rows[] = {
+#define CLUSTER_STATUS(id, word, is_finding) {word, is_finding},
+#include "page/status.def"
+};
+
+static const StatusRow backup_rows[] = {
+#define BACKUP_STATUS(id, word, is_finding) {word, is_finding},
+#include "page/status.def"
+};
+
+static const StatusRow lost_rows[] = {
+#define LOST_STATUS(id, word, is_finding) {word, is_finding},
+#include "page/status.def"
+};
+
+static const StatusRow heal_rows[] = {
+#define HEAL_STATUS(id, word, is_finding) {word, is_finding},
+#include "page/status.def"
+};
+
 const char *
 page_status_name(PageStatus status)
 {
-	static const char *const names[] = {
-#define PAGE_STATUS(id, words) words,
-		PAGE_STATUS_LIST
-#undef PAGE_STATUS
-	};
-
-	return names[status];
+	return page_rows[status].word;
 }
 
 const char *
 wal_status_name(WalStatus status)
 {
-	static const char *const names[] = {
-#define WAL_STATUS(id, words) words,
-		WAL_STATUS_LIST
-#undef WAL_STATUS
-	};
-
-	return names[status];
+	return wal_rows[status].word;
 }
 
-WalStatus
-wal_status_of(const char *name)
+const char *
+cluster_status_name(ClusterStatus status)
 {
-	int			status = 0;
+	return cluster_rows[status].word;
+}
 
-	while (status < WAL_STATUSES &&
-		   strcmp(wal_status_name((WalStatus) status), name) != 0)
-		status++;
-	return (WalStatus) status;
+const char *
+backup_status_name(BackupStatus status)
+{
+	return backup_rows[status].word;
+}
+
+const char *
+lost_status_name(LostStatus status)
+{
+	return lost_rows[status].word;
+}
+
+const char *
+heal_status_name(HealStatus status)
+{
+	return heal_rows[status].word;
 }
 
 const char *
@@ -53,27 +90,40 @@ cluster_kind_name(ClusterKind kind)
 	return names[kind];
 }
 
-const char *
-cluster_status_name(ClusterStatus status)
+WalStatus
+wal_status_of(const char *name)
 {
-	static const char *const names[] = {
-#define CLUSTER_STATUS(id, words) words,
-		CLUSTER_STATUS_LIST
-#undef CLUSTER_STATUS
-	};
+	int			status = 0;
 
-	return names[status];
+	while (status < WAL_STATUSES && strcmp(wal_rows[status].word, name) != 0)
+		status++;
+	return (WalStatus) status;
 }
 
+#define FAMILY(rows) {rows, sizeof(rows) / sizeof((rows)[0])}
+
+/* A word is the same in all families, so the first row of it tells. */
 bool
 status_is_finding(const char *name)
 {
-	return strncmp(name, "ok", 2) != 0 &&
-		strcmp(name, page_status_name(PAGE_NOT_VERIFIABLE)) != 0;
+	static const struct
+	{
+		const StatusRow *rows;
+		size_t		count;
+	}			families[] = {
+		FAMILY(page_rows), FAMILY(wal_rows), FAMILY(cluster_rows),
+		FAMILY(backup_rows), FAMILY(lost_rows), FAMILY(heal_rows)
+	};
+
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
+		for (size_t row = 0; row < families[i].count; row++)
+			if (strcmp(families[i].rows[row].word, name) == 0)
+				return families[i].rows[row].is_finding;
+	return true;
 }
 
 bool
 wal_status_is_finding(WalStatus status)
 {
-	return status_is_finding(wal_status_name(status));
+	return wal_rows[status].is_finding;
 }

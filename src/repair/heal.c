@@ -90,25 +90,6 @@ static void refuse_unless_writable(Heal *heal);
 static void write_back(const Heal *heal);
 static HealStatus write_and_read(Heal *heal);
 
-const char *
-heal_status_name(HealStatus status)
-{
-	switch (status)
-	{
-		case HEAL_HEALED:
-			return "healed";
-		case HEAL_HEALTHY:
-			return "healthy";
-		case HEAL_NO_GOOD_COPY:
-			return "no_good_copy";
-		case HEAL_NOT_HEALED:
-			return "not_healed";
-		case HEAL_NOT_VERIFIABLE:
-			break;
-	}
-	return "not_verifiable";
-}
-
 void
 heal_block(Oid relid, ForkNumber fork, BlockNumber blkno, bool allow_unproven,
 		   HealResult *result)

@@ -7,24 +7,12 @@
 
 #include "page/finding.h"
 
-typedef enum HealStatus
-{
-	HEAL_HEALED,				/* written, and good when it was read again */
-	HEAL_HEALTHY,				/* nothing to do, nothing done */
-	HEAL_NO_GOOD_COPY,			/* nothing to do it with, nothing done */
-	HEAL_NOT_HEALED,			/* written, and not as written when read again */
-	HEAL_NOT_VERIFIABLE			/* nothing is known, nothing done */
-} HealStatus;
-
 typedef struct HealResult
 {
 	HealStatus	status;
 	BlockCopy	copy;			/* what shared buffers hold, if of use */
 	char		message[SCAN_MESSAGE_SIZE];
 } HealResult;
-
-/* "healed", "healthy", "no_good_copy", "not_healed", "not_verifiable" */
-extern const char *heal_status_name(HealStatus status);
 
 /*
  * Heals a block.  Keeps RowExclusiveLock on the relation until the end of the

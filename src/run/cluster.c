@@ -114,7 +114,8 @@ run_cluster_files(DatabaseRun *run)
 
 	if (error != NULL)
 	{
-		keep_row(run, NULL, "not_verifiable", error->message);
+		keep_row(run, NULL, cluster_status_name(CLUSTER_NOT_VERIFIABLE),
+				 error->message);
 		run->totals.findings++;
 		run->totals.unverifiable++;
 		ereport(WARNING,

@@ -4,6 +4,7 @@
 Functions, arguments, defaults and result columns: test/pgtap/contract.tsv.
 Tables and views: the COMMENTs on their columns in the install script.
 Parameters: src/guc.c.  Both ways: what is missing, and what is too much.
+Statuses: src/page/status.def, which names the section that explains each family.
 Names that begin with internal_ are for the extension itself: they have no entry.
 """
 import re
@@ -108,8 +109,47 @@ def compare(what, wanted, got):
         yield f"{what}: another order: {', '.join(wanted)}"
 
 
+def families(top):
+    """{section: {word: whether it is a finding}}, of the families of statuses."""
+    found = {}
+    for line in open(f"{top}/src/page/status.def", encoding="utf-8"):
+        where = re.match(r"/\* .*\((docs/\S+\.md#\S+)\)\. \*/", line)
+        row = re.match(r'[A-Z]+_STATUS\(\w+, "(\w+)", (true|false)\)', line)
+        if where:
+            words = found.setdefault(where.group(1), {})
+        elif row:
+            words[row.group(1)] = row.group(2) == "true"
+    return found
+
+
+def section(top, where):
+    """The text of the section that a link names."""
+    path, anchor = where.split("#")
+    text = open(f"{top}/{path}", encoding="utf-8").read()
+    for heading, body in re.findall(r"^##+ ([^\n]+)\n(.*?)(?=^##|\Z)", text, re.M | re.S):
+        if heading.lower().replace(" ", "-") == anchor:
+            return body
+    return ""
+
+
+def check_statuses(top):
+    """Differences between the families and the documents."""
+    for where, words in families(top).items():
+        text = section(top, where)
+        listed = set()
+        for cells in rows(text, "status"):
+            listed.update(re.findall(r"`(\w+)`", cells[0]))
+        for word in sorted(listed - set(words)):
+            yield f"{where}: {word} is no status of this family"
+        reference = open(f"{top}/docs/reference.md", encoding="utf-8").read()
+        for word, is_finding in words.items():
+            if f"`{word}`" not in (text if is_finding else text + reference):
+                yield f"{where}: {word} is missing"
+
+
 def check(top):
     """Every difference, as a line."""
+    yield from check_statuses(top)
     entries, parameters = sections(top)
     functions, relations = contract(top), tables(top)
     seen = set()

@@ -14,7 +14,7 @@
 #include "backup/increment.h"
 #include "backup/label.h"
 #include "backup/manifest.h"
-#include "backup/status.h"
+#include "page/status.h"
 
 /* ---- names ---- */
 
