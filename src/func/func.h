@@ -79,8 +79,14 @@ extern ForkNumber accel_fork_argument(text *name);
 extern void accel_scan_options(FunctionCallInfo fcinfo, int n,
 							   RelationScanOptions *options);
 
-/* func/page.c has the columns of verify_relation. */
-#define ACCEL_FINDING_COLUMNS	12
+/* func/page.c fills the columns of verify_relation. */
+typedef enum FindingColumn
+{
+#define FINDING_COLUMN(name, ...) FINDING_COLUMN_##name,
+#include "func/finding.def"
+	FINDING_COLUMNS				/* how many */
+} FindingColumn;
+
 extern void accel_finding_values(const PageFinding *finding, Datum *values,
 								 bool *nulls);
 

@@ -201,29 +201,11 @@ fork_name(ForkNumber fork, bool *null)
 void
 accel_finding_values(const PageFinding *finding, Datum *values, bool *nulls)
 {
-	const char *buffer_state = block_buffer_state_name(finding->buffer_state);
-
-	values[0] = ObjectIdGetDatum(finding->relid);
-	nulls[0] = !OidIsValid(finding->relid);
-	values[1] = fork_name(finding->fork, &nulls[1]);
-	values[2] = Int64GetDatum(finding->blkno);
-	nulls[2] = finding->blkno < 0;
-	values[3] = CStringGetTextDatum(finding->path);
-	nulls[3] = finding->path[0] == '\0';
-	values[4] = Int64GetDatum(finding->file_offset);
-	nulls[4] = finding->file_offset < 0;
-	values[5] = CStringGetTextDatum(page_status_name(finding->status));
-	values[6] = Int32GetDatum(finding->stored);
-	nulls[6] = finding->stored < 0;
-	values[7] = Int32GetDatum(finding->computed);
-	nulls[7] = finding->computed < 0;
-	values[8] = LSNGetDatum(finding->lsn);
-	nulls[8] = !finding->has_lsn;
-	values[9] = Int32GetDatum(finding->retries);
-	nulls[10] = buffer_state == NULL;
-	if (buffer_state)
-		values[10] = CStringGetTextDatum(buffer_state);
-	values[11] = CStringGetTextDatum(finding->message);
+#define FINDING_COLUMN(name, type, value, is_null) \
+	nulls[FINDING_COLUMN_##name] = is_null; \
+	if (!nulls[FINDING_COLUMN_##name]) \
+		values[FINDING_COLUMN_##name] = value;
+#include "func/finding.def"
 }
 
 static void
@@ -231,8 +213,8 @@ put_finding(ScanSink *sink, const PageFinding *finding)
 {
 	RowSink    *rows = (RowSink *) sink;
 	MemoryContext context = MemoryContextSwitchTo(rows->row);
-	Datum		values[ACCEL_FINDING_COLUMNS] = {0};
-	bool		nulls[ACCEL_FINDING_COLUMNS] = {0};
+	Datum		values[FINDING_COLUMNS] = {0};
+	bool		nulls[FINDING_COLUMNS] = {0};
 
 	accel_finding_values(finding, values, nulls);
 	tuplestore_putvalues(rows->rsinfo->setResult, rows->rsinfo->setDesc,

@@ -85,8 +85,8 @@ try_part(DatabaseRun *run, RunPart part, long pause)
 void
 run_keep_finding(DatabaseRun *run, const PageFinding *finding)
 {
-	Datum		values[ACCEL_FINDING_COLUMNS] = {0};
-	bool		nulls[ACCEL_FINDING_COLUMNS] = {0};
+	Datum		values[FINDING_COLUMNS] = {0};
+	bool		nulls[FINDING_COLUMNS] = {0};
 	MemoryContext old;
 
 	if (!run->recording)

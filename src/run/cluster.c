@@ -17,11 +17,6 @@
 #include "func/cluster.h"
 #include "run/database_run.h"
 
-/* Columns of verify_findings that such a finding has. */
-#define COLUMN_PATH		3
-#define COLUMN_STATUS	5
-#define COLUMN_MESSAGE	11
-
 /*
  * What is said of this server's files tells little, only sound or not.  So
  * whoever may scan tables may know it, too.
@@ -37,8 +32,8 @@ static void
 keep_row(DatabaseRun *run, const char *path, const char *status,
 		 const char *message)
 {
-	Datum		values[ACCEL_FINDING_COLUMNS] = {0};
-	bool		nulls[ACCEL_FINDING_COLUMNS];
+	Datum		values[FINDING_COLUMNS] = {0};
+	bool		nulls[FINDING_COLUMNS];
 	MemoryContext old;
 
 	if (!run->recording)
@@ -49,11 +44,11 @@ keep_row(DatabaseRun *run, const char *path, const char *status,
 		run->store = tuplestore_begin_heap(false, false, work_mem);
 	MemoryContextSwitchTo(run->row_context);
 	if (path != NULL)
-		values[COLUMN_PATH] = CStringGetTextDatum(path);
-	values[COLUMN_STATUS] = CStringGetTextDatum(status);
-	values[COLUMN_MESSAGE] = CStringGetTextDatum(message);
-	nulls[COLUMN_PATH] = path == NULL;
-	nulls[COLUMN_STATUS] = nulls[COLUMN_MESSAGE] = false;
+		values[FINDING_COLUMN_path] = CStringGetTextDatum(path);
+	values[FINDING_COLUMN_status] = CStringGetTextDatum(status);
+	values[FINDING_COLUMN_message] = CStringGetTextDatum(message);
+	nulls[FINDING_COLUMN_path] = path == NULL;
+	nulls[FINDING_COLUMN_status] = nulls[FINDING_COLUMN_message] = false;
 	tuplestore_putvalues(run->store, run->store_desc, values, nulls);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(run->row_context);

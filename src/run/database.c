@@ -137,19 +137,6 @@ run_init(DatabaseRun *run, FunctionCallInfo fcinfo)
 static void
 init_sink(DatabaseRun *run)
 {
-	static const struct
-	{
-		const char *name;
-		Oid			type;
-	}			columns[ACCEL_FINDING_COLUMNS] =
-	{
-		{"relid", OIDOID}, {"fork", TEXTOID}, {"blkno", INT8OID},
-		{"path", TEXTOID}, {"file_offset", INT8OID}, {"status", TEXTOID},
-		{"stored_checksum", INT4OID}, {"computed_checksum", INT4OID},
-		{"lsn", LSNOID}, {"retries", INT4OID}, {"buffer_state", TEXTOID},
-		{"message", TEXTOID}
-	};
-
 	run->sink.fork_begin = note_fork_begin;
 	run->sink.finding = note_finding;
 	run->sink.progress = note_progress;
@@ -157,10 +144,10 @@ init_sink(DatabaseRun *run)
 	run->sink.fork_end = note_fork_end;
 	scan_run_begin(&run->scan, &run->sink, run->options.workers,
 				   run->options.max_rate);
-	run->store_desc = CreateTemplateTupleDesc(lengthof(columns));
-	for (int i = 0; i < lengthof(columns); i++)
-		TupleDescInitEntry(run->store_desc, i + 1, columns[i].name,
-						   columns[i].type, -1, 0);
+	run->store_desc = CreateTemplateTupleDesc(FINDING_COLUMNS);
+#define FINDING_COLUMN(name, type, ...) \
+	TupleDescInitEntry(run->store_desc, FINDING_COLUMN_##name + 1, #name, type, -1, 0);
+#include "func/finding.def"
 	TupleDescFinalize(run->store_desc);
 }
 

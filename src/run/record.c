@@ -408,13 +408,17 @@ write_findings(DatabaseRun *run)
 		elog(ERROR, "could not register the findings");
 	MemoryContextSwitchTo(old);
 	execute(run, "verify_findings", SPI_OK_INSERT,
-			"SELECT $1, f.*, $2,"
-			" CASE WHEN f.relid IS NOT NULL THEN $3 END,"
-			" CASE WHEN f.relid IS NOT NULL THEN $4 END,"
-			" CASE WHEN f.relid IS NOT NULL THEN $5 END,"
-			" CASE WHEN f.relid IS NOT NULL THEN $6 END,"
-			" CASE WHEN f.relid IS NOT NULL THEN $7 END,"
+			"SELECT $1"
+#define FINDING_COLUMN(name, ...) ", f." #name
+#define FINDING_RUN_COLUMNS \
+			", $2," \
+			" CASE WHEN f.relid IS NOT NULL THEN $3 END," \
+			" CASE WHEN f.relid IS NOT NULL THEN $4 END," \
+			" CASE WHEN f.relid IS NOT NULL THEN $5 END," \
+			" CASE WHEN f.relid IS NOT NULL THEN $6 END," \
+			" CASE WHEN f.relid IS NOT NULL THEN $7 END," \
 			" CASE WHEN f.relid IS NOT NULL THEN $8 END"
+#include "func/finding.def"
 			" FROM " STORE_NAME " f",
 			lengthof(types), types, values, nulls);
 	SPI_unregister_relation(STORE_NAME);

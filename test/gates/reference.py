@@ -4,6 +4,7 @@
 Functions, arguments, defaults and result columns: test/pgtap/contract.tsv.
 Tables and views: the COMMENTs on their columns in the install script.
 Parameters: src/guc.c.  Both ways: what is missing, and what is too much.
+Columns of a finding: src/func/finding.def, against verify_relation and verify_findings.
 Statuses: src/page/status.def, which names the section that explains each family.
 Names that begin with internal_ are for the extension itself: they have no entry.
 """
@@ -11,6 +12,13 @@ import re
 import sys
 
 TYPES = {"timestamp with time zone": "timestamptz"}
+SCRIPT = "sql/crc32c_accel--1.0.sql"
+
+
+def read(top, path):
+    """The text of a file."""
+    with open(f"{top}/{path}", encoding="utf-8") as file:
+        return file.read()
 
 
 def split_arguments(text):
@@ -46,7 +54,7 @@ def parse_arguments(text):
 def contract(top):
     """{(function, its arguments' names): (arguments, columns, grantee)}"""
     found = {}
-    for line in open(f"{top}/test/pgtap/contract.tsv", encoding="utf-8"):
+    for line in read(top, "test/pgtap/contract.tsv").splitlines(True):
         if "\t" not in line:  # COPY
             continue
         name, text, _, _, grantee = line.rstrip("\n").split("\t")
@@ -60,7 +68,7 @@ def contract(top):
 def tables(top):
     """{table or view: its columns}, of the newest install script."""
     found = {}
-    script = open(f"{top}/sql/crc32c_accel--1.0.sql", encoding="utf-8").read()
+    script = read(top, SCRIPT)
     for name, column in re.findall(r"^COMMENT ON COLUMN (\w+)\.(\w+)", script, re.M):
         if not name.startswith("internal_"):
             found.setdefault(name, []).append(column)
@@ -78,7 +86,7 @@ def rows(text, first):
 
 def sections(top):
     """{heading: text} of the entries, and the text of the parameters."""
-    text = open(f"{top}/docs/reference.md", encoding="utf-8").read()
+    text = read(top, "docs/reference.md")
     entries = dict(re.findall(r"^### ([^\n]+)\n(.*?)(?=^##|\Z)", text, re.M | re.S))
     return entries, text[text.index("## Parameters"):]
 
@@ -109,10 +117,16 @@ def compare(what, wanted, got):
         yield f"{what}: another order: {', '.join(wanted)}"
 
 
+def declared(top):
+    """{table: {column: type}}, of the newest install script."""
+    tables = re.findall(r"^CREATE TABLE (\w+) \((.*?)\);\n", read(top, SCRIPT), re.M | re.S)
+    return {name: dict(re.findall(r"^\t(\w+) (\w+)", columns, re.M)) for name, columns in tables}
+
+
 def families(top):
     """{section: {word: whether it is a finding}}, of the families of statuses."""
     found = {}
-    for line in open(f"{top}/src/page/status.def", encoding="utf-8"):
+    for line in read(top, "src/page/status.def").splitlines(True):
         where = re.match(r"/\* .*\((docs/\S+\.md#\S+)\)\. \*/", line)
         row = re.match(r'[A-Z]+_STATUS\(\w+, "(\w+)", (true|false)\)', line)
         if where:
@@ -125,7 +139,7 @@ def families(top):
 def section(top, where):
     """The text of the section that a link names."""
     path, anchor = where.split("#")
-    text = open(f"{top}/{path}", encoding="utf-8").read()
+    text = read(top, path)
     for heading, body in re.findall(r"^##+ ([^\n]+)\n(.*?)(?=^##|\Z)", text, re.M | re.S):
         if heading.lower().replace(" ", "-") == anchor:
             return body
@@ -141,15 +155,30 @@ def check_statuses(top):
             listed.update(re.findall(r"`(\w+)`", cells[0]))
         for word in sorted(listed - set(words)):
             yield f"{where}: {word} is no status of this family"
-        reference = open(f"{top}/docs/reference.md", encoding="utf-8").read()
+        reference = read(top, "docs/reference.md")
         for word, is_finding in words.items():
             if f"`{word}`" not in (text if is_finding else text + reference):
                 yield f"{where}: {word} is missing"
 
 
+def check_findings(top):
+    """Differences between the rows of finding.def and what SQL declares."""
+    names = {oid: name for name, oid in
+             re.findall(r'oid\["(.+?)"\] = "(\w+)"', read(top, "src/func/signatures.awk"))}
+    wanted = {name: names[oid] for name, oid in
+              re.findall(r"^FINDING_COLUMN\((\w+), (\w+),", read(top, "src/func/finding.def"), re.M)}
+    table = {name: kind for name, kind in declared(top)["verify_findings"].items() if name in wanted}
+    yield from compare("verify_findings", wanted, table)
+    for (function, _), (_, columns, _) in contract(top).items():
+        if function == "verify_relation":
+            del columns["relation"]  # relid, as a regclass
+            yield from compare("verify_relation", wanted, {"relid": "oid", **columns})
+
+
 def check(top):
     """Every difference, as a line."""
     yield from check_statuses(top)
+    yield from check_findings(top)
     entries, parameters = sections(top)
     functions, relations = contract(top), tables(top)
     seen = set()
@@ -179,7 +208,7 @@ def check(top):
     for name in relations:
         yield f"{name}: no entry"
     defined = re.findall(r'DefineCustom\w+\("(crc32c_accel\.\w+)"',
-                         open(f"{top}/src/guc.c", encoding="utf-8").read())
+                         read(top, "src/guc.c"))
     listed = [plain(row[0]) for row in rows(parameters, "parameter")]
     yield from compare("parameters", dict.fromkeys(sorted(defined)), dict.fromkeys(sorted(listed)))
 
