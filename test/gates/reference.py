@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""reference.py TOP: docs/reference.md agrees with what the extension has.
+"""reference.py TOP [--fix]: docs/reference.md agrees with what the extension has.
 
 Functions, arguments, defaults and result columns: test/pgtap/contract.tsv.
-Tables and views: the COMMENTs on their columns in the install script.
+Tables and views: types and COMMENTs of their columns in the install script.
+--fix writes those into the document; types of views are the document's own.
 Parameters: src/guc.c.  Both ways: what is missing, and what is too much.
 Columns of a finding: src/func/finding.def, against verify_relation and verify_findings.
 Statuses: src/page/status.def, which names the section that explains each family.
@@ -66,12 +67,12 @@ def contract(top):
 
 
 def tables(top):
-    """{table or view: its columns}, of the newest install script."""
+    """{table or view: {column: its comment}}, of the newest install script."""
     found = {}
-    script = read(top, SCRIPT)
-    for name, column in re.findall(r"^COMMENT ON COLUMN (\w+)\.(\w+)", script, re.M):
+    for name, column, text in re.findall(r"^COMMENT ON COLUMN (\w+)\.(\w+) IS '((?:[^']|'')*)';",
+                                         read(top, SCRIPT), re.M):
         if not name.startswith("internal_"):
-            found.setdefault(name, []).append(column)
+            found.setdefault(name, {})[column] = text.replace("''", "'")
     return found
 
 
@@ -175,6 +176,27 @@ def check_findings(top):
             yield from compare("verify_relation", wanted, {"relid": "oid", **columns})
 
 
+def table_of(top, name, text):
+    """The columns of a table or view, as its entry must have them."""
+    kinds = {plain(row[0]): row[1] for row in rows(text, "column")}
+    kinds.update(declared(top).get(name, {}))
+    return "| column | type | |\n|---|---|---|\n" + "".join(
+        f"| `{column}` | {kinds.get(column, '?')} | {comment} |\n"
+        for column, comment in tables(top)[name].items())
+
+
+def fix(top):
+    """Writes the columns of tables and views into their entries."""
+    path, text = f"{top}/docs/reference.md", read(top, "docs/reference.md")
+    for name, entry in sections(top)[0].items():
+        if name in tables(top):
+            new = re.sub(r"^\| column \|.*\n(\|.*\n)*", lambda _, n=name, e=entry: table_of(top, n, e),
+                         entry, count=1, flags=re.M)
+            text = text.replace(entry, new)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
 def check(top):
     """Every difference, as a line."""
     yield from check_statuses(top)
@@ -185,8 +207,11 @@ def check(top):
     for heading, text in entries.items():
         key, arguments, columns = entry_of(entries, heading, text)
         if key[0] in relations and key not in functions:
-            wanted = relations.pop(key[0])
-            yield from compare(heading, dict.fromkeys(wanted), dict.fromkeys(columns))
+            relations.pop(key[0])
+            if table_of(top, key[0], text) not in text:
+                yield f"{heading}: differs from the install script, which reference.py TOP --fix copies"
+            if "| ? |" in text:
+                yield f"{heading}: a column of a view has no type"
         elif key in functions:
             seen.add(key)
             wanted, wanted_columns, grantee = functions[key]
@@ -215,6 +240,8 @@ def check(top):
 
 def main():
     top = sys.argv[1]
+    if "--fix" in sys.argv:
+        fix(top)
     faults = list(check(top))
     print("\n".join(faults) if faults else
           f"reference: {len(contract(top))} functions, {len(tables(top))} tables and views: ok")
