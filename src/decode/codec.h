@@ -77,8 +77,8 @@ typedef struct DecodeCodec
 	void		(*end) (void *state);
 } DecodeCodec;
 
-extern const DecodeCodec decode_codec_gzip;
-extern const DecodeCodec decode_codec_lz4;
-extern const DecodeCodec decode_codec_zstd;
+#define DECODE_CODEC(id, name, suffix, codec) \
+	extern const DecodeCodec decode_codec_##codec;
+#include "decode/format.def"
 
 #endif							/* DECODE_CODEC_H */

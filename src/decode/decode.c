@@ -42,7 +42,8 @@ static const DecodeCodec *
 codec_of(DecodeFormat format)
 {
 	static const DecodeCodec *const codecs[] = {
-		&decode_codec_gzip, &decode_codec_lz4, &decode_codec_zstd
+#define DECODE_CODEC(id, name, suffix, codec) &decode_codec_##codec,
+#include "decode/format.def"
 	};
 
 	for (size_t i = 0; i < sizeof(codecs) / sizeof(codecs[0]); i++)

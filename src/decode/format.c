@@ -34,8 +34,7 @@ static const struct
 	const char *suffix;
 }			formats[] = {
 #define DECODE_FORMAT(id, name, suffix) {name, suffix},
-	DECODE_FORMAT_LIST
-#undef DECODE_FORMAT
+#include "decode/format.def"
 };
 
 #define NFORMATS	(sizeof(formats) / sizeof(formats[0]))

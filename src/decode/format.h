@@ -9,31 +9,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * The names are those of pg_basebackup where it has one.  After them stands
- * what archivers append to the names of files.
- */
-#define DECODE_FORMAT_LIST \
-	DECODE_FORMAT(DECODE_PLAIN, "none", "") \
-	DECODE_FORMAT(DECODE_GZIP, "gzip", ".gz") \
-	DECODE_FORMAT(DECODE_LZ4, "lz4", ".lz4") \
-	DECODE_FORMAT(DECODE_ZSTD, "zstd", ".zst") \
-	/* those from here on are told apart, never read */ \
-	DECODE_FORMAT(DECODE_BZIP2, "bzip2", ".bz2") \
-	DECODE_FORMAT(DECODE_XZ, "xz", ".xz") \
-	DECODE_FORMAT(DECODE_LZOP, "lzop", ".lzo") \
-	DECODE_FORMAT(DECODE_BROTLI, "brotli", ".br") \
-	DECODE_FORMAT(DECODE_ENCRYPTED, "encrypted", ".gpg") \
-	DECODE_FORMAT(DECODE_LZ4_LEGACY, "lz4_legacy", ".lz4")	/* of "lz4 -l" */
-
 typedef enum DecodeFormat
 {
 #define DECODE_FORMAT(id, name, suffix) id,
-	DECODE_FORMAT_LIST
-#undef DECODE_FORMAT
-} DecodeFormat;
+#include "decode/format.def"
 
-#define DECODE_LAST_READ	DECODE_ZSTD
+	/* the last one with a codec */
+	DECODE_LAST_READ = DECODE_PLAIN
+#define DECODE_CODEC(id, name, suffix, codec) + 1
+#include "decode/format.def"
+} DecodeFormat;
 
 /* No magic number is longer. */
 #define DECODE_MAGIC_MAX	8

@@ -25,9 +25,9 @@ server_headers=$("$pg_config" --includedir-server 2>/dev/null) || server_headers
 # decode_libraries: the compiler's arguments for the libraries of src/decode
 # that can be had here, asked once.
 decode_libraries() {
-	for library in ZLIB:zlib.h:z LZ4:lz4frame.h:lz4 ZSTD:zstd.h:zstd; do
+	for library in $(sed -n 's/^libraries := .*foreach library,\([^,]*\),.*/\1/p' "$root/Makefile"); do
 		link=-l${library##*:}
-		header=${library#*:}
+		header=${library#*:*:}
 		printf '#include <%s>\nint main(void) { return 0; }\n' "${header%:*}" |
 			${CC:-cc} -xc - "$link" -o /dev/null 2>/dev/null &&
 			echo "-DDECODE_HAVE_${library%%:*} $link"
