@@ -15,6 +15,7 @@
 #include "executor/spi.h"
 #include "nodes/pg_list.h"
 #include "utils/array.h"
+#include "utils/queryenvironment.h"
 #include "utils/tuplestore.h"
 
 #include "func/func.h"
@@ -161,6 +162,7 @@ typedef struct DatabaseRun
 	MemoryContext row_context;	/* of one finding */
 	Tuplestorestate *store;		/* findings, NULL if none or not recorded */
 	TupleDesc	store_desc;
+	EphemeralNamedRelationData store_relation;	/* the store, as SPI names it */
 	int64		batch_time;		/* how long it may take, 0 if not known */
 	TimestampTz batch_end;
 	TimestampTz next_look;		/* who waits for the relation */

@@ -21,7 +21,6 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/queryenvironment.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
@@ -384,29 +383,41 @@ fill_names(const RunRelation *relation, Datum *values, char *nulls)
 	values[5] = ObjectIdGetDatum(relation->file.number);
 }
 
+/*
+ * Makes the store a relation of SPI.  A write that fails leaves it registered,
+ * the last one of the run.  Then every statement that names a table without a
+ * schema looks at it, so it lives as long as the run.
+ */
+static void
+register_store(DatabaseRun *run)
+{
+	EphemeralNamedRelation relation = &run->store_relation;
+	MemoryContext old = MemoryContextSwitchTo(run->context);	/* SPI keeps its list
+																 * here */
+
+	relation->md.name = STORE_NAME;
+	relation->md.tupdesc = run->store_desc;
+	relation->md.enrtype = ENR_NAMED_TUPLESTORE;
+	relation->reldata = run->store;
+	if (SPI_register_relation(relation) != SPI_OK_REL_REGISTER)
+		elog(ERROR, "could not register the findings");
+	MemoryContextSwitchTo(old);
+}
+
 /* One statement for all of the batch. */
 static void
 write_findings(DatabaseRun *run)
 {
-	EphemeralNamedRelationData rows = {{0}};
 	Oid			types[] = {INT8OID, TIMESTAMPTZOID, NAME_TYPES};
 	char		nulls[] = "        ";
 	Datum		values[lengthof(types)];
-	MemoryContext old;
 
 	if (run->store == NULL)
 		return;
 	values[0] = Int64GetDatum(run->number);
 	values[1] = TimestampTzGetDatum(GetCurrentTimestamp());
 	fill_names(run->relation, &values[2], &nulls[2]);
-	rows.md.name = STORE_NAME;
-	rows.md.tupdesc = run->store_desc;
-	rows.md.enrtype = ENR_NAMED_TUPLESTORE;
-	rows.reldata = run->store;
-	old = MemoryContextSwitchTo(run->context);	/* SPI keeps its list here */
-	if (SPI_register_relation(&rows) != SPI_OK_REL_REGISTER)
-		elog(ERROR, "could not register the findings");
-	MemoryContextSwitchTo(old);
+	register_store(run);
 	execute(run, "verify_findings", SPI_OK_INSERT,
 			"SELECT $1"
 #define FINDING_COLUMN(name, ...) ", f." #name
