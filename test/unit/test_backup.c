@@ -9,6 +9,7 @@
  * and the same cut anywhere, which end in an error and nowhere else.
  */
 #include "unit.h"
+#include "record_maker.h"
 #include "backup/end.h"
 #include "backup/fate.h"
 #include "backup/increment.h"
@@ -521,79 +522,41 @@ test_manifest_values(void)
 #define PAGES	64
 #define BLOCK	8192
 
-static uint8_t record[1024];
-static uint32_t length;
-
-static void
-put32(uint32_t value)
-{
-	memcpy(record + length, &value, 4);
-	length += 4;
-}
-
-static void
-put_header(uint8_t rmgr, uint8_t info)
-{
-	memset(record, 0, sizeof(record));
-	record[WAL_REC_RMID] = rmgr;
-	record[WAL_REC_INFO] = info;
-	length = WAL_REC_HEADER;
-}
-
-static void
-put_end(void)
-{
-	memcpy(record + WAL_REC_TOT_LEN, &length, 4);
-}
-
 /* A reference without data, which may make the page anew. */
 static void
 make_reference(const WalBlockTag *tag, bool init)
 {
-	put_header(10, 0);
-	record[length++] = 0;
-	record[length++] = (uint8_t) (tag->fork | (init ? WAL_BLOCK_WILL_INIT : 0));
-	length += 2;				/* no data */
-	put32(tag->tablespace);
-	put32(tag->database);
-	put32(tag->relation);
+	make_record(10, 0);
+	put8(0);
+	put8((uint8_t) (tag->fork | (init ? WAL_BLOCK_WILL_INIT : 0)));
+	made_bytes += 2;				/* no data */
+	put_locator(tag);
 	put32(tag->block);
 	put_end();
 }
 
 static void
-put_main_length(uint32_t size)
-{
-	record[length++] = WAL_ID_DATA_SHORT;
-	record[length++] = (uint8_t) size;
-}
-
-static void
 make_drop(const WalBlockTag *tag, bool abort)
 {
-	put_header(1, (uint8_t) ((abort ? 0x20 : 0x00) | 0x80));
-	put_main_length(8 + 4 + 8 + 4 + 8 + 4 + 12);
-	length += 8;				/* time */
+	make_record(1, (uint8_t) ((abort ? 0x20 : 0x00) | 0x80));
+	put_main(8 + 4 + 8 + 4 + 8 + 4 + 12);
+	made_bytes += 8;				/* time */
 	put32(7);					/* database, subtransactions, relations */
-	length += 8;
+	made_bytes += 8;
 	put32(2);
-	length += 8;
+	made_bytes += 8;
 	put32(1);
-	put32(tag->tablespace);
-	put32(tag->database);
-	put32(tag->relation);
+	put_locator(tag);
 	put_end();
 }
 
 static void
 make_truncate(const WalBlockTag *tag)
 {
-	put_header(2, 0x20);
-	put_main_length(20);
+	make_record(2, 0x20);
+	put_main(20);
 	put32(tag->block);
-	put32(tag->tablespace);
-	put32(tag->database);
-	put32(tag->relation);
+	put_locator(tag);
 	put32(7);
 	put_end();
 }
@@ -608,8 +571,8 @@ source_of(uint32_t database)
 static void
 make_database(const WalBlockTag *tag, bool drop)
 {
-	put_header(4, drop ? 0x20 : 0x00);
-	put_main_length(drop ? 12 : 16);
+	make_record(4, drop ? 0x20 : 0x00);
+	put_main(drop ? 12 : 16);
 	put32(tag->database);
 	put32(drop ? 1 : tag->tablespace);
 	put32(drop ? tag->tablespace : source_of(tag->database));
@@ -621,8 +584,8 @@ make_database(const WalBlockTag *tag, bool drop)
 static void
 make_map(const WalBlockTag *tag)
 {
-	put_header(7, 0);
-	put_main_length(12);
+	make_record(7, 0);
+	put_main(12);
 	put32(tag->database);
 	put32(tag->tablespace);
 	put32(0);
@@ -721,7 +684,7 @@ walk_randomly(void)
 		if (kind == 8)
 			backup_fates_gap(&fates);
 		else
-			backup_fates_record(&fates, lsn, record, length);
+			backup_fates_record(&fates, lsn, made, made_bytes);
 		for (int i = 0; i < PAGES; i++)
 		{
 			BackupFate	fate;
@@ -753,21 +716,21 @@ test_fates(void)
 		{
 			make(kind, &tag);
 			for (int n = 0; n < 3; n++)
-				record[WAL_REC_HEADER + unit_random() % (length - WAL_REC_HEADER)] = (uint8_t) unit_random();
+				made[WAL_REC_HEADER + unit_random() % (made_bytes - WAL_REC_HEADER)] = (uint8_t) unit_random();
 			backup_fates_begin(&fates, &suspect, 1, BLOCK);
-			backup_fates_record(&fates, 1, record, length);
+			backup_fates_record(&fates, 1, made, made_bytes);
 		}
 	/* what cannot be decoded is as good as missing */
 	make_reference(&tag, true);
-	record[WAL_REC_HEADER] = 77;
+	made[WAL_REC_HEADER] = 77;
 	backup_fates_begin(&fates, &suspect, 1, BLOCK);
-	backup_fates_record(&fates, 1, record, length);
+	backup_fates_record(&fates, 1, made, made_bytes);
 	check(suspect.fate == BACKUP_FATE_UNKNOWN, "a record that cannot be decoded");
 	/* so is what may have dropped the page, or not */
 	make_truncate(&tag);
-	record[WAL_REC_INFO] = 0x30;
+	made[WAL_REC_INFO] = 0x30;
 	backup_fates_begin(&fates, &suspect, 1, BLOCK);
-	backup_fates_record(&fates, 1, record, length);
+	backup_fates_record(&fates, 1, made, made_bytes);
 	check(suspect.fate == BACKUP_FATE_UNKNOWN && suspect.lsn == 0,
 		  "a record about storage that cannot be understood");
 }

@@ -8,6 +8,7 @@
  * last one is the page.
  */
 #include "unit.h"
+#include "record_maker.h"
 
 #include "wal/block_history.h"
 
@@ -24,32 +25,13 @@ static bool last_seen;
 
 /* ---- records ---- */
 
-static uint8_t bytes[10000];
-static uint32_t length;
-
-static void
-put32(uint32_t value)
-{
-	memcpy(bytes + length, &value, 4);
-	length += 4;
-}
-
-static void
-begin_record(uint8_t rmgr, uint8_t info)
-{
-	memset(bytes, 0, sizeof(bytes));
-	bytes[WAL_REC_RMID] = rmgr;
-	bytes[WAL_REC_INFO] = info;
-	length = WAL_REC_HEADER;
-}
-
 static void
 hand_over(void)
 {
 	static const WalName segment = {.timeline = 1};
-	WalBlockRecord record = {now, now + 50, bytes, length, length, &segment};
+	WalBlockRecord record = {now, now + 50, made, made_bytes, made_bytes, &segment};
 
-	memcpy(bytes + WAL_REC_TOT_LEN, &length, 4);
+	put_end();
 	wal_block_history_record(&history, &record);
 	now += 100;
 }
@@ -58,9 +40,8 @@ hand_over(void)
 static void
 hand_over_words(uint8_t rmgr, uint8_t info, uint32_t n, const uint32_t *words)
 {
-	begin_record(rmgr, info);
-	bytes[length++] = WAL_ID_DATA_SHORT;
-	bytes[length++] = (uint8_t) (n * 4);
+	make_record(rmgr, info);
+	put_main((uint8_t) (n * 4));
 	for (uint32_t i = 0; i < n; i++)
 		put32(words[i]);
 	hand_over();
@@ -73,32 +54,27 @@ hand_over_words(uint8_t rmgr, uint8_t info, uint32_t n, const uint32_t *words)
 static void
 refer(const WalBlockTag *tag, uint8_t flags, uint8_t image_info)
 {
-	begin_record(10, 0);
-	bytes[length++] = 0;
-	bytes[length++] = (uint8_t) (tag->fork | flags);
-	length += 2;				/* no data */
+	make_record(10, 0);
+	put8(0);
+	put8((uint8_t) (tag->fork | flags));
+	made_bytes += 2;				/* no data */
 	if (flags & WAL_BLOCK_HAS_IMAGE)
 	{
-		bytes[length] = bytes[length + 2] = 100;
-		bytes[length + 4] = image_info | WAL_IMAGE_HAS_HOLE;
-		length += 5;
+		made[made_bytes] = made[made_bytes + 2] = 100;
+		made[made_bytes + 4] = image_info | WAL_IMAGE_HAS_HOLE;
+		made_bytes += 5;
 		if (image_info & WAL_IMAGE_COMPRESSED)
 		{
-			bytes[length] = 50;
-			length += 2;
+			made[made_bytes] = 50;
+			made_bytes += 2;
 		}
 	}
-	put32(tag->tablespace);
-	put32(tag->database);
-	put32(tag->relation);
+	put_locator(tag);
 	put32(tag->block);
 	if (flags & WAL_BLOCK_HAS_IMAGE)
-		length += 100;
+		made_bytes += 100;
 	else
-	{
-		bytes[length++] = WAL_ID_DATA_SHORT;
-		length++;				/* no main data */
-	}
+		put_main(0);
 	hand_over();
 }
 
@@ -191,9 +167,9 @@ happen(char what, const WalBlockTag *tag)
 			STORAGE(2, 0x30, 0, 1663, 5, 100, 7);
 			break;
 		case '!':
-			begin_record(10, 0);
-			bytes[length++] = 200;
-			length += 3;
+			make_record(10, 0);
+			made[made_bytes++] = 200;
+			made_bytes += 3;
 			hand_over();
 			break;
 	}
