@@ -29,7 +29,7 @@ SQL_FUNCTION(accel_crc32c_file)
 {
 	int64		offset = range_argument(fcinfo, 1, "offset", 0);
 	int64		length = range_argument(fcinfo, 2, "length", -1);
-	bool		missing_ok = !PG_ARGISNULL(3) && PG_GETARG_BOOL(3);
+	bool		missing_ok = accel_boolean(fcinfo, 3, false);
 	char	   *path;
 	FileScan	scan;
 	FileScanResult result;

@@ -150,13 +150,6 @@ open_wal(BlockSearch *search, const char *directory)
 	check_history(search);
 }
 
-static char *
-directory_argument(FunctionCallInfo fcinfo, int argument)
-{
-	return PG_ARGISNULL(argument) ? NULL :
-		text_to_cstring(PG_GETARG_TEXT_PP(argument));
-}
-
 /* ---- rows of the history ---- */
 
 static const char *
@@ -264,7 +257,7 @@ SQL_FUNCTION(accel_wal_block_history)
 		accel_check_lsns(from, PG_GETARG_LSN(5));
 	InitMaterializedSRF(fcinfo, 0);
 	name_block(search, fcinfo);
-	open_wal(search, directory_argument(fcinfo, 3));
+	open_wal(search, accel_text(fcinfo, 3));
 	rows->tag = search->tag;
 	rows->block_size = BLCKSZ;
 	rows->put = put_row;
@@ -392,7 +385,7 @@ SQL_FUNCTION(accel_wal_page_image)
 				 errmsg("must be superuser to read raw pages")));
 	name_block(&image.search, fcinfo);
 	image.lsn = PG_GETARG_LSN(4);
-	open_wal(&image.search, directory_argument(fcinfo, 3));
+	open_wal(&image.search, accel_text(fcinfo, 3));
 	find_image(&image);
 	relation_close(image.search.rel, AccessShareLock);
 	if (!image.found)
