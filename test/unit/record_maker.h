@@ -28,6 +28,13 @@ put8(uint8_t value)
 }
 
 static inline void
+put16(uint16_t value)
+{
+	memcpy(made + made_bytes, &value, 2);
+	made_bytes += 2;
+}
+
+static inline void
 put32(uint32_t value)
 {
 	memcpy(made + made_bytes, &value, 4);

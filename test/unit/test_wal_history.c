@@ -57,17 +57,14 @@ refer(const WalBlockTag *tag, uint8_t flags, uint8_t image_info)
 	make_record(10, 0);
 	put8(0);
 	put8((uint8_t) (tag->fork | flags));
-	made_bytes += 2;				/* no data */
+	put16(0);						/* bytes of data */
 	if (flags & WAL_BLOCK_HAS_IMAGE)
 	{
-		made[made_bytes] = made[made_bytes + 2] = 100;
-		made[made_bytes + 4] = image_info | WAL_IMAGE_HAS_HOLE;
-		made_bytes += 5;
+		put16(100);					/* its length, and where the hole begins */
+		put16(100);
+		put8(image_info | WAL_IMAGE_HAS_HOLE);
 		if (image_info & WAL_IMAGE_COMPRESSED)
-		{
-			made[made_bytes] = 50;
-			made_bytes += 2;
-		}
+			put16(50);				/* the hole's length */
 	}
 	put_locator(tag);
 	put32(tag->block);
