@@ -162,7 +162,7 @@ read_archive(void *arg, uint8_t *buffer, size_t len)
 /* ---- what is wrong with an archive ---- */
 
 static void
-put_archive(const Reading *reading, BackupStatus status, const char *words)
+report_archive(const Reading *reading, BackupStatus status, const char *words)
 {
 	if (!reading->tar->pages_only)
 		backup_sink_file(reading->tar->sink, reading->file->name, status, "%s",
@@ -171,7 +171,7 @@ put_archive(const Reading *reading, BackupStatus status, const char *words)
 
 /* Could the file not be read, or not be decompressed? */
 static bool
-put_failure(const Reading *reading)
+report_failure(const Reading *reading)
 {
 	DecodeFailure failure = {DECODE_READ, reading->offset,
 	(uint64_t) reading->error};
@@ -190,14 +190,14 @@ put_failure(const Reading *reading)
 				 decode_format_name(reading->format));
 	else
 		wal_verdict_words(&verdict, words);
-	put_archive(reading, failure.reason == DECODE_READ ? BACKUP_IO_ERROR :
-				failure.reason >= DECODE_WINDOW ? BACKUP_NOT_VERIFIABLE :
-				BACKUP_BAD_FORMAT, words);
+	report_archive(reading, failure.reason == DECODE_READ ? BACKUP_IO_ERROR :
+				   failure.reason >= DECODE_WINDOW ? BACKUP_NOT_VERIFIABLE :
+				   BACKUP_BAD_FORMAT, words);
 	return true;
 }
 
 static void
-put_damage(const Reading *reading, const TarDamage *damage)
+report_damage(const Reading *reading, const TarDamage *damage)
 {
 	static const char *const reasons[] = {
 		[TAR_NO_HEADER] = "no valid header at offset %llu%s; %llu bytes are passed over",
@@ -210,20 +210,20 @@ put_damage(const Reading *reading, const TarDamage *damage)
 
 	/* what ends because it could not be read says so itself */
 	if ((damage->reason == TAR_TRUNCATED || damage->reason == TAR_NO_END) &&
-		put_failure(reading))
+		report_failure(reading))
 		return;
 	snprintf(words, sizeof(words), reasons[damage->reason],
 			 (unsigned long long) damage->offset,
 			 reading->format == DECODE_PLAIN ? "" : " of the decompressed archive",
 			 (unsigned long long) damage->skipped);
-	put_archive(reading, BACKUP_BAD_FORMAT, words);
+	report_archive(reading, BACKUP_BAD_FORMAT, words);
 }
 
 /* ---- members ---- */
 
 static void
-put_member(const Reading *reading, const char *path, BackupStatus status,
-		   const char *words)
+report_member(const Reading *reading, const char *path, BackupStatus status,
+			  const char *words)
 {
 	if (!reading->tar->pages_only)
 		backup_sink_file(reading->tar->sink, path, status, "%s in \"%s\"",
@@ -297,8 +297,8 @@ begin_keeping(Reading *reading, const char *path)
 		return false;
 	if (backup_spool_create(tar->spool, path))
 		return true;
-	put_member(reading, path, BACKUP_EXTRA, errno == EEXIST ?
-			   "another file of this name" : "name that contradicts others");
+	report_member(reading, path, BACKUP_EXTRA, errno == EEXIST ?
+				  "another file of this name" : "name that contradicts others");
 	return false;
 }
 
@@ -358,8 +358,8 @@ pass_unlisted(Reading *reading, const char *path, uint64 size)
 	Passing		passing = {NULL, begin_keeping(reading, path)};
 
 	if (!backup_path_ignored(path))
-		put_member(reading, path, BACKUP_EXTRA,
-				   "present but not in the manifest,");
+		report_member(reading, path, BACKUP_EXTRA,
+					  "present but not in the manifest,");
 	if (!passing.keep)
 		return;
 	(void) pass_member(reading, &passing, size);
@@ -379,8 +379,8 @@ pass_new(Reading *reading, const char *path, uint64 size)
 		return;
 	}
 	if (!tar->too_many)
-		put_archive(reading, BACKUP_NOT_VERIFIABLE,
-					"archive has too many files; the rest is passed over");
+		report_archive(reading, BACKUP_NOT_VERIFIABLE,
+					   "archive has too many files; the rest is passed over");
 	tar->too_many = true;
 }
 
@@ -400,7 +400,7 @@ pass_file(Reading *reading, const char *path, uint64 size)
 	if (entry < 0)
 		pass_unlisted(reading, path, size);
 	else if (tar->list->entries[entry].found >= 0)
-		put_member(reading, path, BACKUP_EXTRA, "another file of this name");
+		report_member(reading, path, BACKUP_EXTRA, "another file of this name");
 	else
 		pass_listed(reading, path, (uint32) entry, size);
 }
@@ -415,12 +415,12 @@ pass_other(Reading *reading, const TarMember *member, const char *path)
 	{
 		if (!tar->pages_only && backup_folder_kept(path) &&
 			!backup_spool_folder(tar->spool, path))
-			put_member(reading, path, BACKUP_EXTRA,
-					   "directory with a name that contradicts others");
+			report_member(reading, path, BACKUP_EXTRA,
+						  "directory with a name that contradicts others");
 	}
 	else if (member->kind != TAR_LINK || strncmp(path, "pg_tblspc/", 10) != 0)
-		put_member(reading, path, BACKUP_EXTRA,
-				   "neither a file nor a directory");
+		report_member(reading, path, BACKUP_EXTRA,
+					  "neither a file nor a directory");
 }
 
 /*
@@ -441,7 +441,7 @@ note_needed(Reading *reading, const char *path, bool directory)
 }
 
 static void
-take_member(Reading *reading, const TarMember *member)
+on_member(Reading *reading, const TarMember *member)
 {
 	char		path[BACKUP_PATH_MAX];
 
@@ -449,8 +449,8 @@ take_member(Reading *reading, const TarMember *member)
 		return;
 	if (!backup_archive_path(&reading->file->archive, member->name, path))
 	{
-		put_member(reading, path, BACKUP_BAD_FORMAT,
-				   "name that no file of a backup can have,");
+		report_member(reading, path, BACKUP_BAD_FORMAT,
+					  "name that no file of a backup can have,");
 		return;
 	}
 	note_needed(reading, path, member->kind == TAR_DIRECTORY);
@@ -494,12 +494,12 @@ read_members(Reading *reading)
 	tar_begin(&reading->reader, read_archive, reading);
 	while ((result = tar_next(&reading->reader, member, &damage)) != TAR_END)
 		if (result == TAR_MEMBER)
-			take_member(reading, member);
+			on_member(reading, member);
 		else
-			put_damage(reading, &damage);
+			report_damage(reading, &damage);
 	/* a decoder may fail at its own trailer, after the archive's end */
 	if (damage.reason != TAR_TRUNCATED && damage.reason != TAR_NO_END)
-		(void) put_failure(reading);
+		(void) report_failure(reading);
 	pfree(member);
 }
 
@@ -525,9 +525,9 @@ open_archive(Reading *reading)
 	else
 	{
 		tar->unread = true;
-		put_archive(reading, BACKUP_IO_ERROR,
-					opened == FILE_SCAN_IRREGULAR ? "not a regular file" :
-					psprintf("could not open file: %s", strerror(errno)));
+		report_archive(reading, BACKUP_IO_ERROR,
+					   opened == FILE_SCAN_IRREGULAR ? "not a regular file" :
+					   psprintf("could not open file: %s", strerror(errno)));
 	}
 	pfree(path);
 }
@@ -581,8 +581,8 @@ backup_tar_read(BackupTar *tar)
 	{
 		reading->file = &listing.files[i];
 		if (before != NULL && is_same(before, reading->file))
-			put_archive(reading, BACKUP_EXTRA,
-						"another archive of the same directory");
+			report_archive(reading, BACKUP_EXTRA,
+						   "another archive of the same directory");
 		else
 			open_archive(reading);
 		before = reading->file;

@@ -14,15 +14,15 @@
 /* ---- does each begin where the one before it says? ---- */
 
 static void
-put_difference(BackupSink *sink, const char *path, BackupStatus status,
-			   const char *expected, const char *actual, const char *message)
+report_difference(BackupSink *sink, const char *path, BackupStatus status,
+				  const char *expected, const char *actual, const char *message)
 {
 	BackupFinding finding = {path, -1, backup_status_name(status)};
 
 	finding.expected = expected;
 	finding.actual = actual;
 	finding.message = message;
-	backup_sink_put(sink, &finding);
+	backup_sink_emit(sink, &finding);
 }
 
 /* An LSN and a timeline, in words. */
@@ -41,10 +41,10 @@ check_start(const BackupLink *link, const BackupLink *before)
 	if (prior->start == label->previous_start &&
 		prior->timeline == label->previous_timeline)
 		return;
-	put_difference(link->sink, LABEL_FILE, BACKUP_BAD_FORMAT,
-				   words_of_start(label->previous_start, label->previous_timeline),
-				   words_of_start(prior->start, prior->timeline),
-				   "the backup before it does not start where this incremental backup says");
+	report_difference(link->sink, LABEL_FILE, BACKUP_BAD_FORMAT,
+					  words_of_start(label->previous_start, label->previous_timeline),
+					  words_of_start(prior->start, prior->timeline),
+					  "the backup before it does not start where this incremental backup says");
 }
 
 static void
@@ -75,10 +75,10 @@ check_system(const BackupLink *link, const BackupLink *last)
 	if (!link->meta->has_control || !last->meta->has_control ||
 		expected == actual)
 		return;
-	put_difference(link->sink, CONTROL_FILE, BACKUP_FOREIGN,
-				   psprintf(UINT64_FORMAT, expected),
-				   psprintf(UINT64_FORMAT, actual),
-				   "system identifier is not that of the last backup of the chain");
+	report_difference(link->sink, CONTROL_FILE, BACKUP_FOREIGN,
+					  psprintf(UINT64_FORMAT, expected),
+					  psprintf(UINT64_FORMAT, actual),
+					  "system identifier is not that of the last backup of the chain");
 }
 
 void

@@ -22,8 +22,8 @@ typedef struct ClusterScan
 } ClusterScan;
 
 static void
-put_row(const ClusterScan *scan, const ClusterRow *row, const char *status,
-		const char *words)
+emit_row(const ClusterScan *scan, const ClusterRow *row, const char *status,
+		 const char *words)
 {
 	BackupFinding finding = {row->path, -1, status};
 	char		sums[2][16];
@@ -37,7 +37,7 @@ put_row(const ClusterScan *scan, const ClusterRow *row, const char *status,
 		finding.actual = sums[1];
 	}
 	finding.message = words;
-	backup_sink_put(scan->sink, &finding);
+	backup_sink_emit(scan->sink, &finding);
 }
 
 /*
@@ -54,7 +54,7 @@ is_found_elsewhere(const ClusterRow *row)
 }
 
 static void
-take_row(void *arg, const ClusterRow *row)
+on_row(void *arg, const ClusterRow *row)
 {
 	const ClusterScan *scan = arg;
 	const char *status = cluster_status_name(row->verdict.status);
@@ -65,7 +65,7 @@ take_row(void *arg, const ClusterRow *row)
 		return;
 	cluster_verdict_words(&row->verdict, row->kind, false, words);
 	if (!backup_suspects_add_map(scan->suspects, row->path, status, words))
-		put_row(scan, row, status, words);
+		emit_row(scan, row, status, words);
 }
 
 void
@@ -77,10 +77,10 @@ backup_cluster_verify(const char *root, bool whole,
 
 	/* without the version, formats are not known */
 	if (known(arg, "PG_VERSION") ||
-		cluster_files_scan(root, NULL, take_row, &scan) == CLUSTER_FILES_OK)
+		cluster_files_scan(root, NULL, on_row, &scan) == CLUSTER_FILES_OK)
 	{
 		if (whole)
-			slru_files_scan(root, false, take_row, &scan);
+			slru_files_scan(root, false, on_row, &scan);
 		return;
 	}
 	backup_sink_file(sink, "PG_VERSION", BACKUP_MISSING,

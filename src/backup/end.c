@@ -28,7 +28,7 @@ first_location(BackupEnd *ctx, const uint8_t *record, uint32_t present,
 }
 
 static void
-take_end(BackupEnd *ctx, WalLsn began, WalLsn end)
+on_end(BackupEnd *ctx, WalLsn began, WalLsn end)
 {
 	if (ctx->end != 0 || (ctx->start != 0 && began != ctx->start))
 		return;
@@ -54,7 +54,7 @@ backup_end_record(BackupEnd *ctx, WalLsn lsn, WalLsn end,
 	if (!first_location(ctx, record, present, &location))
 		return true;
 	if (operation == XLOG_BACKUP_END)
-		take_end(ctx, location, end);
+		on_end(ctx, location, end);
 	else
 		ctx->has_checkpoint = location == ctx->start;
 	return ctx->start == 0 || ctx->end == 0;

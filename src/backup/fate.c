@@ -99,7 +99,7 @@ first_from(const BackupFates *ctx, const WalBlockTag *tag)
  * are not meant.
  */
 static void
-take_blocks(BackupFates *ctx, WalBlockTag from)
+drop_blocks(BackupFates *ctx, WalBlockTag from)
 {
 	size_t		i = first_from(ctx, &from);
 
@@ -138,7 +138,7 @@ first_taken(const BackupFates *ctx, const WalStorageEvent *event,
 }
 
 static void
-take_relation(BackupFates *ctx, const WalStorageEvent *event)
+drop_relation(BackupFates *ctx, const WalStorageEvent *event)
 {
 	WalBlockTag from = {event->tablespace, event->database, event->relation,
 	0, 0};
@@ -147,12 +147,12 @@ take_relation(BackupFates *ctx, const WalStorageEvent *event)
 	{
 		from.block = first_taken(ctx, event, from.fork);
 		if ((event->forks & WAL_FORK_BIT(from.fork)) != 0)
-			take_blocks(ctx, from);
+			drop_blocks(ctx, from);
 	}
 }
 
 static void
-take_database(BackupFates *ctx, uint32_t tablespace, uint32_t database,
+drop_database(BackupFates *ctx, uint32_t tablespace, uint32_t database,
 			  BackupFate fate)
 {
 	WalBlockTag from = {tablespace, database, 0, 0, 0};
@@ -169,7 +169,7 @@ take_database(BackupFates *ctx, uint32_t tablespace, uint32_t database,
 }
 
 static void
-take_event(void *arg, const WalStorageEvent *event)
+on_event(void *arg, const WalStorageEvent *event)
 {
 	BackupFates *ctx = arg;
 
@@ -177,18 +177,18 @@ take_event(void *arg, const WalStorageEvent *event)
 	{
 		case WAL_STORAGE_TRUNCATED:
 		case WAL_STORAGE_DROPPED:
-			take_relation(ctx, event);
+			drop_relation(ctx, event);
 			break;
 		case WAL_DATABASE_COPIED:
 			/* redo copies the files of the source as they are */
-			take_database(ctx, event->source_tablespace,
+			drop_database(ctx, event->source_tablespace,
 						  event->source_database, BACKUP_FATE_READ);
-			take_database(ctx, event->tablespace, event->database,
+			drop_database(ctx, event->tablespace, event->database,
 						  BACKUP_FATE_GONE);
 			break;
 		case WAL_DATABASE_DROPPED:
 			for (uint32_t i = 0; i < event->ntablespaces; i++)
-				take_database(ctx, wal_load32(event->tablespaces + 4 * i),
+				drop_database(ctx, wal_load32(event->tablespaces + 4 * i),
 							  event->database, BACKUP_FATE_GONE);
 			break;
 		default:
@@ -244,7 +244,7 @@ backup_fates_record(BackupFates *ctx, WalLsn lsn, const uint8_t *record,
 	if (record[WAL_REC_RMID] == RMGR_RELMAP &&
 		(record[WAL_REC_INFO] & WAL_INFO_MASK) == 0)
 		update_map(ctx);
-	if (!wal_storage_events(record, &ctx->blocks, take_event, ctx))
+	if (!wal_storage_events(record, &ctx->blocks, on_event, ctx))
 		backup_fates_gap(ctx);
 }
 

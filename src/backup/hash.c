@@ -13,7 +13,7 @@
  * memory.
  */
 static void
-put_crc(uint32 crc, uint8 *digest)
+store_crc(uint32 crc, uint8 *digest)
 {
 	memcpy(digest, &crc, sizeof(crc));
 }
@@ -61,7 +61,7 @@ backup_hash_end(BackupHash *hash, uint8 digest[MANIFEST_DIGEST_MAX])
 {
 	memset(digest, 0, MANIFEST_DIGEST_MAX);
 	if (hash->algorithm == MANIFEST_CRC32C)
-		put_crc(hash->reg ^ CHECKSUM_CRC_INIT, digest);
+		store_crc(hash->reg ^ CHECKSUM_CRC_INIT, digest);
 	else if (hash->crypto != NULL)
 	{
 		if (!hash->failed)

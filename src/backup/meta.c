@@ -111,8 +111,8 @@ backup_meta_read(BackupMeta *meta, const char *root, BackupSink *sink)
 /* ---- do they agree? ---- */
 
 static void
-put_lsns(BackupSink *sink, const char *path, XLogRecPtr expected,
-		 XLogRecPtr actual, const char *message)
+report_lsns(BackupSink *sink, const char *path, XLogRecPtr expected,
+			XLogRecPtr actual, const char *message)
 {
 	BackupFinding finding = {path, -1, backup_status_name(BACKUP_BAD_FORMAT)};
 	char		texts[2][32];
@@ -123,7 +123,7 @@ put_lsns(BackupSink *sink, const char *path, XLogRecPtr expected,
 	finding.actual = texts[1];
 	finding.lsn = actual;
 	finding.message = message;
-	backup_sink_put(sink, &finding);
+	backup_sink_emit(sink, &finding);
 }
 
 static void
@@ -141,7 +141,7 @@ check_system(const BackupMeta *meta, const BackupFrame *frame,
 	finding.expected = texts[0];
 	finding.actual = texts[1];
 	finding.message = "system identifier is not that of the manifest";
-	backup_sink_put(sink, &finding);
+	backup_sink_emit(sink, &finding);
 }
 
 /* A backup of a standby ends where the pg_control of that standby says. */
@@ -150,8 +150,8 @@ check_recovery(const BackupMeta *meta, const BackupFrame *frame,
 			   BackupSink *sink)
 {
 	if (frame->has_range && meta->control.min_recovery > frame->end)
-		put_lsns(sink, CONTROL_FILE, frame->end, meta->control.min_recovery,
-				 "minimum recovery point is after the end of the backup");
+		report_lsns(sink, CONTROL_FILE, frame->end, meta->control.min_recovery,
+					"minimum recovery point is after the end of the backup");
 	if (meta->has_label && meta->label.from_standby &&
 		!meta->control.in_recovery)
 		backup_sink_file(sink, LABEL_FILE, BACKUP_BAD_FORMAT,
@@ -169,16 +169,16 @@ backup_meta_check(const BackupMeta *meta, const BackupFrame *frame,
 		check_system(meta, frame, sink);
 		check_recovery(meta, frame, sink);
 		if (frame->has_range && checkpoint > frame->end)
-			put_lsns(sink, CONTROL_FILE, frame->end, checkpoint,
-					 "checkpoint is after the end of the backup");
+			report_lsns(sink, CONTROL_FILE, frame->end, checkpoint,
+						"checkpoint is after the end of the backup");
 		if (meta->has_label && checkpoint < meta->label.checkpoint)
-			put_lsns(sink, CONTROL_FILE, meta->label.checkpoint, checkpoint,
-					 "checkpoint is before that of backup_label");
+			report_lsns(sink, CONTROL_FILE, meta->label.checkpoint, checkpoint,
+						"checkpoint is before that of backup_label");
 	}
 	if (meta->has_label && frame->has_range &&
 		meta->label.start != frame->start)
-		put_lsns(sink, LABEL_FILE, frame->start, meta->label.start,
-				 "START WAL LOCATION is not the start of the manifest's WAL ranges");
+		report_lsns(sink, LABEL_FILE, frame->start, meta->label.start,
+					"START WAL LOCATION is not the start of the manifest's WAL ranges");
 }
 
 /* One that may not be looked at is another finding. */

@@ -25,7 +25,7 @@ typedef struct Read
 } Read;
 
 static bool
-take_record(void *arg, const WalBlockRecord *record)
+on_record(void *arg, const WalBlockRecord *record)
 {
 	Read	   *read = arg;
 
@@ -42,7 +42,7 @@ read_wal(const BackupWal *wal, const ManifestRange *range, Read *read)
 	WalBlockWalkEnd end;
 
 	walk.throttle = wal->throttle;
-	walk.record = take_record;
+	walk.record = on_record;
 	walk.arg = read;
 	wal_block_walk(&walk, &end);
 	read->end = end.records == 0 ? range->start : end.end;
@@ -53,7 +53,7 @@ read_wal(const BackupWal *wal, const ManifestRange *range, Read *read)
 }
 
 static void
-put_cut(BackupWal *wal, const Read *read, WalLsn needed, BackupSink *sink)
+report_cut(BackupWal *wal, const Read *read, WalLsn needed, BackupSink *sink)
 {
 	wal->cut = true;
 	if (needed == WAL_LSN_MAX)
@@ -93,7 +93,7 @@ settle_by_label(BackupWal *wal, ManifestRange *range, const BackupMeta *meta,
 	else if (read->marks.end != 0)
 		range->end = Max(read->marks.end, consistent);
 	else
-		put_cut(wal, read, WAL_LSN_MAX, sink);
+		report_cut(wal, read, WAL_LSN_MAX, sink);
 }
 
 /* ---- without one ---- */
@@ -106,7 +106,7 @@ settle_by_control(BackupWal *wal, const BackupMeta *meta, const Read *read,
 							 meta->control.checkpoint + 1);
 
 	if (read->end < needed)
-		put_cut(wal, read, needed, sink);
+		report_cut(wal, read, needed, sink);
 	if (read->marks.end != 0 && !meta->bad_label)
 		backup_sink_file(sink, LABEL_FILE, BACKUP_UNDECIDED,
 						 "not there, and a backup that began at %X/%X ended at %X/%X: if this is that backup, changes are lost; a snapshot of all files at one moment needs no label",
@@ -127,7 +127,7 @@ check_newest(BackupWal *wal, const ManifestRange *range, const Read *read,
 	finding.lsn = newest->lsn;
 	finding.message = psprintf("LSN is after the end of the WAL, %X/%X: WAL is missing, or the page is of another cluster",
 							   LSN_FORMAT_ARGS(end));
-	backup_sink_put(sink, &finding);
+	backup_sink_emit(sink, &finding);
 	wal->cut = range->end == WAL_LSN_MAX;
 }
 

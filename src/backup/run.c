@@ -97,7 +97,7 @@ read_manifest(BackupRun *run)
 }
 
 static void
-put_unwalked(BackupRun *run, const char *path, BackupWalkKind kind)
+report_unwalked(BackupRun *run, const char *path, BackupWalkKind kind)
 {
 	int			error = errno;
 
@@ -124,7 +124,7 @@ compare_with_manifest(void *arg, const char *path, BackupWalkKind kind)
 	BackupRun  *run = arg;
 
 	if (kind != BACKUP_WALK_FILE)
-		put_unwalked(run, path, kind);
+		report_unwalked(run, path, kind);
 	else if (backup_list_find(run->list, path) < 0)
 		backup_sink_file(run->sink, path, BACKUP_EXTRA,
 						 "present on disk but not in the manifest");
@@ -137,7 +137,7 @@ add_to_list(void *arg, const char *path, BackupWalkKind kind)
 	BackupRun  *run = arg;
 
 	if (kind != BACKUP_WALK_FILE)
-		put_unwalked(run, path, kind);
+		report_unwalked(run, path, kind);
 	else if (run->list->count < BACKUP_FILES_MAX)
 		backup_list_add(run->list, path, -1, MANIFEST_NONE, NULL);
 	else if (!run->too_many)
@@ -162,7 +162,7 @@ walk(BackupRun *run)
 /* ---- files and pages ---- */
 
 static void
-put_sizes(BackupFinding *finding, int64 expected, int64 actual)
+set_sizes(BackupFinding *finding, int64 expected, int64 actual)
 {
 	finding->expected = psprintf(INT64_FORMAT, expected);
 	finding->actual = psprintf(INT64_FORMAT, actual);
@@ -182,7 +182,7 @@ hexadecimal(const uint8 *digest, uint32 length)
 }
 
 static void
-put_digests(BackupFinding *finding, const BackupEntry *entry,
+set_digests(BackupFinding *finding, const BackupEntry *entry,
 			const uint8 *digest)
 {
 	ManifestAlgorithm algorithm = entry->algorithm;
@@ -212,16 +212,16 @@ words_of_error(const BackupRun *run, const BackupFileFinding *found)
 
 /* A file as a whole. */
 static void
-make_and_put(BackupRun *run, const BackupFileFinding *found)
+make_and_emit(BackupRun *run, const BackupFileFinding *found)
 {
 	BackupEntry *entry = &run->list->entries[found->entry];
 	BackupFinding finding = {backup_list_path(run->list, found->entry), -1,
 	backup_status_name(found->status)};
 
 	if (found->status == BACKUP_SIZE_MISMATCH)
-		put_sizes(&finding, entry->size, found->size);
+		set_sizes(&finding, entry->size, found->size);
 	else if (found->status == BACKUP_CHECKSUM_MISMATCH)
-		put_digests(&finding, entry, found->digest);
+		set_digests(&finding, entry, found->digest);
 	else if (found->status == BACKUP_MISSING)
 		finding.message = run->tar ? "present in the manifest but in no archive" :
 			"present in the manifest but not on disk";
@@ -232,27 +232,27 @@ make_and_put(BackupRun *run, const BackupFileFinding *found)
 	else
 		finding.message = words_of_error(run, found);
 	entry->told = true;
-	backup_sink_put(run->sink, &finding);
+	backup_sink_emit(run->sink, &finding);
 }
 
 static void
-put_file(BackupRun *run, const BackupFileFinding *found)
+report_file(BackupRun *run, const BackupFileFinding *found)
 {
 	MemoryContext outer = MemoryContextSwitchTo(run->finding);
 
-	make_and_put(run, found);
+	make_and_emit(run, found);
 	MemoryContextSwitchTo(outer);
 	MemoryContextReset(run->finding);
 }
 
 static void
-take_finding(void *arg, const BackupFileFinding *found)
+on_finding(void *arg, const BackupFileFinding *found)
 {
 	BackupRun  *run = arg;
 
 	if (found->blkno < 0)
 	{
-		put_file(run, found);
+		report_file(run, found);
 		return;
 	}
 	run->summary->bad_pages++;
@@ -320,7 +320,7 @@ verify_files(BackupRun *run)
 	set_rules(run, &files.judge);
 	files.workers = run->options->workers;
 	files.throttle = run->throttle;
-	backup_files_verify(run->list, &files, take_finding, run, &totals);
+	backup_files_verify(run->list, &files, on_finding, run, &totals);
 	summarize_files(run, &totals);
 }
 
@@ -338,22 +338,22 @@ is_told(void *arg, const char *path)
 
 /* The header of an incremental file is judged by what pg_control says, too. */
 static void
-take_early(void *arg, const BackupFileFinding *found)
+on_early(void *arg, const BackupFileFinding *found)
 {
 	BackupRun  *run = arg;
 
 	if (found->status == BACKUP_BAD_FORMAT)
 		run->list->entries[found->entry].reason = (uint8) found->error;
 	else
-		take_finding(run, found);
+		on_finding(run, found);
 }
 
 /* When pages are judged again, all else is known. */
 static void
-take_page(void *arg, const BackupFileFinding *found)
+on_page(void *arg, const BackupFileFinding *found)
 {
 	if (found->blkno >= 0 || found->status == BACKUP_BAD_FORMAT)
-		take_early(arg, found);
+		on_early(arg, found);
 }
 
 /* All that was found of pages and headers. */
@@ -370,7 +370,7 @@ forget_pages(BackupRun *run)
 }
 
 static void
-put_headers(BackupRun *run)
+report_headers(BackupRun *run)
 {
 	for (uint32 i = 0; i < run->list->count; i++)
 	{
@@ -379,7 +379,7 @@ put_headers(BackupRun *run)
 		CHECK_FOR_INTERRUPTS();
 		found.error = run->list->entries[i].reason;
 		if (found.error != (int) BACKUP_INCREMENT_OK)
-			put_file(run, &found);
+			report_file(run, &found);
 	}
 }
 
@@ -410,7 +410,7 @@ read_archives(BackupRun *run, BackupTar *tar)
 	tar->parts = run->parts;
 	tar->spool = run->spool = backup_spool_begin();
 	tar->sink = run->sink;
-	tar->finding = take_early;
+	tar->finding = on_early;
 	tar->arg = run;
 	run->base = tar->spool->path;
 	backup_tar_read(tar);
@@ -443,7 +443,7 @@ confirm_pages(BackupRun *run, BackupTar *tar)
 	tar->judge = rules;
 	tar->knows_checksums = true;
 	tar->pages_only = true;
-	tar->finding = take_page;
+	tar->finding = on_page;
 	backup_tar_read(tar);
 	totals.pages = tar->totals.pages;
 	tar->totals = totals;
@@ -453,8 +453,8 @@ static void
 verify_archives(BackupRun *run, BackupTar *tar)
 {
 	confirm_pages(run, tar);
-	put_headers(run);
-	tar->finding = take_finding;
+	report_headers(run);
+	tar->finding = on_finding;
 	backup_tar_end(tar);
 	summarize_files(run, &tar->totals);
 }
@@ -653,14 +653,14 @@ read_backup(BackupRun *run)
 /* ---- the backups before it ---- */
 
 static void
-put_prior(void *arg, const BackupFinding *finding)
+emit_prior(void *arg, const BackupFinding *finding)
 {
 	BackupPrior *prior = arg;
 	BackupFinding named = *finding;
 	char	   *path = psprintf("%s/%s", prior->options.root, finding->path);
 
 	named.path = path;
-	backup_sink_put(prior->last->sink, &named);
+	backup_sink_emit(prior->last->sink, &named);
 	pfree(path);
 }
 
@@ -691,7 +691,7 @@ begin_prior(BackupPrior *prior, BackupRun *last, int n)
 	prior->options = *last->options;
 	prior->options.root = last->options->prior[n];
 	prior->options.nprior = 0;
-	prior->sink.finding = put_prior;
+	prior->sink.finding = emit_prior;
 	prior->sink.arg = prior;
 	prior->run.options = &prior->options;
 	prior->run.parts = last->parts;

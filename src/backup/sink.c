@@ -37,7 +37,7 @@ is_harmless(const BackupFinding *finding)
 }
 
 void
-backup_sink_put(BackupSink *sink, const BackupFinding *finding)
+backup_sink_emit(BackupSink *sink, const BackupFinding *finding)
 {
 	if (!is_harmless(finding))
 		count(sink, finding);
@@ -56,5 +56,5 @@ backup_sink_file(BackupSink *sink, const char *path, BackupStatus status,
 	vsnprintf(words, sizeof(words), message, args);
 	va_end(args);
 	finding.message = words;
-	backup_sink_put(sink, &finding);
+	backup_sink_emit(sink, &finding);
 }

@@ -36,7 +36,7 @@ typedef struct BackupSink
  * A finding counts, and goes out.  What is healed, replaced or made anew, and
  * that there is no manifest, only goes out.
  */
-extern void backup_sink_put(BackupSink *sink, const BackupFinding *finding);
+extern void backup_sink_emit(BackupSink *sink, const BackupFinding *finding);
 
 /* Does the same for a file as a whole, with a message as for printf. */
 extern void backup_sink_file(BackupSink *sink, const char *path,

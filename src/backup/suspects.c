@@ -204,8 +204,8 @@ words_of_page(const BackupBadPage *page, char words[MESSAGE_SIZE])
 }
 
 static void
-put_page(const BackupSuspect *suspect, const BackupBadPage *page,
-		 const char *path, BackupSink *sink)
+report_page(const BackupSuspect *suspect, const BackupBadPage *page,
+			const char *path, BackupSink *sink)
 {
 	BackupFinding finding = {path, (int64) suspect->tag.block,
 	backup_status_name(status_of(suspect, page))};
@@ -226,7 +226,7 @@ put_page(const BackupSuspect *suspect, const BackupBadPage *page,
 	snprintf(message, sizeof(message), "%s; %s", wrong, fate);
 	finding.lsn = page->page.lsn;
 	finding.message = message;
-	backup_sink_put(sink, &finding);
+	backup_sink_emit(sink, &finding);
 }
 
 /* Returns a file as a whole, or NULL if it is a page. */
@@ -246,8 +246,8 @@ is_healed(const BackupSuspect *suspect)
 }
 
 static void
-put_file(const BackupSuspect *suspect, const BackupBadFile *file,
-		 BackupSink *sink)
+report_file(const BackupSuspect *suspect, const BackupBadFile *file,
+			BackupSink *sink)
 {
 	BackupFinding finding = {file->path, -1, file->status};
 	char		fate[MESSAGE_SIZE];
@@ -258,7 +258,7 @@ put_file(const BackupSuspect *suspect, const BackupBadFile *file,
 		finding.status = backup_status_name(BACKUP_UNDECIDED);
 	words_of_fate(suspect, fate);
 	finding.message = psprintf("%s; %s", file->message, fate);
-	backup_sink_put(sink, &finding);
+	backup_sink_emit(sink, &finding);
 }
 
 /* Does it not count, whatever the reason? */
@@ -272,19 +272,19 @@ is_harmless(const BackupSuspects *ctx, const BackupSuspect *suspect)
 }
 
 static void
-put_suspect(BackupSuspects *ctx, const BackupSuspect *suspect,
-			const BackupList *list, BackupSink *sink)
+report_suspect(BackupSuspects *ctx, const BackupSuspect *suspect,
+			   const BackupList *list, BackupSink *sink)
 {
 	const BackupBadFile *file = file_of(ctx, suspect);
 	const BackupBadPage *page;
 
 	if (file != NULL)
 	{
-		put_file(suspect, file, sink);
+		report_file(suspect, file, sink);
 		return;
 	}
 	page = &ctx->pages[suspect->number];
-	put_page(suspect, page, backup_list_path(list, page->entry), sink);
+	report_page(suspect, page, backup_list_path(list, page->entry), sink);
 }
 
 /* Pages that the restored cluster does not have. */
@@ -324,7 +324,7 @@ backup_suspects_decide(BackupSuspects *ctx, BackupWal *wal,
 		if (is_healed(suspect) && file_of(ctx, suspect) == NULL)
 			ctx->healed++;
 		if (ctx->include_healed || !is_harmless(ctx, suspect))
-			put_suspect(ctx, suspect, list, sink);
+			report_suspect(ctx, suspect, list, sink);
 	}
 	if (ctx->beyond > 0)
 		backup_sink_file(sink, ".", BACKUP_UNDECIDED,

@@ -247,7 +247,7 @@ is_key(const uint8_t *key, size_t len, const char *name)
 
 /* "key=value" of pax. */
 static bool
-take_pax(TarReader *reader, const uint8_t *pair, size_t len)
+parse_pax(TarReader *reader, const uint8_t *pair, size_t len)
 {
 	static const char sparse[] = "GNU.sparse.";
 	const uint8_t *equals = memchr(pair, '=', len);
@@ -283,7 +283,7 @@ read_pax(TarReader *reader, size_t len)
 		if (blank == NULL || !decimal(at, blank, &record) ||
 			record > (uint64_t) (end - at) ||
 			record < (uint64_t) (blank - at) + 2 || at[record - 1] != '\n' ||
-			!take_pax(reader, blank + 1, (size_t) (at + record - 1 - (blank + 1))))
+			!parse_pax(reader, blank + 1, (size_t) (at + record - 1 - (blank + 1))))
 			return false;
 		at += record;
 	}

@@ -45,7 +45,7 @@ status_of(const Judging *judging, const WalSegmentResult *result)
 }
 
 static void
-put_segment(Judging *judging, const WalSegmentResult *result)
+emit_segment(Judging *judging, const WalSegmentResult *result)
 {
 	char		words[WAL_MESSAGE_SIZE] = "";
 	char	   *path = path_of(judging, result);
@@ -57,7 +57,7 @@ put_segment(Judging *judging, const WalSegmentResult *result)
 	finding.lsn = result->counts.errors > 0 ? result->counts.first_error :
 		result->has_position ? result->start_lsn : InvalidXLogRecPtr;
 	finding.message = words[0] == '\0' ? NULL : words;
-	backup_sink_put(judging->sink, &finding);
+	backup_sink_emit(judging->sink, &finding);
 	pfree(path);
 }
 
@@ -77,7 +77,7 @@ ends_early(const Judging *judging, const WalSegmentResult *result)
 }
 
 static void
-put_early_end(Judging *judging, const WalSegmentResult *result)
+report_early_end(Judging *judging, const WalSegmentResult *result)
 {
 	BackupFinding finding = {path_of(judging, result), -1,
 	backup_status_name(BACKUP_MISSING)};
@@ -88,7 +88,7 @@ put_early_end(Judging *judging, const WalSegmentResult *result)
 			 LSN_FORMAT_ARGS(result->end_lsn), LSN_FORMAT_ARGS(judging->end));
 	finding.lsn = result->end_lsn;
 	finding.message = words;
-	backup_sink_put(judging->sink, &finding);
+	backup_sink_emit(judging->sink, &finding);
 }
 
 /* The server reads its own pg_wal, and only what it has named itself. */
@@ -100,7 +100,7 @@ is_misplaced(const Judging *judging, const WalName *name)
 }
 
 static void
-put_misplaced(Judging *judging, const WalSegmentResult *result)
+report_misplaced(Judging *judging, const WalSegmentResult *result)
 {
 	backup_sink_file(judging->sink, path_of(judging, result),
 					 BACKUP_BAD_FORMAT,
@@ -121,19 +121,19 @@ is_for_later(const Judging *judging, const WalSegmentResult *result)
 }
 
 static void
-put_result(void *arg, const WalSegmentResult *result)
+emit_result(void *arg, const WalSegmentResult *result)
 {
 	Judging    *judging = arg;
 
 	judging->wal->records += (int64) result->counts.records;
 	if (is_misplaced(judging, &result->name))
-		put_misplaced(judging, result);
+		report_misplaced(judging, result);
 	if (ends_early(judging, result))
-		put_early_end(judging, result);
+		report_early_end(judging, result);
 	else if (result->status != WAL_OK && result->status != WAL_OK_SWITCHED &&
 			 result->status != WAL_OK_END_OF_WAL &&
 			 !is_for_later(judging, result))
-		put_segment(judging, result);
+		emit_segment(judging, result);
 }
 
 /* WAL of another cluster than this server's is held against its own facts. */
@@ -184,14 +184,14 @@ backup_wal_verify(BackupWal *wal, BackupSink *sink)
 		judging.end = range.end;
 		wal_list_range(&wal->dir, range, asked->timeline, &list);
 		wal_parallel_judge(&wal->dir, range, &list, wal->workers, wal->throttle,
-						   put_result, &judging);
+						   emit_result, &judging);
 	}
 }
 
 /* ---- what the WAL makes of pages ---- */
 
 static bool
-take_record(void *arg, const WalBlockRecord *record)
+on_record(void *arg, const WalBlockRecord *record)
 {
 	BackupFates *fates = arg;
 
@@ -200,7 +200,7 @@ take_record(void *arg, const WalBlockRecord *record)
 }
 
 static void
-take_gap(void *arg, const WalBlockGap *gap)
+on_gap(void *arg, const WalBlockGap *gap)
 {
 	backup_fates_gap(arg);
 }
@@ -216,8 +216,8 @@ walk_range(BackupWal *wal, const ManifestRange *range, BackupFates *fates)
 	WalBlockWalkEnd end;
 
 	walk.throttle = wal->throttle;
-	walk.record = take_record;
-	walk.gap = take_gap;
+	walk.record = on_record;
+	walk.gap = on_gap;
 	walk.arg = fates;
 	wal_block_walk(&walk, &end);
 	return end.records > 0;

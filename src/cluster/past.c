@@ -74,7 +74,7 @@ advance(ClusterPast *past, uint16_t id, uint64_t lsn, bool force)
 }
 
 static void
-take_origin_record(ClusterPast *past, uint8_t info)
+parse_origin_record(ClusterPast *past, uint8_t info)
 {
 	const uint8_t *data = past->blocks.main;
 	uint32_t	len = past->blocks.main_present;
@@ -88,7 +88,7 @@ take_origin_record(ClusterPast *past, uint8_t info)
 
 /* Advances the origin of a transaction that commits. */
 static void
-take_progress(ClusterPast *past, uint8_t info)
+parse_progress(ClusterPast *past, uint8_t info)
 {
 	const uint8_t *data = past->blocks.main;
 	uint32_t	len = past->blocks.main_present;
@@ -104,7 +104,7 @@ take_progress(ClusterPast *past, uint8_t info)
 /* ---- prepared transactions ---- */
 
 static void
-take_prepared(ClusterPast *past)
+parse_prepared(ClusterPast *past)
 {
 	if (past->blocks.main_present >= CLUSTER_TWO_PHASE_HEADER &&
 		past->nprepared < CLUSTER_PAST_PREPARED)
@@ -122,7 +122,7 @@ names(const WalBlocks *blocks, uint32_t xid)
 }
 
 static void
-take_end(ClusterPast *past)
+drop_ended(ClusterPast *past)
 {
 	int			kept = 0;
 
@@ -133,22 +133,22 @@ take_end(ClusterPast *past)
 }
 
 static void
-take_transaction_record(ClusterPast *past, uint8_t info)
+parse_transaction_record(ClusterPast *past, uint8_t info)
 {
 	switch (info & XACT_OPMASK)
 	{
 		case XACT_COMMIT:
-			take_progress(past, info);
+			parse_progress(past, info);
 			break;
 		case XACT_PREPARE:
-			take_prepared(past);
+			parse_prepared(past);
 			break;
 		case XACT_COMMIT_PREPARED:
-			take_progress(past, info);
-			take_end(past);
+			parse_progress(past, info);
+			drop_ended(past);
 			break;
 		case XACT_ABORT_PREPARED:
-			take_end(past);
+			drop_ended(past);
 			break;
 	}
 }
@@ -166,9 +166,9 @@ cluster_past_record(ClusterPast *past, const uint8_t *record,
 	if (wal_blocks_decode(&past->blocks, record, present, 0) != WAL_BLOCKS_OK)
 		cluster_past_forget(past);
 	else if (rmid == RM_XACT)
-		take_transaction_record(past, info);
+		parse_transaction_record(past, info);
 	else
-		take_origin_record(past, info & WAL_INFO_MASK);
+		parse_origin_record(past, info & WAL_INFO_MASK);
 }
 
 /* ---- the file of the origins ---- */

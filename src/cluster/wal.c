@@ -225,7 +225,7 @@ follows(After *after, const WalBlockRecord *record)
 
 /* Finds the first record of a server at work. */
 static bool
-take_after_shutdown(void *arg, const WalBlockRecord *record)
+on_record_after_shutdown(void *arg, const WalBlockRecord *record)
 {
 	After	   *after = arg;
 
@@ -238,7 +238,7 @@ take_after_shutdown(void *arg, const WalBlockRecord *record)
 
 /* Finds a shutdown that is the last record. */
 static bool
-take_shutdown(void *arg, const WalBlockRecord *record)
+on_record_at_shutdown(void *arg, const WalBlockRecord *record)
 {
 	After	   *after = arg;
 	bool		near = record->lsn - after->checkpoint < WALK_BYTES;
@@ -331,12 +331,12 @@ judge_alone(Wal *ctx, bool found, ClusterVerdict *verdict)
 	if (!found)
 		judge_absent(ctx, verdict);
 	else if (control->state == CLUSTER_STATE_SHUTDOWNED &&
-			 (after = find_after(ctx, take_after_shutdown)) != 0)
+			 (after = find_after(ctx, on_record_after_shutdown)) != 0)
 		cluster_verdict_set(verdict, CLUSTER_FOREIGN,
 							CLUSTER_REASON_CONTROL_WAL_AFTER,
 							control->checkpoint, after);
 	else if (control->state == CLUSTER_STATE_IN_PRODUCTION &&
-			 (after = find_after(ctx, take_shutdown)) != 0)
+			 (after = find_after(ctx, on_record_at_shutdown)) != 0)
 		cluster_verdict_set(verdict, CLUSTER_FOREIGN,
 							CLUSTER_REASON_CONTROL_SHUTDOWN, after, 0);
 }
@@ -404,7 +404,7 @@ cluster_wal_judge(const char *directory, const ClusterControl *control,
 /* ---- what lies before a shutdown ---- */
 
 static bool
-take_before(void *arg, const WalBlockRecord *record)
+on_record_before(void *arg, const WalBlockRecord *record)
 {
 	Before	   *before = arg;
 
@@ -431,7 +431,7 @@ cluster_wal_past(const char *directory, const ClusterControl *control)
 	Before		before = {control->checkpoint, host_alloc(sizeof(ClusterPast))};
 	WalBlockWalk walk = {&ctx.dir,
 		control->checkpoint > WALK_BYTES ? control->checkpoint - WALK_BYTES : 0,
-		WAL_LSN_MAX, control->timeline, control->system, take_before, forget,
+		WAL_LSN_MAX, control->timeline, control->system, on_record_before, forget,
 	&before};
 	WalBlockWalkEnd end;
 

@@ -68,7 +68,7 @@ lsn_value(XLogRecPtr lsn, bool *null)
 }
 
 static void
-put_finding(void *arg, const BackupFinding *finding)
+emit_finding(void *arg, const BackupFinding *finding)
 {
 	BackupRows *rows = arg;
 	MemoryContext outer = MemoryContextSwitchTo(rows->row);
@@ -169,7 +169,7 @@ warn_checksums_off(const BackupSummary *summary)
 SQL_FUNCTION(accel_verify_backup)
 {
 	BackupRows	rows;
-	BackupSink	sink = {put_finding, &rows};
+	BackupSink	sink = {emit_finding, &rows};
 	BackupOptions options;
 	BackupSummary summary;
 

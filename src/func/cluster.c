@@ -116,7 +116,7 @@ accel_cluster_files(const char *directory, ClusterRowFn row, void *arg)
 /* ---- rows ---- */
 
 static void
-put_row(void *arg, const ClusterRow *row)
+emit_row(void *arg, const ClusterRow *row)
 {
 	ReturnSetInfo *rsinfo = arg;
 	Datum		values[ROW_COLUMNS];
@@ -147,6 +147,6 @@ SQL_FUNCTION(accel_verify_cluster_files)
 	if (!PG_ARGISNULL(0))
 		directory = file_scan_path(text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	InitMaterializedSRF(fcinfo, 0);
-	accel_cluster_files(directory, put_row, fcinfo->resultinfo);
+	accel_cluster_files(directory, emit_row, fcinfo->resultinfo);
 	return (Datum) 0;
 }

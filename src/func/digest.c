@@ -30,12 +30,12 @@ typedef struct DigestSink
 static void digest_arguments(FunctionCallInfo fcinfo,
 							 PageDigestOptions *digest,
 							 RelationScanOptions *options);
-static void put_page(ScanSink *sink, BlockNumber blkno, const char *page);
-static void put_part(ScanSink *sink, const DigestRow *part);
-static void put_broken(ScanSink *sink, const PageFinding *finding);
+static void emit_page(ScanSink *sink, BlockNumber blkno, const char *page);
+static void emit_part(ScanSink *sink, const DigestRow *part);
+static void report_broken(ScanSink *sink, const PageFinding *finding);
 static void warn_of_broken(const PageFinding *finding);
 static void warn_of_rest(int64 broken);
-static void put_row(PageDigests *digests, const DigestRow *row);
+static void emit_row(PageDigests *digests, const DigestRow *row);
 
 SQL_FUNCTION(accel_page_digests)
 {
@@ -49,11 +49,11 @@ SQL_FUNCTION(accel_page_digests)
 	page_digests_init(&sink.digests, &digest, rel, options.fork, options.first);
 	InitMaterializedSRF(fcinfo, 0);
 	sink.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	sink.sink.page = put_page;
+	sink.sink.page = emit_page;
 	sink.sink.digest = digest;
-	sink.sink.part = put_part;
-	sink.sink.finding = put_broken;
-	sink.digests.put = put_row;
+	sink.sink.part = emit_part;
+	sink.sink.finding = report_broken;
+	sink.digests.emit = emit_row;
 	sink.digests.arg = &sink;
 	scan_run_begin(&sink.run, &sink.sink,
 				   accel_integer(fcinfo, 6, 0), accel_integer(fcinfo, 7, 0));
@@ -80,14 +80,14 @@ digest_arguments(FunctionCallInfo fcinfo, PageDigestOptions *digest,
 }
 
 static void
-put_page(ScanSink *sink, BlockNumber blkno, const char *page)
+emit_page(ScanSink *sink, BlockNumber blkno, const char *page)
 {
 	page_digests_page(&((DigestSink *) sink)->digests, blkno, page);
 }
 
 /* What a worker has made of its pages. */
 static void
-put_part(ScanSink *sink, const DigestRow *part)
+emit_part(ScanSink *sink, const DigestRow *part)
 {
 	page_digests_part(&((DigestSink *) sink)->digests, part);
 }
@@ -96,7 +96,7 @@ put_part(ScanSink *sink, const DigestRow *part)
  * A block that is there but cannot be trusted gets no digest, and is reported.
  */
 static void
-put_broken(ScanSink *sink, const PageFinding *finding)
+report_broken(ScanSink *sink, const PageFinding *finding)
 {
 	DigestSink *digest = (DigestSink *) sink;
 
@@ -136,7 +136,7 @@ warn_of_broken(const PageFinding *finding)
 }
 
 static void
-put_row(PageDigests *digests, const DigestRow *row)
+emit_row(PageDigests *digests, const DigestRow *row)
 {
 	ReturnSetInfo *rsinfo = ((DigestSink *) digests->arg)->rsinfo;
 	Datum		values[3] = {Int64GetDatum(row->first), LSNGetDatum(row->lsn),

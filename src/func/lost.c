@@ -18,7 +18,7 @@
 #define IMAGE_COLUMNS	11
 
 static void
-put_text(const char *words, Datum *value, bool *null)
+set_text(const char *words, Datum *value, bool *null)
 {
 	*null = words == NULL || words[0] == '\0';
 	if (!*null)
@@ -26,14 +26,14 @@ put_text(const char *words, Datum *value, bool *null)
 }
 
 static void
-put_lsn(XLogRecPtr lsn, Datum *value, bool *null)
+set_lsn(XLogRecPtr lsn, Datum *value, bool *null)
 {
 	*null = XLogRecPtrIsInvalid(lsn);
 	*value = LSNGetDatum(lsn);
 }
 
 static void
-put_finding(void *arg, const LostFinding *finding)
+emit_finding(void *arg, const LostFinding *finding)
 {
 	ReturnSetInfo *rsinfo = arg;
 	bool		has_block = OidIsValid(finding->relid);
@@ -47,12 +47,12 @@ put_finding(void *arg, const LostFinding *finding)
 		values[1] = CStringGetTextDatum(forkNames[finding->fork]);
 		values[2] = Int64GetDatum((int64) finding->block);
 	}
-	put_text(finding->path, &values[3], &nulls[3]);
-	put_text(lost_status_name(finding->status), &values[4], &nulls[4]);
-	put_lsn(finding->disk_lsn, &values[5], &nulls[5]);
-	put_lsn(finding->expected_lsn, &values[6], &nulls[6]);
-	put_text(finding->segment, &values[7], &nulls[7]);
-	put_text(finding->message, &values[8], &nulls[8]);
+	set_text(finding->path, &values[3], &nulls[3]);
+	set_text(lost_status_name(finding->status), &values[4], &nulls[4]);
+	set_lsn(finding->disk_lsn, &values[5], &nulls[5]);
+	set_lsn(finding->expected_lsn, &values[6], &nulls[6]);
+	set_text(finding->segment, &values[7], &nulls[7]);
+	set_text(finding->message, &values[8], &nulls[8]);
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
@@ -100,12 +100,12 @@ SQL_FUNCTION(accel_verify_lost_writes)
 		if (!dir.limits.live)
 			options.dir = &dir;
 	}
-	lost_scan(&options, put_finding, fcinfo->resultinfo);
+	lost_scan(&options, emit_finding, fcinfo->resultinfo);
 	return (Datum) 0;
 }
 
 static void
-put_image(void *arg, const LostImage *image)
+emit_image(void *arg, const LostImage *image)
 {
 	ReturnSetInfo *rsinfo = arg;
 	const WalBlockTag *tag = &image->tag;
@@ -122,12 +122,12 @@ put_image(void *arg, const LostImage *image)
 		values[3] = CStringGetTextDatum(forkNames[tag->fork]);
 		values[4] = Int64GetDatum((int64) tag->block);
 	}
-	put_text(lost_status_name(image->status), &values[5], &nulls[5]);
-	put_lsn(image->page_lsn, &values[6], &nulls[6]);
-	put_lsn(image->expected_lsn, &values[7], &nulls[7]);
-	put_lsn(image->lsn, &values[8], &nulls[8]);
-	put_text(image->segment, &values[9], &nulls[9]);
-	put_text(image->message, &values[10], &nulls[10]);
+	set_text(lost_status_name(image->status), &values[5], &nulls[5]);
+	set_lsn(image->page_lsn, &values[6], &nulls[6]);
+	set_lsn(image->expected_lsn, &values[7], &nulls[7]);
+	set_lsn(image->lsn, &values[8], &nulls[8]);
+	set_text(image->segment, &values[9], &nulls[9]);
+	set_text(image->message, &values[10], &nulls[10]);
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
@@ -146,6 +146,6 @@ SQL_FUNCTION(accel_verify_wal_images)
 	options.throttle = max_rate_argument(fcinfo, 3, &throttle);
 	accel_wal_directory(&dir, accel_text(fcinfo, 0), NULL);
 	options.dir = &dir;
-	lost_images(&options, put_image, fcinfo->resultinfo);
+	lost_images(&options, emit_image, fcinfo->resultinfo);
 	return (Datum) 0;
 }

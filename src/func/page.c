@@ -40,10 +40,10 @@ typedef struct RowSink
 
 static void scan_arguments(FunctionCallInfo fcinfo, ScanArguments *arguments);
 static void scan_rows(FunctionCallInfo fcinfo, RowSink *rows);
-static void put_finding(ScanSink *sink, const PageFinding *finding);
-static void put_summary(ScanSink *sink, const ForkSummary *summary);
+static void emit_finding(ScanSink *sink, const PageFinding *finding);
+static void emit_summary(ScanSink *sink, const ForkSummary *summary);
 static void warn_checksums_off(ScanSink *sink, const ForkSummary *summary);
-static void put_segment(void *arg, const SegmentInfo *segment);
+static void emit_segment(void *arg, const SegmentInfo *segment);
 
 SQL_FUNCTION(accel_verify_page)
 {
@@ -80,7 +80,7 @@ SQL_FUNCTION(accel_verify_relation)
 {
 	RowSink		rows = {{0}};
 
-	rows.sink.finding = put_finding;
+	rows.sink.finding = emit_finding;
 	rows.sink.fork_end = warn_checksums_off;
 	scan_rows(fcinfo, &rows);
 	return (Datum) 0;
@@ -90,7 +90,7 @@ SQL_FUNCTION(accel_verify_relation_summary)
 {
 	RowSink		rows = {{0}};
 
-	rows.sink.fork_end = put_summary;
+	rows.sink.fork_end = emit_summary;
 	scan_rows(fcinfo, &rows);
 	return (Datum) 0;
 }
@@ -98,7 +98,7 @@ SQL_FUNCTION(accel_verify_relation_summary)
 SQL_FUNCTION(accel_relation_files)
 {
 	InitMaterializedSRF(fcinfo, 0);
-	scan_relation_segments(PG_GETARG_OID(0), put_segment,
+	scan_relation_segments(PG_GETARG_OID(0), emit_segment,
 						   fcinfo->resultinfo);
 	return (Datum) 0;
 }
@@ -209,7 +209,7 @@ accel_finding_values(const PageFinding *finding, Datum *values, bool *nulls)
 }
 
 static void
-put_finding(ScanSink *sink, const PageFinding *finding)
+emit_finding(ScanSink *sink, const PageFinding *finding)
 {
 	RowSink    *rows = (RowSink *) sink;
 	MemoryContext context = MemoryContextSwitchTo(rows->row);
@@ -233,7 +233,7 @@ seconds_interval(double seconds)
 }
 
 static void
-put_summary(ScanSink *sink, const ForkSummary *summary)
+emit_summary(ScanSink *sink, const ForkSummary *summary)
 {
 	RowSink    *rows = (RowSink *) sink;
 	MemoryContext context = MemoryContextSwitchTo(rows->row);
@@ -268,7 +268,7 @@ warn_checksums_off(ScanSink *sink, const ForkSummary *summary)
 }
 
 static void
-put_segment(void *arg, const SegmentInfo *segment)
+emit_segment(void *arg, const SegmentInfo *segment)
 {
 	ReturnSetInfo *rsinfo = arg;
 	Datum		values[7];

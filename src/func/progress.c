@@ -14,7 +14,7 @@
 
 #define PROGRESS_COLUMNS	14
 
-static void put_row(ReturnSetInfo *rsinfo, const ProgressRow *row);
+static void emit_row(ReturnSetInfo *rsinfo, const ProgressRow *row);
 
 SQL_FUNCTION(accel_internal_progress)
 {
@@ -23,13 +23,13 @@ SQL_FUNCTION(accel_internal_progress)
 	InitMaterializedSRF(fcinfo, 0);
 	for (int i = 0; i < progress_backends(); i++)
 		if (progress_read(i, &row))
-			put_row((ReturnSetInfo *) fcinfo->resultinfo, &row);
+			emit_row((ReturnSetInfo *) fcinfo->resultinfo, &row);
 	return (Datum) 0;
 }
 
 /* Values that only the run of a database knows are NULL elsewhere. */
 static void
-put_row(ReturnSetInfo *rsinfo, const ProgressRow *row)
+emit_row(ReturnSetInfo *rsinfo, const ProgressRow *row)
 {
 	Datum		values[PROGRESS_COLUMNS];
 	bool		nulls[PROGRESS_COLUMNS] = {false};

@@ -94,7 +94,7 @@ result_record(FunctionCallInfo fcinfo, const WalSegmentResult *result)
 }
 
 static void
-put_result(void *arg, const WalSegmentResult *result)
+emit_result(void *arg, const WalSegmentResult *result)
 {
 	ReturnSetInfo *rsinfo = arg;
 	Datum		values[RESULT_COLUMNS];
@@ -236,7 +236,7 @@ scan_one(WalScan *scan)
 	WalSegmentResult result;
 
 	judge_named(scan->directory, &name, &scan->throttle, &result, NULL);
-	put_result(scan->fcinfo->resultinfo, &result);
+	emit_result(scan->fcinfo->resultinfo, &result);
 }
 
 /* The segments that hold a range of LSNs, along a timeline's history. */
@@ -263,7 +263,7 @@ scan_range(WalScan *scan)
 	accel_wal_directory(&dir, scan->directory, NULL);
 	wal_list_range(&dir, range, (uint32) timeline, &list);
 	wal_parallel_judge(&dir, range, &list, scan->workers, &scan->throttle,
-					   put_result, fcinfo->resultinfo);
+					   emit_result, fcinfo->resultinfo);
 }
 
 /* A directory, or its segments from one to another, gaps included. */
@@ -294,12 +294,12 @@ scan_directory(WalScan *scan)
 		WalSegmentResult none;
 
 		wal_segment_none(&dir, &none);
-		put_result(rsinfo, &none);
+		emit_result(rsinfo, &none);
 	}
 	wal_parallel_judge(&dir, WAL_RANGE_ALL, &list, scan->workers,
-					   &scan->throttle, put_result, rsinfo);
+					   &scan->throttle, emit_result, rsinfo);
 	if (scan->first == NULL && scan->last == NULL)
-		wal_beside_judge(&dir, &scan->throttle, put_result, rsinfo);
+		wal_beside_judge(&dir, &scan->throttle, emit_result, rsinfo);
 }
 
 /*
@@ -343,7 +343,7 @@ compare_findings(const void *a, const void *b)
 }
 
 static void
-put_finding(ReturnSetInfo *rsinfo, const WalFinding *finding)
+emit_finding(ReturnSetInfo *rsinfo, const WalFinding *finding)
 {
 	Datum		values[FINDING_COLUMNS];
 	bool		nulls[FINDING_COLUMNS] = {false};
@@ -379,6 +379,6 @@ SQL_FUNCTION(accel_verify_wal_findings)
 		qsort(findings.items, findings.count, sizeof(WalFinding),
 			  compare_findings);
 	for (size_t i = 0; i < findings.count; i++)
-		put_finding((ReturnSetInfo *) fcinfo->resultinfo, &findings.items[i]);
+		emit_finding((ReturnSetInfo *) fcinfo->resultinfo, &findings.items[i]);
 	return (Datum) 0;
 }

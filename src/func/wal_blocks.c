@@ -169,7 +169,7 @@ record_name(uint8 rmid, uint8 info)
 }
 
 static void
-put_row(void *arg, const WalBlockRow *row, bool is_last, bool is_page)
+emit_row(void *arg, const WalBlockRow *row, bool is_last, bool is_page)
 {
 	ReturnSetInfo *rsinfo = arg;
 	bool		gap = row->kind == WAL_ROW_GAP;
@@ -260,7 +260,7 @@ SQL_FUNCTION(accel_wal_block_history)
 	open_wal(search, accel_text(fcinfo, 3));
 	rows->tag = search->tag;
 	rows->block_size = BLCKSZ;
-	rows->put = put_row;
+	rows->emit = emit_row;
 	rows->arg = fcinfo->resultinfo;
 	rows->until = search->present;
 	if (rows->until == InvalidXLogRecPtr)
@@ -333,7 +333,7 @@ restore_page(const WalBlockRecord *record, const WalBlockRef *ref)
  * none.
  */
 static void
-take_image(void *arg, const WalBlockRecord *record)
+on_image(void *arg, const WalBlockRecord *record)
 {
 	ImageSearch *image = arg;
 	WalBlocks	blocks;
@@ -360,7 +360,7 @@ find_image(ImageSearch *image)
 {
 	WalStream  *stream = &image->search.stream;
 
-	stream->record = take_image;
+	stream->record = on_image;
 	stream->broken = pass_gap;
 	stream->arg = image;
 	wal_stream_read(stream, Max(image->lsn, 1),

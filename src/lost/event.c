@@ -30,7 +30,7 @@ end_of_fork(const WalStorageEvent *fact, uint32_t fork)
 }
 
 static void
-take_fact(void *arg, const WalStorageEvent *fact)
+on_fact(void *arg, const WalStorageEvent *fact)
 {
 	const Report *report = arg;
 	LostEvent	event = {fact->tablespace, fact->database, fact->relation,
@@ -49,5 +49,5 @@ lost_events(const uint8_t *rec, const WalBlocks *blocks, LostEventFn event,
 {
 	Report		report = {event, arg};
 
-	return wal_storage_events(rec, blocks, take_fact, &report);
+	return wal_storage_events(rec, blocks, on_fact, &report);
 }

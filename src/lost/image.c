@@ -62,7 +62,7 @@ typedef struct Share
 typedef struct ImageScan
 {
 	const LostImageOptions *options;
-	LostImageFn put;
+	LostImageFn emit;
 	void	   *arg;
 	LostWitnesses witnesses;
 	LostBook	book;
@@ -161,8 +161,8 @@ lsn_of_image(const WalImage *image)
 }
 
 static void
-put_stale(ImageScan *scan, const WalBlockRef *ref, WalLsn page_lsn,
-		  WalLsn expected)
+report_stale(ImageScan *scan, const WalBlockRef *ref, WalLsn page_lsn,
+			 WalLsn expected)
 {
 	LostImage	image = {LOST_STALE_PAGE, ref->tag, page_lsn, expected};
 
@@ -171,7 +171,7 @@ put_stale(ImageScan *scan, const WalBlockRef *ref, WalLsn page_lsn,
 	snprintf(image.message, sizeof(image.message),
 			 "a write was lost: the page that was changed here had LSN %X/%X, the record before it that changed the block ends at %X/%X",
 			 LSN_FORMAT_ARGS(page_lsn), LSN_FORMAT_ARGS(expected));
-	scan->put(scan->arg, &image);
+	scan->emit(scan->arg, &image);
 }
 
 static void
@@ -189,7 +189,7 @@ judge_image(ImageScan *scan, const WalBlockRef *ref)
 		return;
 	lsn = lsn_of_image(&ref->image);
 	if (lsn >= FIRST_LSN && lsn < before->lsn)
-		put_stale(scan, ref, lsn, before->lsn);
+		report_stale(scan, ref, lsn, before->lsn);
 }
 
 /* ---- records ---- */
@@ -262,7 +262,7 @@ note_gap(void *arg, const WalBlockGap *gap)
 	if (image.message[0] == '\0')
 		strlcpy(image.message, wal_status_name(gap->status),
 				sizeof(image.message));
-	scan->put(scan->arg, &image);
+	scan->emit(scan->arg, &image);
 }
 
 static void
@@ -281,13 +281,13 @@ read_wal(ImageScan *scan)
 }
 
 void
-lost_images(const LostImageOptions *options, LostImageFn put, void *arg)
+lost_images(const LostImageOptions *options, LostImageFn emit, void *arg)
 {
 	ImageScan  *scan = palloc0(sizeof(ImageScan));
 	size_t		bytes = Max(options->memory / 2, LOST_BOOK_MIN);
 
 	scan->options = options;
-	scan->put = put;
+	scan->emit = emit;
 	scan->arg = arg;
 	scan->blocks = palloc(sizeof(WalBlocks));
 	lost_witnesses_begin(&scan->witnesses, options->dir->limits.server.magic);

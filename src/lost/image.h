@@ -34,7 +34,7 @@ typedef struct LostImage
 
 typedef void (*LostImageFn) (void *arg, const LostImage *image);
 
-extern void lost_images(const LostImageOptions *options, LostImageFn put,
+extern void lost_images(const LostImageOptions *options, LostImageFn emit,
 						void *arg);
 
 #endif							/* ACCEL_LOST_IMAGE_H */

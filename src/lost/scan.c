@@ -63,7 +63,7 @@ static void settle(LostScan *scan, WalLsn from);
 
 /* A row about no block. */
 static void
-put_message(LostScan *scan, const char *segment, const char *message)
+report_message(LostScan *scan, const char *segment, const char *message)
 {
 	LostFinding finding;
 
@@ -77,8 +77,8 @@ put_message(LostScan *scan, const char *segment, const char *message)
 
 /* What could not be judged, up to an LSN, for a gap in the WAL. */
 static void
-put_unjudged(LostScan *scan, const char *what, WalLsn lsn,
-			 const WalBlockGap *gap)
+report_unjudged(LostScan *scan, const char *what, WalLsn lsn,
+				const WalBlockGap *gap)
 {
 	char		words[WAL_MESSAGE_SIZE];
 	char		segment[WAL_NAME_SIZE];
@@ -89,7 +89,7 @@ put_unjudged(LostScan *scan, const char *what, WalLsn lsn,
 	message = psprintf("%s %X/%X cannot be judged: segment %s: %s", what,
 					   LSN_FORMAT_ARGS(lsn), segment, words[0] != '\0' ?
 					   words : wal_status_name(gap->status));
-	put_message(scan, segment, message);
+	report_message(scan, segment, message);
 	pfree(message);
 }
 
@@ -146,7 +146,7 @@ describe(const LostSuspect *suspect, char *dst, size_t size)
 }
 
 static void
-put_suspect(LostScan *scan, const LostSuspect *suspect)
+report_suspect(LostScan *scan, const LostSuspect *suspect)
 {
 	LostFinding finding;
 
@@ -461,33 +461,33 @@ decide_some(LostScan *scan, size_t at)
 
 /* Says why the tail is not known. */
 static void
-put_tail_unknown(LostScan *scan)
+report_tail_unknown(LostScan *scan)
 {
 	static const char what[] = "blocks that seem older than WAL before";
 	char	   *message;
 
 	if (scan->tail_why == NULL)
 	{
-		put_unjudged(scan, what, scan->horizon, &scan->tail_gap);
+		report_unjudged(scan, what, scan->horizon, &scan->tail_gap);
 		return;
 	}
 	message = psprintf("%s %X/%X cannot be judged: %s", what,
 					   LSN_FORMAT_ARGS(scan->horizon), scan->tail_why);
-	put_message(scan, "", message);
+	report_message(scan, "", message);
 	pfree(message);
 }
 
 static void
-put_decided(LostScan *scan, bool known)
+report_decided(LostScan *scan, bool known)
 {
 	LostSuspects *decided = &scan->decided;
 
 	if (!known && decided->count > 0)
-		put_tail_unknown(scan);
+		report_tail_unknown(scan);
 	for (size_t i = 0; i < decided->count; i++)
 	{
 		if (known)
-			put_suspect(scan, &decided->items[i]);
+			report_suspect(scan, &decided->items[i]);
 		UnlockRelationOid(decided->items[i].relid, AccessShareLock);
 	}
 	decided->count = 0;
@@ -506,7 +506,7 @@ settle(LostScan *scan, WalLsn from)
 	{
 		at = decide_some(scan, at);
 		if (scan->decided.count > 0)
-			put_decided(scan, read_tail(scan, from));
+			report_decided(scan, read_tail(scan, from));
 	}
 	scan->suspects.count = 0;
 }
@@ -567,11 +567,11 @@ is_own_history(LostScan *scan)
 			return true;
 		case WAL_STREAM_OTHER:
 			wal_name_print(&name, segment);
-			put_message(scan, segment,
-						"the segment differs from that of pg_wal: the directory holds WAL of another history");
+			report_message(scan, segment,
+						   "the segment differs from that of pg_wal: the directory holds WAL of another history");
 			return false;
 		default:
-			put_message(scan, "", "the directory has no segment in common with pg_wal, so nothing tells whether its WAL is this server's");
+			report_message(scan, "", "the directory has no segment in common with pg_wal, so nothing tells whether its WAL is this server's");
 			return false;
 	}
 }
@@ -598,13 +598,13 @@ run(LostScan *scan)
 							  scan->horizon);
 	if (!scan->stream.complete)
 	{
-		put_unjudged(scan, "WAL before", scan->horizon, &scan->stream.rest);
+		report_unjudged(scan, "WAL before", scan->horizon, &scan->stream.rest);
 		return;
 	}
 	flush_book(scan, tail_start(scan, reached));
 	settle(scan, tail_start(scan, reached));
 	if (scan->broken)
-		put_unjudged(scan, "WAL before", scan->gap.end, &scan->gap);
+		report_unjudged(scan, "WAL before", scan->gap.end, &scan->gap);
 }
 
 void

@@ -99,7 +99,7 @@ void
 page_digests_end(PageDigests *digests)
 {
 	if (digests->row.first >= 0)
-		digests->put(digests, &digests->row);
+		digests->emit(digests, &digests->row);
 	digests->row.first = -1;
 }
 

@@ -38,7 +38,7 @@ typedef struct PageDigests PageDigests;
 struct PageDigests
 {
 	/* takes each row when it ends, those of pages left out alone included */
-	void		(*put) (PageDigests *digests, const DigestRow *row);
+	void		(*emit) (PageDigests *digests, const DigestRow *row);
 	void	   *arg;			/* of put() */
 
 	PageDigestOptions options;

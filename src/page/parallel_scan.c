@@ -164,7 +164,7 @@ init_digests(RangeTasks *range, const PageDigestOptions *options)
 		return;
 	page_digests_init(&range->digests, options, range->fork->rel,
 					  range->fork->fork, range->first);
-	range->digests.put = note_part;
+	range->digests.emit = note_part;
 }
 
 /*
@@ -275,7 +275,7 @@ scan_chunk(ParallelTasks *tasks, uint64 chunk)
 
 	memset(&sink, 0, sizeof(sink));
 	sink.sink.finding = send_finding;
-	sink.sink.page = range->digests.put ? digest_page : NULL;
+	sink.sink.page = range->digests.emit ? digest_page : NULL;
 	sink.range = range;
 	sink.parts.kind = CHUNK_PARTS;
 	range->digests.arg = &sink;
@@ -337,7 +337,7 @@ send_parts(ChunkSink *sink)
 {
 	ChunkMessage *message = &sink->parts;
 
-	if (sink->range->digests.put)
+	if (sink->range->digests.emit)
 		page_digests_end(&sink->range->digests);
 	if (message->count > 0)
 		parallel_send(&sink->range->tasks, message,

@@ -49,7 +49,7 @@ typedef struct AgeSearch
 } AgeSearch;
 
 static void
-take_event(void *arg, const LostEvent *event)
+on_event(void *arg, const LostEvent *event)
 {
 	AgeSearch  *ctx = arg;
 	const WalBlockTag *tag = &ctx->tag;
@@ -63,7 +63,7 @@ take_event(void *arg, const LostEvent *event)
 }
 
 static void
-take_gap(void *arg, const WalBlockGap *gap)
+on_gap(void *arg, const WalBlockGap *gap)
 {
 	AgeSearch  *ctx = arg;
 
@@ -73,8 +73,8 @@ take_gap(void *arg, const WalBlockGap *gap)
 }
 
 static void
-take_reference(AgeSearch *ctx, const WalBlockRecord *record,
-			   const WalBlockRef *ref)
+on_reference(AgeSearch *ctx, const WalBlockRecord *record,
+			 const WalBlockRef *ref)
 {
 	const uint8_t *rec = record->bytes;
 	const LostWitnessRule *rule = lost_witness_rule(&ctx->witnesses, rec);
@@ -92,7 +92,7 @@ take_reference(AgeSearch *ctx, const WalBlockRecord *record,
 }
 
 static void
-take_record(void *arg, const WalBlockRecord *record)
+on_record(void *arg, const WalBlockRecord *record)
 {
 	AgeSearch  *ctx = arg;
 	bool		event = wal_storage_possible(record->bytes);
@@ -105,14 +105,14 @@ take_record(void *arg, const WalBlockRecord *record)
 		return;
 	if (wal_blocks_decode(&ctx->blocks, record->bytes, record->present,
 						  BLCKSZ) != WAL_BLOCKS_OK ||
-		(event && !lost_events(record->bytes, &ctx->blocks, take_event, ctx)))
+		(event && !lost_events(record->bytes, &ctx->blocks, on_event, ctx)))
 	{
-		take_gap(ctx, NULL);
+		on_gap(ctx, NULL);
 		return;
 	}
 	for (int i = 0; i < ctx->blocks.count; i++)
 		if (wal_block_tag_equal(&ctx->blocks.refs[i].tag, &ctx->tag))
-			take_reference(ctx, record, &ctx->blocks.refs[i]);
+			on_reference(ctx, record, &ctx->blocks.refs[i]);
 }
 
 /* Returns false if pg_wal cannot be read. */
@@ -127,8 +127,8 @@ read_wal(AgeSearch *ctx, WalLsn end)
 	lost_witnesses_begin(&ctx->witnesses, own.limits.server.magic);
 	stream.dir = stream.own = &own;
 	stream.timeline = own.limits.limits[0].timeline;
-	stream.record = take_record;
-	stream.broken = take_gap;
+	stream.record = on_record;
+	stream.broken = on_gap;
 	stream.arg = ctx;
 	wal_stream_read(&stream, ctx->lsn, end);
 	return stream.complete;

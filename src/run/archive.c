@@ -327,7 +327,7 @@ add_row(ArchiveRun *run, const WalArchiveFile *file, bool forget,
  * ---------------------------------------------------------------- */
 
 static void
-take_result(void *arg, const WalSegmentResult *result)
+on_result(void *arg, const WalSegmentResult *result)
 {
 	ArchiveRun *run = arg;
 
@@ -370,7 +370,7 @@ end_batch(ArchiveRun *run)
 	run->nresults = 0;
 	if (run->nfiles > 0)
 		wal_parallel_judge(&run->dir, WAL_RANGE_ALL, &run->names, run->workers,
-						   throttle_of(run), take_result, run);
+						   throttle_of(run), on_result, run);
 	for (size_t i = 0; i < run->nresults; i++)
 		judge_file(run, run->files[i], &run->results[i]);
 	if (run->rows != NIL)

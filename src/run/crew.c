@@ -87,8 +87,8 @@ static bool note_enough(ScanSink *sink);
 static void note_finding(ScanSink *sink, const PageFinding *finding);
 static void note_fork_end(ScanSink *sink, const ForkSummary *summary);
 static void do_ahead(void *arg, Oid relid, uint64 number);
-static void take_whole(DatabaseRun *run, RunRelation *relation,
-					   const WholeRelation *whole);
+static void count_whole(DatabaseRun *run, RunRelation *relation,
+						const WholeRelation *whole);
 
 /*
  * Where there is no room for them, in /dev/shm for instance, the run goes
@@ -337,13 +337,13 @@ run_crew_relation(DatabaseRun *run, RunRelation *relation)
 	whole = crew_turn(run->crew, (uint64) run->turn, run->deadline, do_ahead, run);
 	if (whole == NULL)
 		return false;
-	take_whole(run, relation, whole);
+	count_whole(run, relation, whole);
 	return true;
 }
 
 /* Counts and records it, as after a batch that was scanned here. */
 static void
-take_whole(DatabaseRun *run, RunRelation *relation, const WholeRelation *whole)
+count_whole(DatabaseRun *run, RunRelation *relation, const WholeRelation *whole)
 {
 	run->relation = relation;
 	run->lines = 0;

@@ -193,7 +193,7 @@ order_argument(FunctionCallInfo fcinfo, int argno)
  * and sets *string to what follows them.
  */
 static bool
-take_number(const char **string, uint32 most, uint32 *number)
+parse_number(const char **string, uint32 most, uint32 *number)
 {
 	uint64		value;
 	const char *end = digits_read(*string, most, &value);
@@ -213,16 +213,16 @@ parse_position(const char *string, RunPosition *position)
 	int			length = 0;
 
 	position->number = InvalidOid;
-	if (!take_number(&string, OID_MAX, &position->relid) ||
+	if (!parse_number(&string, OID_MAX, &position->relid) ||
 		sscanf(string, "/%15[a-z]/%n", fork, &length) != 1 || length == 0)
 		return false;
 	string += length;
-	if (!take_number(&string, MaxBlockNumber, &position->block))
+	if (!parse_number(&string, MaxBlockNumber, &position->block))
 		return false;
 	if (*string == '/')
 	{
 		string++;
-		if (!take_number(&string, OID_MAX, &position->number))
+		if (!parse_number(&string, OID_MAX, &position->number))
 			return false;
 	}
 	if (*string != '\0')

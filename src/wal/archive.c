@@ -130,7 +130,7 @@ settled_time(const struct timespec *mtime)
  * Nothing is then known of the file.
  */
 static bool
-take_stat(const WalDirectory *dir, const WalName *name, WalArchiveStat *result)
+read_stat(const WalDirectory *dir, const WalName *name, WalArchiveStat *result)
 {
 	char	   *path = wal_directory_file(dir, name);
 	struct stat status;
@@ -152,7 +152,7 @@ is_same(const WalArchiveStat *a, const WalArchiveStat *b)
 bool
 wal_archive_look(const WalArchive *archive, WalArchiveFile *file)
 {
-	bool		there = take_stat(archive->dir, &file->name, &file->stat);
+	bool		there = read_stat(archive->dir, &file->name, &file->stat);
 
 	file->same = file->remembered && is_same(&file->stat, &file->memory.stat);
 	return there || errno != ENOENT;
@@ -232,7 +232,7 @@ replacement(WalArchiveFile *files, size_t count, const WalArchiveFile *gone)
 
 /* A file is gone, and another one has its segment. */
 static void
-take_over(WalArchiveFile *file, const WalArchiveFile *gone)
+inherit_memory(WalArchiveFile *file, const WalArchiveFile *gone)
 {
 	if (file->remembered || file->name.kind != gone->name.kind)
 		return;
@@ -257,7 +257,7 @@ judge_absence(WalArchiveFile *files, size_t count, bool expired)
 		if (other != NULL)
 		{
 			files[i].state = WAL_ARCHIVE_REPLACED;
-			take_over(other, &files[i]);
+			inherit_memory(other, &files[i]);
 		}
 		else if (expired)
 			files[i].state = WAL_ARCHIVE_EXPIRED;
@@ -464,7 +464,7 @@ is_still_same(const WalArchive *archive, const WalArchiveFile *file)
 {
 	WalArchiveStat stat;
 
-	return take_stat(archive->dir, &file->name, &stat) &&
+	return read_stat(archive->dir, &file->name, &stat) &&
 		is_same(&stat, &file->stat);
 }
 

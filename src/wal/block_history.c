@@ -35,7 +35,7 @@ next_row(WalBlockHistory *ctx, WalRowKind kind, WalLsn lsn, WalLsn end,
 	WalBlockRow *row = &ctx->row;
 
 	if (ctx->has_row)
-		ctx->put(ctx->arg, row, false, false);
+		ctx->emit(ctx->arg, row, false, false);
 	ctx->has_row = true;
 	ctx->dropped = false;
 	row->kind = kind;
@@ -90,8 +90,8 @@ void
 wal_block_history_end(WalBlockHistory *ctx, bool complete)
 {
 	if (ctx->has_row)
-		ctx->put(ctx->arg, &ctx->row, true, complete && !ctx->dropped &&
-				 wal_block_row_has_image(&ctx->row));
+		ctx->emit(ctx->arg, &ctx->row, true, complete && !ctx->dropped &&
+				  wal_block_row_has_image(&ctx->row));
 }
 
 /* ---- storage ---- */
@@ -125,7 +125,7 @@ is_within_database(const WalBlockTag *tag, const WalStorageEvent *event)
 }
 
 static void
-take_event(void *arg, const WalStorageEvent *event)
+on_event(void *arg, const WalStorageEvent *event)
 {
 	WalBlockHistory *ctx = arg;
 	const WalBlockTag *tag = &ctx->tag;
@@ -196,7 +196,7 @@ wal_block_history_record(void *arg, const WalBlockRecord *record)
 		refuse_record(ctx, wal_blocks_words(reason));
 		return;
 	}
-	if (!wal_storage_events(record->bytes, blocks, take_event, ctx))
+	if (!wal_storage_events(record->bytes, blocks, on_event, ctx))
 		refuse_record(ctx, "what it says of storage cannot be understood");
 	for (int i = 0; i < blocks->count; i++)
 	{

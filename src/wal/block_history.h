@@ -49,8 +49,8 @@ typedef struct WalBlockHistory
 	WalBlockTag tag;			/* of the block */
 	uint32_t	block_size;
 	WalLsn		until;			/* gaps from here on do not count */
-	void		(*put) (void *arg, const WalBlockRow *row, bool is_last,
-						bool is_page);
+	void		(*emit) (void *arg, const WalBlockRow *row, bool is_last,
+						 bool is_page);
 	void	   *arg;
 
 	/* zero at first */

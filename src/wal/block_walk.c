@@ -75,7 +75,7 @@ report_gap(Walk *ctx, WalLsn end)
 }
 
 static void
-put_finding(void *arg, const WalFinding *finding)
+on_finding(void *arg, const WalFinding *finding)
 {
 	note_trouble(arg, finding->status, &finding->verdict);
 }
@@ -84,7 +84,7 @@ put_finding(void *arg, const WalFinding *finding)
 
 /* Takes a piece of a record that is not verified yet. */
 static void
-put_piece(void *arg, const uint8_t *data, uint32_t offset, uint32_t n)
+on_walked_piece(void *arg, const uint8_t *data, uint32_t offset, uint32_t n)
 {
 	Walk	   *ctx = arg;
 	uint32_t	most = WAL_BLOCK_WALK_RECORD_MAX;
@@ -153,7 +153,7 @@ hand_out(Walk *ctx, const WalBlockRecord *record, WalLsn end)
  * one.
  */
 static inline void
-take_record(Walk *ctx, const WalBlockRecord *record, WalLsn lsn, WalLsn end)
+on_record(Walk *ctx, const WalBlockRecord *record, WalLsn lsn, WalLsn end)
 {
 	bool		inside = lsn >= ctx->end->begin;
 
@@ -181,7 +181,7 @@ end_of_switch(const Walk *ctx, WalLsn lsn)
 }
 
 static void
-put_record(void *arg, WalLsn lsn, WalLsn end, const uint8_t *rec, uint32_t len)
+on_walked_record(void *arg, WalLsn lsn, WalLsn end, const uint8_t *rec, uint32_t len)
 {
 	Walk	   *ctx = arg;
 	WalBlockRecord record;
@@ -194,7 +194,7 @@ put_record(void *arg, WalLsn lsn, WalLsn end, const uint8_t *rec, uint32_t len)
 		end = end_of_switch(ctx, lsn);
 	record.lsn = lsn;
 	record.end = end;
-	take_record(ctx, &record, lsn, end);
+	on_record(ctx, &record, lsn, end);
 }
 
 /* ---- segments ---- */
@@ -331,7 +331,7 @@ wal_block_walk(const WalBlockWalk *walk, WalBlockWalkEnd *end)
 {
 	WalRange	range = {walk->from, walk->to};
 	Walk		ctx = {walk, end};
-	WalRecordSink sink = {put_record, put_piece, put_finding, &ctx};
+	WalRecordSink sink = {on_walked_record, on_walked_piece, on_finding, &ctx};
 	WalSession	session;
 	WalNames	list;
 

@@ -95,7 +95,7 @@ check_image(Decoder *ctx, const WalImage *image, bool has_hole)
 }
 
 static bool
-take_image(Decoder *ctx, WalBlockRef *ref)
+parse_image(Decoder *ctx, WalBlockRef *ref)
 {
 	WalImage   *image = &ref->image;
 	const uint8_t *header = take(ctx, 5);
@@ -134,7 +134,7 @@ take_image(Decoder *ctx, WalBlockRef *ref)
 
 /* The relation is named, or it is that of the block before. */
 static bool
-take_relation(Decoder *ctx, WalBlockTag *tag, bool same)
+parse_relation(Decoder *ctx, WalBlockTag *tag, bool same)
 {
 	const uint8_t *locator;
 
@@ -185,7 +185,7 @@ check_block_header(Decoder *ctx, const WalBlockRef *ref)
 
 /* Takes the header of a block, whose id was taken before. */
 static bool
-take_block(Decoder *ctx, uint8_t id)
+parse_block(Decoder *ctx, uint8_t id)
 {
 	WalBlockRef *ref = next_ref(ctx, id);
 	const uint8_t *header = ref == NULL ? NULL : take(ctx, 3);
@@ -203,8 +203,8 @@ take_block(Decoder *ctx, uint8_t id)
 	if (!check_block_header(ctx, ref))
 		return false;
 	ctx->data += ref->data_length;
-	if ((ref->has_image && !take_image(ctx, ref)) ||
-		!take_relation(ctx, &ref->tag, (header[0] & WAL_BLOCK_SAME_REL) != 0))
+	if ((ref->has_image && !parse_image(ctx, ref)) ||
+		!parse_relation(ctx, &ref->tag, (header[0] & WAL_BLOCK_SAME_REL) != 0))
 		return false;
 	block = take(ctx, 4);
 	if (block == NULL)
@@ -216,7 +216,7 @@ take_block(Decoder *ctx, uint8_t id)
 
 /* Takes the header that ends the headers. */
 static bool
-take_main(Decoder *ctx, uint32_t bytes)
+parse_main(Decoder *ctx, uint32_t bytes)
 {
 	const uint8_t *length = take(ctx, bytes);
 
@@ -228,7 +228,7 @@ take_main(Decoder *ctx, uint32_t bytes)
 }
 
 static bool
-take_origin(Decoder *ctx)
+parse_origin(Decoder *ctx)
 {
 	const uint8_t *origin = take(ctx, 2);
 
@@ -240,7 +240,7 @@ take_origin(Decoder *ctx)
 }
 
 static bool
-take_top_xid(Decoder *ctx)
+parse_top_xid(Decoder *ctx)
 {
 	const uint8_t *xid = take(ctx, 4);
 
@@ -253,24 +253,24 @@ take_top_xid(Decoder *ctx)
 
 /* Takes the next header.  Sets *last if no other comes after it. */
 static bool
-take_header(Decoder *ctx, bool *last)
+parse_header(Decoder *ctx, bool *last)
 {
 	const uint8_t *id = take(ctx, 1);
 
 	if (id == NULL)
 		return false;
 	if (*id <= WAL_BLOCK_MAX_ID)
-		return take_block(ctx, *id);
+		return parse_block(ctx, *id);
 	switch (*id)
 	{
 		case WAL_ID_ORIGIN:
-			return take_origin(ctx);
+			return parse_origin(ctx);
 		case WAL_ID_TOP_XID:
-			return take_top_xid(ctx);
+			return parse_top_xid(ctx);
 		case WAL_ID_DATA_SHORT:
 		case WAL_ID_DATA_LONG:
 			*last = true;
-			return take_main(ctx, *id == WAL_ID_DATA_SHORT ? 1 : 4);
+			return parse_main(ctx, *id == WAL_ID_DATA_SHORT ? 1 : 4);
 		default:
 			return refuse(ctx, WAL_BLOCKS_UNKNOWN_ID);
 	}
@@ -321,7 +321,7 @@ wal_blocks_decode(WalBlocks *blocks, const uint8_t *rec, uint32_t len,
 	if (ctx.total < len)
 		return WAL_BLOCKS_LENGTH;
 	while (!last && ctx.total - ctx.at > ctx.data)
-		if (!take_header(&ctx, &last))
+		if (!parse_header(&ctx, &last))
 			return ctx.reason;
 	place_data(&ctx);
 	return ctx.reason;

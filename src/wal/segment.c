@@ -103,7 +103,7 @@ keep_finding(WalFindings *findings, const WalFinding *finding)
 }
 
 static void
-put_finding(void *arg, const WalFinding *finding)
+emit_finding(void *arg, const WalFinding *finding)
 {
 	SegmentScan *seg = arg;
 
@@ -142,7 +142,7 @@ finding_of_file(SegmentScan *seg, WalStatus status, uint64_t offset,
 		counts->first_error = finding.lsn;
 		counts->first_verdict = finding.verdict;
 	}
-	put_finding(seg, &finding);
+	emit_finding(seg, &finding);
 }
 
 /* Puts a verdict on the whole file in the place of all findings so far. */
@@ -566,7 +566,7 @@ set_options(SegmentScan *seg, WalWalkOptions *options)
 	options->segment_start = seg->segno * seg->id.segment_size;
 	options->page_size = seg->id.page_size;
 	options->magic = seg->id.magic;
-	options->finding = put_finding;
+	options->finding = emit_finding;
 	options->arg = seg;
 	if (seg->id.has_system && seg->id.system == seg->session->server.system)
 		options->records = seg->records;

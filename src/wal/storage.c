@@ -78,22 +78,22 @@ take32(Data *data, uint32_t *value)
 
 /* Takes a number of items, and then the items. */
 static bool
-take_items(Data *data, uint32_t item_bytes, uint32_t *n,
-		   const uint8_t **items)
+parse_items(Data *data, uint32_t item_bytes, uint32_t *n,
+			const uint8_t **items)
 {
 	return take32(data, n) &&
 		(*items = take(data, (uint64_t) *n * item_bytes)) != NULL;
 }
 
 static bool
-take_locator(Data *data, WalStorageEvent *event)
+parse_locator(Data *data, WalStorageEvent *event)
 {
 	return take32(data, &event->tablespace) &&
 		take32(data, &event->database) && take32(data, &event->relation);
 }
 
 static bool
-take_fork(Data *data, WalStorageEvent *event)
+parse_fork(Data *data, WalStorageEvent *event)
 {
 	uint32_t	fork;
 
@@ -104,7 +104,7 @@ take_fork(Data *data, WalStorageEvent *event)
 }
 
 static bool
-take_truncated_forks(Data *data, WalStorageEvent *event)
+parse_truncated_forks(Data *data, WalStorageEvent *event)
 {
 	uint32_t	flags;
 
@@ -120,15 +120,15 @@ take_truncated_forks(Data *data, WalStorageEvent *event)
 
 /* Parses the data of a record that has one fact, of which the kind is set. */
 static bool
-take_event(Data *data, WalStorageEvent *event)
+parse_event(Data *data, WalStorageEvent *event)
 {
 	switch (event->kind)
 	{
 		case WAL_STORAGE_CREATED:
-			return take_locator(data, event) && take_fork(data, event);
+			return parse_locator(data, event) && parse_fork(data, event);
 		case WAL_STORAGE_TRUNCATED:
 			return take32(data, &event->block) &&
-				take_locator(data, event) && take_truncated_forks(data, event);
+				parse_locator(data, event) && parse_truncated_forks(data, event);
 		case WAL_DATABASE_CREATED:
 			return take32(data, &event->database) &&
 				take32(data, &event->tablespace);
@@ -139,7 +139,7 @@ take_event(Data *data, WalStorageEvent *event)
 				take32(data, &event->source_tablespace);
 		case WAL_DATABASE_DROPPED:
 			return take32(data, &event->database) &&
-				take_items(data, 4, &event->ntablespaces, &event->tablespaces);
+				parse_items(data, 4, &event->ntablespaces, &event->tablespaces);
 		case WAL_TABLESPACE_CREATED:
 		case WAL_TABLESPACE_DROPPED:
 			return take32(data, &event->tablespace);
@@ -159,7 +159,7 @@ single_event(const uint8_t *rec, Data *data, WalStorageFn report, void *arg)
 			records[i].info != (rec[WAL_REC_INFO] & WAL_INFO_MASK))
 			continue;
 		event.kind = records[i].kind;
-		if (!take_event(data, &event))
+		if (!parse_event(data, &event))
 			return false;
 		report(arg, &event);
 		return true;
@@ -186,14 +186,14 @@ transaction_events(Data *data, WalStorageFn report, void *arg)
 	if ((xinfo & XINFO_DBINFO) != 0 && take(data, 8) == NULL)
 		return false;
 	if ((xinfo & XINFO_SUBXACTS) != 0 &&
-		!take_items(data, 4, &n, &subtransactions))
+		!parse_items(data, 4, &n, &subtransactions))
 		return false;
 	if ((xinfo & XINFO_RELATIONS) == 0)
 		return true;
-	if (!take_items(data, LOCATOR_BYTES, &n, &relations.bytes))
+	if (!parse_items(data, LOCATOR_BYTES, &n, &relations.bytes))
 		return false;
 	relations.length = n * LOCATOR_BYTES;
-	while (take_locator(&relations, &event))
+	while (parse_locator(&relations, &event))
 		report(arg, &event);
 	return true;
 }

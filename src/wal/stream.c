@@ -25,7 +25,7 @@ typedef struct Digest
 /* ---- reading ---- */
 
 static bool
-take_record(void *arg, const WalBlockRecord *record)
+on_record(void *arg, const WalBlockRecord *record)
 {
 	WalStream  *ctx = arg;
 
@@ -48,7 +48,7 @@ take_record(void *arg, const WalBlockRecord *record)
 
 /* The part that is missing up to the end is looked for in pg_wal. */
 static void
-take_gap(void *arg, const WalBlockGap *gap)
+on_gap(void *arg, const WalBlockGap *gap)
 {
 	WalStream  *ctx = arg;
 
@@ -72,8 +72,8 @@ walk(WalStream *ctx, const WalDirectory *dir, WalLsn from)
 	options.from = from;
 	options.to = ctx->to;
 	options.timeline = ctx->timeline;
-	options.record = take_record;
-	options.gap = take_gap;
+	options.record = on_record;
+	options.gap = on_gap;
 	options.arg = ctx;
 	options.throttle = ctx->throttle;
 	ctx->complete = true;

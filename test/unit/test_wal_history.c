@@ -192,7 +192,7 @@ live(const char *what, const WalBlockTag *tag, bool complete)
 	history.tag = *tag;
 	history.block_size = BLOCK_SIZE;
 	history.until = 100000;
-	history.put = put_row;
+	history.emit = put_row;
 	rows[0] = '\0';
 	last_seen = false;
 	now = 1000;
