@@ -175,13 +175,21 @@ is($q->(findings('unasked')), 'none', 'an unlogged table is not asked');
 $q->("DELETE FROM marked WHERE ctid BETWEEN '(6,1)' AND '(6,999)'");
 is($q->('SET enable_indexscan = off; SET enable_bitmapscan = off; SET enable_seqscan = off; SET enable_indexonlyscan = on; SELECT count(*) > 0 FROM marked WHERE g BETWEEN 300 AND 500') .
 	$q->("SELECT count(*) FROM marked WHERE ctid BETWEEN '(6,1)' AND '(6,999)'"), 't0', 'rows that are deleted, and an index-only scan returns');
-is($q->(findings('marked')), "6 $mark dirty", '... the page in shared buffers');
-$q->('CHECKPOINT');
-$restart->(sub { system_or_bail('pg_checksums', '--disable', '-D', $data); });
-is($q->(findings('marked')), "6 $mark uncached", '... without checksums');
-my ($out, $err);
-$node->psql('postgres', 'VACUUM (DISABLE_PAGE_SKIPPING) marked', stderr => \$err);
-like($err, qr/WARNING/, 'VACUUM corrects the map');
+if (int($node->pg_version) < 19)
+{
+	is($q->(findings('marked')), "6 $mark dirty", '... the page in shared buffers');
+	$q->('CHECKPOINT');
+	$restart->(sub { system_or_bail('pg_checksums', '--disable', '-D', $data); });
+	is($q->(findings('marked')), "6 $mark uncached", '... without checksums');
+	my ($out, $err);
+	$node->psql('postgres', 'VACUUM (DISABLE_PAGE_SKIPPING) marked', stderr => \$err);
+	like($err, qr/WARNING/, 'VACUUM corrects the map');
+}
+else    # whose reads correct the map, too
+{
+	$q->('CHECKPOINT');
+	$restart->(sub { system_or_bail('pg_checksums', '--disable', '-D', $data); });
+}
 is($q->(findings('marked')), 'none', '... and it is none any more');
 $restart->(sub { system_or_bail('pg_checksums', '--enable', '-D', $data); });
 
