@@ -1002,12 +1002,12 @@ COMMENT ON FUNCTION crc32c_server() IS
 -- They use CPU on request, so only pg_monitor may call them.
 --
 
-CREATE FUNCTION drive_crc32c(count integer, num integer, server boolean DEFAULT false)
+CREATE FUNCTION drive_crc32c(count integer, num integer, server boolean DEFAULT true)
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'accel_drive_crc32c'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION drive_crc32c(integer, integer, boolean) IS
-'computes the CRC-32C of num random bytes (the same in every call) count times, by the kernel in use or, if server, by the function that the server uses, and returns it: time the call';
+'computes the CRC-32C of num random bytes (the same in every call) count times, by the function that the server uses or, if not server, by the kernel in use, and returns it: time the call';
 REVOKE ALL ON FUNCTION drive_crc32c(integer, integer, boolean) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION drive_crc32c(integer, integer, boolean) TO pg_monitor;
 

@@ -10,6 +10,7 @@
 #include "compat.h"
 
 #include "catalog/pg_type.h"
+#include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "port/pg_bswap.h"
 #include "port/pg_crc32c.h"
@@ -176,22 +177,74 @@ server_crc32c(uint32_t reg, const void *data, size_t len)
 	return compat_server_register(crc);
 }
 
+/*
+ * Calls between two checks for interrupts, so many that the check costs nothing
+ * beside calls of a few bytes.
+ */
+#define CALLS_AT_ONCE		1024
+
+/* So many whole calls on the same bytes.  Returns the last one's register. */
+static uint32
+drive_server(const unsigned char *data, size_t len, int32 calls)
+{
+	pg_crc32c	crc;
+
+	INIT_CRC32C(crc);
+	while (calls-- > 0)
+	{
+		INIT_CRC32C(crc);
+		COMP_CRC32C(crc, data, len);
+	}
+	return compat_server_register(crc);
+}
+
+static uint32
+drive_kernel(const unsigned char *data, size_t len, int32 calls)
+{
+	uint32		reg = CHECKSUM_CRC_INIT;
+
+	while (calls-- > 0)
+		reg = checksum_crc32c(CHECKSUM_CRC_INIT, data, len);
+	return reg;
+}
+
+/* Bytes of drive_crc32c() in PostgreSQL's module test_crc32c. */
+static unsigned char *
+driven_data(int32 num)
+{
+	unsigned char *data = palloc_extended(Max(num, 1), MCXT_ALLOC_HUGE);
+	pg_prng_state state;
+
+	pg_prng_seed(&state, 42);
+	for (int32 i = 0; i < num; i++)
+	{
+		if (i % PIECE_BYTES == 0)
+			CHECK_FOR_INTERRUPTS();
+		data[i] = pg_prng_uint32(&state) % 255;
+	}
+	return data;
+}
+
 SQL_FUNCTION(accel_drive_crc32c)
 {
 	int32		count = PG_GETARG_INT32(0);
 	int32		num = PG_GETARG_INT32(1);
-	ChecksumCrcFn function = PG_GETARG_BOOL(2) ? server_crc32c : checksum_crc32c;
+	bool		server = PG_GETARG_BOOL(2);
+	int32		calls = Min(CALLS_AT_ONCE, PIECE_BYTES / Max(num, 1));
 	unsigned char *data;
 	uint32		reg = CHECKSUM_CRC_INIT;
 
 	accel_check_range(ERRCODE_INVALID_PARAMETER_VALUE, "count", count, 0, PG_INT32_MAX);
 	accel_check_range(ERRCODE_INVALID_PARAMETER_VALUE, "num", num, 0, MAX_BYTES);
-	data = allocate_data(num);
-	fill_data(data, num);
-	for (int32 i = 0; i < count; i++)
+	data = driven_data(num);
+	for (; count > 0; count -= Max(calls, 1))
 	{
 		CHECK_FOR_INTERRUPTS();
-		reg = crc_in_pieces(function, CHECKSUM_CRC_INIT, data, num);
+		if (calls == 0)
+			reg = crc_in_pieces(server ? server_crc32c : checksum_crc32c,
+								CHECKSUM_CRC_INIT, data, num);
+		else
+			reg = (server ? drive_server : drive_kernel) (data, num, Min(count, calls));
 	}
 	PG_RETURN_INT64(reg ^ CHECKSUM_CRC_INIT);
 }
