@@ -12,7 +12,7 @@ SELECT pg_switch_wal() > '0/0' AS switched;
 
 -- a switched segment, the one in use, and what lies behind it
 SELECT segment = :'segment' AS segment, timeline_id, status, server_version = current_setting('server_version_num')::int / 10000 || '' AS version,
-	records > 40000 AS records, start_lsn < end_lsn AS range, unverified_head_bytes, unverified_tail_bytes, zero_bytes > 0 AS zeros,
+	records > 100 AS records, start_lsn < end_lsn AS range, unverified_head_bytes, unverified_tail_bytes, zero_bytes > 0 AS zeros,
 	skipped_bytes, findings, first_finding_lsn, message,
 	verified_bytes + zero_bytes = pg_size_bytes(current_setting('wal_segment_size')) AS all_bytes,
 	crc32c = crc32c_file('pg_wal/' || :'segment') AS digest
@@ -36,7 +36,8 @@ CREATE TEMP TABLE wal_bytes AS SELECT pg_read_binary_file('pg_wal/' || :'segment
 CREATE FUNCTION pg_temp.flip(data bytea, at integer, n integer = 0) RETURNS bytea LANGUAGE sql AS
 $$ SELECT set_byte(data, at, get_byte(data, at) # (1 << n)) $$;
 SELECT status, findings FROM wal_bytes, verify_wal_segment(data, :'segment');
-SELECT what, (v).status, (v).findings, (v).first_finding_lsn - (v).start_lsn AS at,
+SELECT what, (v).status, (v).findings,
+	(v).first_finding_lsn - (v).start_lsn - CASE what WHEN 'zero tail' THEN length(data) ELSE 0 END AS at,
 	regexp_replace((v).message, '[0-9A-F]{4,}|[0-9]+', 'N', 'g') AS message
 FROM wal_bytes, LATERAL (VALUES
 	('page magic', pg_temp.flip(data, 8192)),

@@ -214,6 +214,10 @@ regress_jobs()
 	done
 	server_job regress "$native" "without bitcode, with our assertions" \
 		"BUILD=COPT=-DUSE_ASSERT_CHECKING" regress
+	server_job regress "$native" "installcheck, preloaded, WAL segments of 1 MB" \
+		"CONF=shared_preload_libraries=crc32c_accel INITDB=--wal-segsize=1" regress
+	server_job regress "$native" "installcheck, accelerated, WAL segments of 64 MB" \
+		"CONF='shared_preload_libraries=crc32c_accel crc32c_accel.accelerate_server=on' INITDB=--wal-segsize=64" regress
 	for version in $others; do
 		server_job regress "$version" "best kernels" BITCODE=1 regress
 		server_job regress "$version" "crc32c/slicing8 page/portable" \

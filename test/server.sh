@@ -9,6 +9,7 @@
 #
 #	MAJOR=n							the major version that PG_CONFIG must be of
 #	KERNEL=name PAGE_KERNEL=name	force kernels in every server (regress)
+#	CONF="name=value ..." INITDB="--option ..."	run in a server that has them, as installcheck does (regress)
 #	BUILD="COPT=... ..."			more arguments for make
 #	BITCODE=1						build the bitcode, too
 #	ACCEL_BUILDS=folder				keeps builds, for the next run (/var/tmp/crc32c_accel_builds.UID)
@@ -139,6 +140,26 @@ closing()	# part
 		}' "$scratch/tally"
 }
 
+# A server of its own for one run, on a socket in the scratch folder.
+start_server()
+{
+	mkdir "$scratch/socket"
+	# shellcheck disable=SC2086	# INITDB holds several arguments
+	as_user "$bindir/initdb" -D "$scratch/data" -U postgres -A trust -N -k \
+		--encoding=UTF8 --no-locale ${INITDB:-} >"$scratch/initdb.log" 2>&1 ||
+		{ cat "$scratch/initdb.log"; exit 1; }
+	{
+		cat "$scratch/staged.conf"
+		echo "listen_addresses = ''"
+		echo "unix_socket_directories = '$scratch/socket'"
+		# shellcheck disable=SC2086
+		printf '%s\n' ${CONF:-}
+	} >>"$scratch/data/postgresql.conf"
+	as_user "$bindir/pg_ctl" -D "$scratch/data" -l "$scratch/server.log" -s -w start ||
+		{ cat "$scratch/server.log"; exit 1; }
+	server_running=1
+}
+
 run_regress()	# script...
 {
 	cp "$scratch/staged.conf" "$scratch/regress.conf"
@@ -156,8 +177,13 @@ END
 		[ -z "${UPDATE:-}" ] || touch "expected/$script.out"
 	done
 	mkdir "$scratch/out"
+	if [ -n "${CONF:-}${INITDB:-}" ]; then	# as installcheck finds a server
+		start_server
+		set -- --host="$scratch/socket" --user=postgres "$@"
+	else
+		set -- --temp-instance="$scratch/instance" --temp-config="$scratch/regress.conf" "$@"
+	fi
 	tallied as_user "$pgxs/test/regress/pg_regress" \
-		--temp-instance="$scratch/instance" --temp-config="$scratch/regress.conf" \
 		--bindir="$bindir" --inputdir=. --outputdir="$scratch/out" \
 		--encoding=UTF8 --no-locale "$@" || {
 		status=$?
@@ -186,18 +212,7 @@ cd / && exec "$bindir/psql" -h "$scratch/socket" -U postgres -d postgres -XqAt \
 	-v ON_ERROR_STOP=1 -P pager=off -f "$scratch/tree/\$1"
 END
 	chmod 755 "$scratch/run_one"
-	mkdir "$scratch/socket"
-	as_user "$bindir/initdb" -D "$scratch/data" -U postgres -A trust -N -k \
-		--encoding=UTF8 --no-locale >"$scratch/initdb.log" 2>&1 ||
-		{ cat "$scratch/initdb.log"; exit 1; }
-	{
-		cat "$scratch/staged.conf"
-		echo "listen_addresses = ''"
-		echo "unix_socket_directories = '$scratch/socket'"
-	} >>"$scratch/data/postgresql.conf"
-	as_user "$bindir/pg_ctl" -D "$scratch/data" -l "$scratch/server.log" -s -w start ||
-		{ cat "$scratch/server.log"; exit 1; }
-	server_running=1
+	start_server
 	# shellcheck disable=SC2086
 	tallied as_user env LC_ALL=C prove ${PROVE_FLAGS:-} --ext .sql --exec "$scratch/run_one" "$@" || {
 		tail -20 "$scratch/server.log"
