@@ -11,7 +11,8 @@
  * not be a page of this access method (a copied block, say), and its line
  * pointers may point anywhere.  Offset and length have 15 bits each, so writes
  * reach 64 kB and a little.  The copy therefore lies at the start of a larger
- * buffer, zeroed each time so that equal pages give equal copies.
+ * buffer, whose rest is zeros before each call so that equal pages give equal
+ * copies.  Only a line pointer beyond the page can have written there.
  */
 #include "compat.h"
 
@@ -59,7 +60,8 @@ page_mask_init(PageMask *mask, Relation rel, ForkNumber fork)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("pages of the free space map have no masked digest"),
 				 errdetail("The free space map is not written to the WAL, so it differs between primary and standby.")));
-	mask->copy = palloc(COPY_BYTES);
+	mask->copy = palloc0(COPY_BYTES);
+	mask->beyond = false;
 	mask->mask = mask_lsn_and_checksum;
 	mask->map = fork == VISIBILITYMAP_FORKNUM;
 	if (!mask->map)
@@ -147,6 +149,23 @@ page_mask_empty(const PageMask *mask, const char *page)
 	return mask->map;
 }
 
+/* Does a line pointer lead beyond the page, by its item or a header there? */
+static bool
+points_beyond(const PageHeaderData *header)
+{
+	int			n = (header->pd_lower - SizeOfPageHeaderData) / sizeof(ItemIdData);
+	uint32		end = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		ItemIdData	item = header->pd_linp[i];
+		uint32		bytes = Max(MAXALIGN(item.lp_len), MAXALIGN(SizeofHeapTupleHeader));
+
+		end = Max(end, item.lp_off + bytes);
+	}
+	return end > BLCKSZ;
+}
+
 const char *
 page_mask_apply(PageMask *mask, const char *page, BlockNumber blkno)
 {
@@ -159,7 +178,9 @@ page_mask_apply(PageMask *mask, const char *page, BlockNumber blkno)
 		header->pd_special > BLCKSZ)
 		return NULL;
 	memcpy(mask->copy, page, BLCKSZ);
-	memset(mask->copy + BLCKSZ, 0, COPY_BYTES - BLCKSZ);
+	if (mask->beyond)
+		memset(mask->copy + BLCKSZ, 0, COPY_BYTES - BLCKSZ);
+	mask->beyond = mask->mask == mask_sequence || points_beyond(header);
 	mask->mask(mask->copy, blkno);
 	return mask->copy;
 }

@@ -14,6 +14,8 @@ typedef struct PageMask
 	void		(*mask) (char *page, BlockNumber blkno);
 	char	   *copy;
 	bool		map;			/* pages of a visibility map */
+	bool		beyond;			/* the last mask may have written beyond its
+								 * page */
 } PageMask;
 
 /*
