@@ -207,7 +207,7 @@ COMMENT ON FUNCTION read_disk_page(regclass, text, bigint) IS
 'one block of a relation as it is on disk, valid or not; superusers only';
 REVOKE ALL ON FUNCTION read_disk_page(regclass, text, bigint) FROM PUBLIC;
 
--- The one function that writes to a relation.
+-- The two functions that write to a relation.
 CREATE FUNCTION heal_block(
 	relation regclass,
 	fork text,
@@ -220,8 +220,24 @@ RETURNS record
 AS 'MODULE_PATHNAME', 'accel_heal_block'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION heal_block(regclass, text, bigint, boolean) IS
-'writes the good page of shared buffers over its damaged block on disk, with WAL, and reads it back; superusers only; the only function that writes to a relation';
+'writes the good page of shared buffers over its damaged block on disk, with WAL, and reads it back; superusers only';
 REVOKE ALL ON FUNCTION heal_block(regclass, text, bigint, boolean) FROM PUBLIC;
+
+CREATE FUNCTION restore_block(
+	relation regclass,
+	fork text,
+	blkno bigint,
+	page bytea,
+	directory text DEFAULT NULL,
+	allow_unproven boolean DEFAULT false,
+	OUT status text,
+	OUT message text)
+RETURNS record
+AS 'MODULE_PATHNAME', 'accel_restore_block'
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE;
+COMMENT ON FUNCTION restore_block(regclass, text, bigint, bytea, text, boolean) IS
+'writes a given page over a block that is damaged, zeroed or stale, with WAL, if the WAL proves that the page is what the block must hold; directory is a WAL archive, after which pg_wal is read; superusers only';
+REVOKE ALL ON FUNCTION restore_block(regclass, text, bigint, bytea, text, boolean) FROM PUBLIC;
 
 CREATE FUNCTION page_digests(
 	relation regclass,

@@ -6,13 +6,9 @@
  * know that, all WAL up to the present must have been read.  Also, whatever
  * changes the block must be in the WAL with a reference to it.
  *
- * The present is the end of what was inserted when the call began.  It is
- * flushed first, since a change may still be in WAL buffers.  A standby's
- * present is what it has replayed.  An archive ends before the present, so the
- * walk goes on in pg_wal from there.  If there is one gap after the image, the
- * answer is not known.  An archive of a clone has records that this server
- * never wrote, see wal/stream.c, so it is refused.  Where nothing tells whose
- * archive it is, no image of it is the page.
+ * What the present is, and which WAL is read, says func/own_wal.c.  If there
+ * is one gap after the image, the answer is not known.  Where nothing tells
+ * whose archive it is, no image of it is the page.
  *
  * Some pages change without WAL, or with WAL that does not name them.
  * Sequences are such, as a record says more than the page holds, and calls
@@ -25,11 +21,7 @@
 
 #include "access/relation.h"
 #include "access/rmgr.h"
-#include "access/xlog.h"
 #include "access/xlog_internal.h"
-#include "access/xlogrecovery.h"
-#include "catalog/pg_am_d.h"
-#include "catalog/pg_class_d.h"
 #include "miscadmin.h"
 #include "storage/bufpage.h"
 #include "utils/builtins.h"
@@ -38,10 +30,10 @@
 #include "utils/tuplestore.h"
 
 #include "func/func.h"
-#include "wal/block_decompress.h"
+#include "func/own_wal.h"
+#include "page/relation_kind.h"
+#include "repair/image.h"
 #include "wal/block_history.h"
-#include "wal/stream.h"
-#include "wal/version.h"
 
 #define HISTORY_COLUMNS 10
 
@@ -50,11 +42,7 @@ typedef struct BlockSearch
 {
 	Relation	rel;
 	WalBlockTag tag;
-	XLogRecPtr	present;		/* nothing after it counts */
-	WalDirectory dir;			/* that of the argument */
-	WalDirectory own;			/* pg_wal */
-	bool		own_history;	/* the argument's is this server's for certain */
-	WalStream	stream;
+	OwnWal		wal;
 } BlockSearch;
 
 typedef struct History
@@ -71,27 +59,7 @@ typedef struct ImageSearch
 	bytea	   *page;			/* NULL if it has no image of the block */
 } ImageSearch;
 
-/* ---- the block, the WAL ---- */
-
-/*
- * The end of all WAL that was inserted before, on disk now.  At the start of a
- * page the insert position lies after the header, the WAL ends before it.
- */
-static XLogRecPtr
-find_present(void)
-{
-	XLogRecPtr	end;
-	uint32		offset;
-
-	if (RecoveryInProgress())
-		return GetXLogReplayRecPtr(NULL);
-	end = GetXLogInsertRecPtr();
-	offset = end % XLOG_BLCKSZ;
-	if (offset == wal_page_header_size(end - offset, wal_segment_size))
-		end -= offset;
-	XLogFlush(end);
-	return end;
-}
+/* ---- the block ---- */
 
 static void
 name_block(BlockSearch *search, FunctionCallInfo fcinfo)
@@ -106,48 +74,6 @@ name_block(BlockSearch *search, FunctionCallInfo fcinfo)
 	search->tag.database = LOCATOR_DATABASE(search->rel->rd_locator);
 	search->tag.relation = LOCATOR_NUMBER(search->rel->rd_locator);
 	search->tag.block = (uint32) blkno;
-}
-
-/* WAL of another history would show records that this server never wrote. */
-static void
-check_history(BlockSearch *search)
-{
-	WalName		name;
-	char		segment[WAL_NAME_SIZE];
-	WalStreamHistory history = wal_stream_history(&search->dir, &search->own,
-												  search->stream.timeline, &name);
-
-	search->own_history = history == WAL_STREAM_SAME;
-	if (history != WAL_STREAM_OTHER)
-		return;
-	wal_name_print(&name, segment);
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("directory \"%s\" holds WAL of another history",
-					search->dir.path),
-			 errdetail("Segment %s differs from that of pg_wal.", segment)));
-}
-
-/* Opens what there is to walk, after the present was taken. */
-static void
-open_wal(BlockSearch *search, const char *directory)
-{
-	WalStream  *stream = &search->stream;
-	const WalLimits *limits = &search->own.limits;
-
-	search->present = find_present();
-	accel_wal_directory(&search->own, NULL, NULL);
-	stream->own = stream->dir = &search->own;
-	search->own_history = true;
-	if (limits->nlimits > 0)
-		stream->timeline = limits->limits[limits->nlimits - 1].timeline;
-	if (directory == NULL)
-		return;
-	accel_wal_directory(&search->dir, directory, NULL);
-	if (search->dir.limits.live)
-		return;
-	stream->dir = &search->dir;
-	check_history(search);
 }
 
 /* ---- rows of the history ---- */
@@ -201,32 +127,13 @@ emit_row(void *arg, const WalBlockRow *row, bool is_last, bool is_page)
 
 /* ---- the end of the history ---- */
 
-/* Is every change of the block in the WAL, with a reference to it? */
-static bool
-is_wal_complete(const BlockSearch *search)
-{
-	static const Oid methods[] = {
-		HEAP_TABLE_AM_OID, BTREE_AM_OID, HASH_AM_OID, GIST_AM_OID, GIN_AM_OID,
-		SPGIST_AM_OID, BRIN_AM_OID
-	};
-	Form_pg_class form = search->rel->rd_rel;
-	bool		known = false;
-
-	for (int i = 0; i < (int) lengthof(methods); i++)
-		known |= form->relam == methods[i];
-	if (search->tag.fork == INIT_FORKNUM)
-		return known;
-	return known && search->tag.fork == MAIN_FORKNUM &&
-		form->relpersistence == RELPERSISTENCE_PERMANENT;
-}
-
 /* Walks everything.  Returns whether it is complete up to the present. */
 static bool
 walk_all(History *history, XLogRecPtr from)
 {
 	BlockSearch *search = &history->search;
 	WalBlockHistory *rows = &history->rows;
-	WalStream  *stream = &search->stream;
+	WalStream  *stream = &search->wal.stream;
 
 	stream->record = wal_block_history_record;
 	stream->broken = wal_block_history_gap;
@@ -234,9 +141,9 @@ walk_all(History *history, XLogRecPtr from)
 	wal_stream_read(stream, from, rows->until);
 	if (!stream->complete)
 		wal_block_history_gap(rows, &stream->rest);
-	return search->present != InvalidXLogRecPtr &&
-		rows->until == search->present && stream->complete &&
-		search->own_history;
+	return search->wal.present != InvalidXLogRecPtr &&
+		rows->until == search->wal.present && stream->complete &&
+		search->wal.own_history;
 }
 
 /*
@@ -257,42 +164,25 @@ SQL_FUNCTION(accel_wal_block_history)
 		accel_check_lsns(from, PG_GETARG_LSN(5));
 	InitMaterializedSRF(fcinfo, 0);
 	name_block(search, fcinfo);
-	open_wal(search, accel_text(fcinfo, 3));
+	own_wal_open(&search->wal, accel_text(fcinfo, 3));
 	rows->tag = search->tag;
 	rows->block_size = BLCKSZ;
 	rows->emit = emit_row;
 	rows->arg = fcinfo->resultinfo;
-	rows->until = search->present;
+	rows->until = search->wal.present;
 	if (rows->until == InvalidXLogRecPtr)
 		rows->until = WAL_LSN_MAX;
 	if (!PG_ARGISNULL(5) && PG_GETARG_LSN(5) < rows->until)
 		rows->until = PG_GETARG_LSN(5);
 	if (from < rows->until)
 		wal_block_history_end(rows, walk_all(history, from) &&
-							  is_wal_complete(search));
+							  relation_wal_is_complete(search->rel,
+													   search->tag.fork));
 	relation_close(search->rel, AccessShareLock);
 	return (Datum) 0;
 }
 
 /* ---- images ---- */
-
-/*
- * Finishes it as the server does, with the record's end as LSN, and its
- * checksum.
- */
-static void
-seal_page(char *page, XLogRecPtr lsn, BlockNumber blkno)
-{
-	uint16		checksum;
-
-	if (PageIsNew((Page) page))
-		return;
-	PageSetLSN((Page) page, lsn);
-	if (!DataChecksumsEnabled())
-		return;
-	checksum_page(page, BLCKSZ, 1, &blkno, &checksum);
-	((PageHeader) page)->pd_checksum = checksum;
-}
 
 static void
 raise_not_restored(WalImageResult result, const WalBlockRecord *record,
@@ -316,13 +206,10 @@ restore_page(const WalBlockRecord *record, const WalBlockRef *ref)
 {
 	bytea	   *result = palloc(VARHDRSZ + BLCKSZ);
 	PGAlignedBlock page;
-	WalImageResult restored = wal_block_image_restore(&ref->image, BLCKSZ,
-													  &wal_block_decompressors,
-													  (uint8 *) page.data);
+	WalImageResult restored = redo_image(record, ref, page.data);
 
 	if (restored != WAL_IMAGE_RESTORED)
 		raise_not_restored(restored, record, ref->image.compression);
-	seal_page(page.data, record->end, ref->tag.block);
 	SET_VARSIZE(result, VARHDRSZ + BLCKSZ);
 	memcpy(VARDATA(result), page.data, BLCKSZ);
 	return result;
@@ -345,7 +232,7 @@ on_image(void *arg, const WalBlockRecord *record)
 		if (blocks.refs[i].has_image &&
 			wal_block_tag_equal(&blocks.refs[i].tag, &image->search.tag))
 			image->page = restore_page(record, &blocks.refs[i]);
-	image->search.stream.stop = true;
+	image->search.wal.stream.stop = true;
 }
 
 static void
@@ -358,14 +245,14 @@ pass_gap(void *arg, const WalBlockGap *gap)
 static void
 find_image(ImageSearch *image)
 {
-	WalStream  *stream = &image->search.stream;
+	WalStream  *stream = &image->search.wal.stream;
 
 	stream->record = on_image;
 	stream->broken = pass_gap;
 	stream->arg = image;
 	wal_stream_read(stream, Max(image->lsn, 1),
-					image->search.present != InvalidXLogRecPtr ?
-					image->search.present : WAL_LSN_MAX);
+					image->search.wal.present != InvalidXLogRecPtr ?
+					image->search.wal.present : WAL_LSN_MAX);
 }
 
 /*
@@ -385,7 +272,7 @@ SQL_FUNCTION(accel_wal_page_image)
 				 errmsg("must be superuser to read raw pages")));
 	name_block(&image.search, fcinfo);
 	image.lsn = PG_GETARG_LSN(4);
-	open_wal(&image.search, accel_text(fcinfo, 3));
+	own_wal_open(&image.search.wal, accel_text(fcinfo, 3));
 	find_image(&image);
 	relation_close(image.search.rel, AccessShareLock);
 	if (!image.found)

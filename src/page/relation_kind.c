@@ -76,3 +76,17 @@ relation_page_kind(Relation rel, ForkNumber fork)
 		return kind;
 	return fork == FSM_FORKNUM ? PAGE_KIND_FSM : PAGE_KIND_VM;
 }
+
+/* A sequence counts on without WAL.  Maps are changed by records of tables. */
+bool
+relation_wal_is_complete(Relation rel, ForkNumber fork)
+{
+	bool		known = false;
+
+	for (int i = 0; i < (int) lengthof(am_kinds); i++)
+		known |= rel->rd_rel->relam == am_kinds[i].am;
+	if (fork == INIT_FORKNUM)
+		return known;
+	return known && fork == MAIN_FORKNUM &&
+		rel->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT;
+}

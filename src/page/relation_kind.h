@@ -15,4 +15,10 @@
 /* PAGE_KIND_ANY where the access method is none that we know. */
 extern PageKind relation_page_kind(Relation rel, ForkNumber fork);
 
+/*
+ * Is every change of the fork's pages in the WAL, with a reference to the
+ * block?  Hint bits are not.
+ */
+extern bool relation_wal_is_complete(Relation rel, ForkNumber fork);
+
 #endif							/* ACCEL_PAGE_RELATION_KIND_H */

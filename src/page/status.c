@@ -42,6 +42,11 @@ static const StatusRow heal_rows[] = {
 #include "page/status.def"
 };
 
+static const StatusRow restore_rows[] = {
+#define RESTORE_STATUS(id, word, is_finding) {word, is_finding},
+#include "page/status.def"
+};
+
 const char *
 page_status_name(PageStatus status)
 {
@@ -79,6 +84,12 @@ heal_status_name(HealStatus status)
 }
 
 const char *
+restore_status_name(RestoreStatus status)
+{
+	return restore_rows[status].word;
+}
+
+const char *
 cluster_kind_name(ClusterKind kind)
 {
 	static const char *const names[] = {
@@ -112,7 +123,8 @@ status_is_finding(const char *name)
 		size_t		count;
 	}			families[] = {
 		FAMILY(page_rows), FAMILY(wal_rows), FAMILY(cluster_rows),
-		FAMILY(backup_rows), FAMILY(lost_rows), FAMILY(heal_rows)
+		FAMILY(backup_rows), FAMILY(lost_rows), FAMILY(heal_rows),
+		FAMILY(restore_rows)
 	};
 
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)

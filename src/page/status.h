@@ -66,6 +66,12 @@ typedef enum HealStatus
 #include "page/status.def"
 } HealStatus;
 
+typedef enum RestoreStatus
+{
+#define RESTORE_STATUS(id, word, is_finding) id,
+#include "page/status.def"
+} RestoreStatus;
+
 extern const char *page_status_name(PageStatus status);
 extern const char *wal_status_name(WalStatus status);
 extern const char *cluster_kind_name(ClusterKind kind);
@@ -73,6 +79,7 @@ extern const char *cluster_status_name(ClusterStatus status);
 extern const char *backup_status_name(BackupStatus status);
 extern const char *lost_status_name(LostStatus status);
 extern const char *heal_status_name(HealStatus status);
+extern const char *restore_status_name(RestoreStatus status);
 
 extern WalStatus wal_status_of(const char *name);	/* WAL_STATUSES if none */
 

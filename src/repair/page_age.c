@@ -33,6 +33,7 @@
 #include "lost/disk.h"
 #include "lost/event.h"
 #include "lost/witness.h"
+#include "repair/block.h"
 #include "repair/page_age.h"
 #include "wal/stream.h"
 
@@ -154,16 +155,6 @@ judge(const AgeSearch *ctx, bool complete, char why[SCAN_MESSAGE_SIZE])
 	return PAGE_AGE_UNKNOWN;
 }
 
-static void
-name_block(const Fork *fork, BlockNumber blkno, WalBlockTag *tag)
-{
-	tag->tablespace = LOCATOR_TABLESPACE(fork->rel->rd_locator);
-	tag->database = LOCATOR_DATABASE(fork->rel->rd_locator);
-	tag->relation = LOCATOR_NUMBER(fork->rel->rd_locator);
-	tag->fork = fork->fork;
-	tag->block = blkno;
-}
-
 PageAge
 page_age(const Fork *fork, BlockNumber blkno, XLogRecPtr lsn, XLogRecPtr end,
 		 char why[SCAN_MESSAGE_SIZE])
@@ -187,7 +178,7 @@ page_age(const Fork *fork, BlockNumber blkno, XLogRecPtr lsn, XLogRecPtr end,
 	ctx = palloc0(sizeof(AgeSearch));
 	ctx->fork = fork;
 	ctx->lsn = lsn;
-	name_block(fork, blkno, &ctx->tag);
+	repair_block_tag(fork, blkno, &ctx->tag);
 	age = judge(ctx, lsn >= end || read_wal(ctx, end), why);
 	MemoryContextSwitchTo(before);
 	MemoryContextDelete(work);

@@ -145,7 +145,8 @@ on_event(void *arg, const WalStorageEvent *event)
 			break;
 		case WAL_DATABASE_COPIED:
 			/* of interest only as the end of an earlier history */
-			if (ctx->has_row && tag->database == event->database &&
+			if ((ctx->has_row || ctx->all_copies) &&
+				tag->database == event->database &&
 				tag->tablespace == event->tablespace)
 				next_record(ctx, WAL_ROW_CREATED);
 			break;

@@ -49,6 +49,8 @@ typedef struct WalBlockHistory
 	WalBlockTag tag;			/* of the block */
 	uint32_t	block_size;
 	WalLsn		until;			/* gaps from here on do not count */
+	bool		all_copies;		/* a copy of the database is a row, though
+								 * nothing was before it */
 	void		(*emit) (void *arg, const WalBlockRow *row, bool is_last,
 						 bool is_page);
 	void	   *arg;

@@ -111,6 +111,7 @@ my %input = (
 	checksum_kernels => '- no input', crc32c_server => '- no input',
 	verify_page => '- one page', read_disk_page => '- one page',
 	heal_block => '- one page',
+	restore_block => '- one page; what it reads of the WAL is read as wal_block_history does',
 	relation_files => '- one row a gigabyte',
 	prune_history => '- five statements of the server');
 

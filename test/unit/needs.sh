@@ -58,7 +58,7 @@ needed() {
 
 # Judges need no program around them but what they are called by.
 rooms_wal="decode/format page/status wal/block_history wal/block_image wal/blocks wal/identity wal/name wal/page
-	wal/reason wal/record wal/storage wal/version wal/walk lost/book lost/event lost/witness"
+	wal/reason wal/record wal/storage wal/version wal/walk lost/book lost/event lost/witness repair/judge"
 rooms_cluster="page/status wal/blocks cluster/control cluster/judge cluster/map cluster/past
 	cluster/slru cluster/state cluster/verdict"
 rooms_tar="decode/format backup/archive_names backup/names backup/tar"

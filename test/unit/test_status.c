@@ -38,10 +38,11 @@ fill(void)
 #define BACKUP_STATUS(id, word, finding) add('b', word, backup_status_name(id), finding);
 #define LOST_STATUS(id, word, finding) add('l', word, lost_status_name(id), finding);
 #define HEAL_STATUS(id, word, finding) add('h', word, heal_status_name(id), finding);
+#define RESTORE_STATUS(id, word, finding) add('r', word, restore_status_name(id), finding);
 #include "page/status.def"
 }
 
-/* What heal_block() did is no verdict, so "healed" need not begin with "ok". */
+/* What is done to a block is no verdict, so "healed" need not begin with "ok". */
 static void
 check_row(const Row *row)
 {
@@ -51,7 +52,7 @@ check_row(const Row *row)
 	check(strcmp(row->name, row->word) == 0, "%s is named %s", row->word, row->name);
 	check(status_is_finding(row->word) == row->is_finding,
 		  "%s of %c is another answer than its row", row->word, row->family);
-	check(row->family == 'h' || by_word == row->is_finding,
+	check(row->family == 'h' || row->family == 'r' || by_word == row->is_finding,
 		  "%s of %c is against the rule of words", row->word, row->family);
 }
 

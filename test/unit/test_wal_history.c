@@ -19,6 +19,7 @@ static const WalBlockTag map_block = {1663, 5, 100, WAL_FORK_MAP, 7};
 
 static WalBlockHistory history;
 static WalLsn now;
+static bool all_copies;
 static char rows[16];			/* by their kinds */
 static WalBlockRow last;		/* and what was put of the last one */
 static bool last_seen;
@@ -193,6 +194,7 @@ live(const char *what, const WalBlockTag *tag, bool complete)
 	history.block_size = BLOCK_SIZE;
 	history.until = 100000;
 	history.emit = put_row;
+	history.all_copies = all_copies;
 	rows[0] = '\0';
 	last_seen = false;
 	now = 1000;
@@ -286,6 +288,10 @@ test_rows(void)
 	check(strcmp(last.message, "invalid record: invalid block_id") == 0,
 		  "a gap because of a record: %s", last.message);
 	check(strcmp(wal_row_kind_name(WAL_ROW_GAP), "gap") == 0, "a name");
+	all_copies = true;
+	live("Co", &block, true);
+	check(strcmp(rows, "M") == 0 && last.rmid == 4, "a copy of the database, if asked for: %s", rows);
+	all_copies = false;
 }
 
 int

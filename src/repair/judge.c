@@ -1,0 +1,210 @@
+/*
+ * judge.c
+ *	  What becomes of a page that is given for a block, by the WAL.
+ *
+ * A page with an LSN is what the block must hold now, but for hint bits, under
+ * two conditions.  No record with a later end names the block or ends its
+ * storage, in WAL without a gap.  And the page is of this server's history.
+ *
+ * The LSN and the block do not prove the second.  Two clones that do the same
+ * work write records of the same lengths, so a record of the same block ends
+ * at the same LSN in both, with other rows.  What redo makes of our own record
+ * does prove it, if that is the page.  Most records change a part of a page
+ * only, and prove nothing of the rest.
+ *
+ * The record that ends at the LSN is there or it is missing.  If it is there
+ * and names another block, the page is no version of this one.  Files that
+ * were copied are the exception, since their pages keep the LSNs of the
+ * original.
+ */
+#include <stdio.h>
+
+#include "repair/judge.h"
+
+#define LSN_FORMAT "%X/%X"
+#define LSN_ARGS(lsn) (unsigned) ((lsn) >> 32), (unsigned) (lsn)
+
+#define RM_DBASE		4
+
+/* ---- the history ---- */
+
+static bool
+changes_block(const WalBlockRow *row)
+{
+	switch (row->kind)
+	{
+		case WAL_ROW_IMAGE:
+		case WAL_ROW_CHECK:
+		case WAL_ROW_INIT:
+		case WAL_ROW_CHANGE:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* A gap that ends where the page's record does may hide that record. */
+static void
+on_gap(RestoreProof *proof, const WalBlockRow *row)
+{
+	bool		open = row->end == 0;
+	bool		before = row->lsn < proof->lsn &&
+		(open || row->end >= proof->lsn);
+	bool		after = open || row->end > proof->lsn;
+
+	if ((before || after) && !proof->unseen && !proof->has_gap)
+		proof->gap = *row;
+	proof->unseen |= before;
+	proof->has_gap |= after;
+}
+
+void
+restore_proof_row(void *arg, const WalBlockRow *row, bool is_last,
+				  bool is_page)
+{
+	RestoreProof *proof = arg;
+
+	(void) is_last;
+	(void) is_page;
+	if (row->kind == WAL_ROW_GAP)
+		on_gap(proof, row);
+	else if (row->end > proof->lsn && row->kind == WAL_ROW_CREATED &&
+			 row->rmid == RM_DBASE)
+		proof->copied = row->end;
+	else if (row->end > proof->lsn)
+	{
+		proof->later = row->end;
+		proof->later_kind = row->kind;
+	}
+	else if (row->end == proof->lsn && changes_block(row))
+		proof->named = true;
+}
+
+RestoreVerdict
+restore_proof_judge(const RestoreProof *proof)
+{
+	bool		elsewhere = !proof->named && !proof->unseen &&
+		proof->copied == 0;
+
+	if (proof->later != 0 || proof->dropped)
+		return RESTORE_OLDER;
+	if (proof->lsn <= 1)		/* GistBuildLSN is 1 */
+		return RESTORE_NO_LSN;
+	if (!proof->own_history)
+		return RESTORE_WHOSE_WAL;
+	if (elsewhere || proof->content == RESTORE_CONTENT_OTHER)
+		return RESTORE_FOREIGN;
+	if (proof->copied != 0)
+		return RESTORE_COPIED;
+	if (proof->unseen || proof->has_gap)
+		return RESTORE_GAP;
+	return proof->content == RESTORE_CONTENT_SAME ? RESTORE_PROVEN :
+		RESTORE_NO_IMAGE;
+}
+
+/* ---- in words ---- */
+
+static void
+report_older(const RestoreProof *proof, char *dst)
+{
+	const char *what = proof->later_kind == WAL_ROW_TRUNCATED ?
+		"cut the block off" : proof->later_kind == WAL_ROW_CREATED ?
+		"made its storage anew" : "changed the block";
+
+	if (proof->later != 0)
+		snprintf(dst, RESTORE_WORDS, "the page has LSN " LSN_FORMAT ", and WAL %s up to " LSN_FORMAT,
+				 LSN_ARGS(proof->lsn), what, LSN_ARGS(proof->later));
+	else
+		snprintf(dst, RESTORE_WORDS, "the page has LSN " LSN_FORMAT ", and WAL dropped its storage since",
+				 LSN_ARGS(proof->lsn));
+}
+
+static void
+report_foreign(const RestoreProof *proof, char *dst)
+{
+	snprintf(dst, RESTORE_WORDS, proof->named ?
+			 "the page that WAL has of the block at LSN " LSN_FORMAT " is another one" :
+			 "no record that ends at LSN " LSN_FORMAT " names the block: the page is of another block or server",
+			 LSN_ARGS(proof->lsn));
+}
+
+static void
+report_gap(const RestoreProof *proof, char *dst)
+{
+	const WalBlockRow *gap = &proof->gap;
+
+	if (gap->end != 0)
+		snprintf(dst, RESTORE_WORDS, "WAL is missing from " LSN_FORMAT " to " LSN_FORMAT " (%s)",
+				 LSN_ARGS(gap->lsn), LSN_ARGS(gap->end), gap->message);
+	else
+		snprintf(dst, RESTORE_WORDS, "WAL is missing from " LSN_FORMAT " on (%s)",
+				 LSN_ARGS(gap->lsn), gap->message);
+}
+
+void
+restore_proof_words(const RestoreProof *proof, RestoreVerdict verdict,
+					char dst[RESTORE_WORDS])
+{
+	switch (verdict)
+	{
+		case RESTORE_PROVEN:
+			snprintf(dst, RESTORE_WORDS, "WAL has the page at LSN " LSN_FORMAT ", and no later change",
+					 LSN_ARGS(proof->lsn));
+			break;
+		case RESTORE_OLDER:
+			report_older(proof, dst);
+			break;
+		case RESTORE_FOREIGN:
+			report_foreign(proof, dst);
+			break;
+		case RESTORE_NO_LSN:
+			snprintf(dst, RESTORE_WORDS, "the page has no LSN");
+			break;
+		case RESTORE_WHOSE_WAL:
+			snprintf(dst, RESTORE_WORDS, "nothing tells whose WAL the directory holds");
+			break;
+		case RESTORE_COPIED:
+			snprintf(dst, RESTORE_WORDS, "the files of its database were copied, up to " LSN_FORMAT,
+					 LSN_ARGS(proof->copied));
+			break;
+		case RESTORE_GAP:
+			report_gap(proof, dst);
+			break;
+		case RESTORE_NO_IMAGE:
+			snprintf(dst, RESTORE_WORDS, "WAL has no later change, but no image of the page at its LSN " LSN_FORMAT,
+					 LSN_ARGS(proof->lsn));
+			break;
+	}
+}
+
+/* ---- the block ---- */
+
+bool
+restore_must_prove(const RestoreFacts *facts, RestoreStatus *status)
+{
+	bool		has = facts->disk == RESTORE_DISK_GOOD || facts->cached;
+
+	if (!has || facts->server_lsn < facts->lsn)
+		return true;
+	*status = facts->cached ? RESTORE_CACHED : RESTORE_HEALTHY;
+	return false;
+}
+
+RestoreStatus
+restore_choose(const RestoreFacts *facts, RestoreVerdict verdict)
+{
+	bool		has = facts->disk == RESTORE_DISK_GOOD || facts->cached;
+
+	switch (verdict)
+	{
+		case RESTORE_PROVEN:
+			return RESTORE_RESTORED;
+		case RESTORE_OLDER:
+			return RESTORE_OUTDATED;
+		case RESTORE_FOREIGN:
+			return RESTORE_INVALID_PAGE;
+		default:
+			return facts->allow_unproven && !has ? RESTORE_RESTORED :
+				RESTORE_NOT_PROVEN;
+	}
+}

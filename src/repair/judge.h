@@ -1,0 +1,89 @@
+/*
+ * judge.h
+ *	  What becomes of a page that is given for a block, by the WAL.
+ *
+ * Rows of the block's history go in as wal/block_history.h puts them.  They
+ * are of all WAL from before the record that ends at the page's LSN.
+ */
+#ifndef ACCEL_REPAIR_JUDGE_H
+#define ACCEL_REPAIR_JUDGE_H
+
+#include "page/status.h"
+#include "wal/block_history.h"
+
+/* Is the page what redo makes of the record that ends at its LSN? */
+typedef enum RestoreContent
+{
+	RESTORE_CONTENT_UNKNOWN,	/* that record does not tell */
+	RESTORE_CONTENT_SAME,
+	RESTORE_CONTENT_OTHER
+} RestoreContent;
+
+typedef struct RestoreProof
+{
+	WalLsn		lsn;			/* of the page */
+	bool		own_history;	/* the WAL is this server's for certain */
+	RestoreContent content;
+
+	/* zero at first */
+	bool		named;			/* by a record that ends at lsn */
+	bool		unseen;			/* that record may be missing */
+	WalLsn		later;			/* end of the last record after it, or 0 */
+	WalRowKind	later_kind;
+	WalLsn		copied;			/* its database was, by files, since */
+	bool		has_gap;		/* after lsn */
+	WalBlockRow gap;			/* the first one that matters */
+	bool		dropped;		/* the storage, after the last row */
+} RestoreProof;
+
+typedef enum RestoreVerdict
+{
+	RESTORE_PROVEN,
+	RESTORE_OLDER,				/* WAL has a later record */
+	RESTORE_FOREIGN,			/* WAL has another page there */
+	RESTORE_NO_LSN,				/* this and what follows is not proven */
+	RESTORE_WHOSE_WAL,
+	RESTORE_COPIED,
+	RESTORE_GAP,
+	RESTORE_NO_IMAGE
+} RestoreVerdict;
+
+/* The arg is the RestoreProof.  A WalBlockHistory calls it with each row. */
+extern void restore_proof_row(void *arg, const WalBlockRow *row, bool is_last,
+							  bool is_page);
+
+extern RestoreVerdict restore_proof_judge(const RestoreProof *proof);
+
+#define RESTORE_WORDS	(WAL_MESSAGE_SIZE + 128)
+
+/* The verdict in words. */
+extern void restore_proof_words(const RestoreProof *proof,
+								RestoreVerdict verdict,
+								char dst[RESTORE_WORDS]);
+
+/* What the server has of the block. */
+typedef enum RestoreDisk
+{
+	RESTORE_DISK_GOOD,
+	RESTORE_DISK_ZEROS,
+	RESTORE_DISK_DAMAGED
+} RestoreDisk;
+
+typedef struct RestoreFacts
+{
+	WalLsn		lsn;			/* of the page that is given */
+	RestoreDisk disk;
+	bool		cached;			/* the disk's is not good, the buffer's is */
+	WalLsn		server_lsn;		/* of the good page, disk's or buffer's, or 0 */
+	bool		allow_unproven;
+} RestoreFacts;
+
+/* Returns false, with the status, if the WAL need not be asked. */
+extern bool restore_must_prove(const RestoreFacts *facts,
+							   RestoreStatus *status);
+
+/* RESTORED means to write the page. */
+extern RestoreStatus restore_choose(const RestoreFacts *facts,
+									RestoreVerdict verdict);
+
+#endif							/* ACCEL_REPAIR_JUDGE_H */

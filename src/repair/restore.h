@@ -1,0 +1,46 @@
+/*
+ * restore.h
+ *	  Writes a page that is given over a block that lost it.
+ *
+ * The caller goes round: restore_look(), then with the WAL up to a present
+ * that was taken after it restore_prove(), then restore_write(), which may ask
+ * for another round.
+ */
+#ifndef ACCEL_REPAIR_RESTORE_H
+#define ACCEL_REPAIR_RESTORE_H
+
+#include "compat.h"
+
+#include "common/relpath.h"
+#include "storage/block.h"
+
+#include "repair/judge.h"
+#include "wal/stream.h"
+
+#define RESTORE_MESSAGE	(RESTORE_WORDS + 256)
+
+typedef struct Restore Restore;
+
+/*
+ * Begins with size bytes that are to be the page of a block.  Keeps
+ * RowExclusiveLock on the relation until the end of the transaction.  Errors
+ * are those of heal_block().
+ */
+extern Restore *restore_begin(Oid relid, ForkNumber fork, BlockNumber blkno,
+							  const char *page, size_t size,
+							  bool allow_unproven);
+
+/* Looks at the page and the block.  False means that all is said. */
+extern bool restore_look(Restore *ctx);
+
+/* The WAL must be read up to the present, own_history as in RestoreProof. */
+extern void restore_prove(Restore *ctx, WalStream *stream, WalLsn present,
+						  bool own_history);
+
+/* Returns false if the block has changed since restore_look(). */
+extern bool restore_write(Restore *ctx);
+
+/* Ends it.  The message must hold RESTORE_MESSAGE bytes. */
+extern RestoreStatus restore_end(Restore *ctx, char *message);
+
+#endif							/* ACCEL_REPAIR_RESTORE_H */

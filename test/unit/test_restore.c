@@ -1,0 +1,182 @@
+/* needs: kernel wal */
+/*
+ * test_restore.c
+ *	  What becomes of a page that is given for a block, by rows made here.
+ *
+ * The page's LSN is 5000.  A row is a letter and what its end is after that.
+ */
+#include "unit.h"
+
+#include "repair/judge.h"
+
+#define LSN	5000
+
+typedef struct Row
+{
+	char		what;			/* as on_row() has it, 0 for no row */
+	int			begin;			/* both from LSN on */
+	int			end;
+} Row;
+
+#define OPEN	INT32_MIN		/* a gap without an end */
+
+typedef struct Case
+{
+	const char *name;
+	Row			rows[4];
+	RestoreContent content;
+	RestoreVerdict verdict;
+	const char *words;			/* in the message */
+} Case;
+
+#define SAME	RESTORE_CONTENT_SAME
+#define OTHER	RESTORE_CONTENT_OTHER
+#define UNKNOWN	RESTORE_CONTENT_UNKNOWN
+
+static const Case cases[] = {
+	{"an image that is the page", {{'i', -50, 0}}, SAME, RESTORE_PROVEN, "WAL has the page at LSN 0/1388"},
+	{"an image for checks", {{'k', -50, 0}}, SAME, RESTORE_PROVEN, "no later change"},
+	{"a record that makes it anew", {{'n', -50, 0}}, SAME, RESTORE_PROVEN, ""},
+	{"earlier changes", {{'c', -200, -100}, {'i', -50, 0}}, SAME, RESTORE_PROVEN, ""},
+	{"an image that is another page", {{'i', -50, 0}}, OTHER, RESTORE_FOREIGN, "is another one"},
+	{"a change of a part", {{'c', -50, 0}}, UNKNOWN, RESTORE_NO_IMAGE, "no image of the page at its LSN 0/1388"},
+	{"no record", {{0, 0, 0}}, UNKNOWN, RESTORE_FOREIGN, "no record that ends at LSN 0/1388 names the block"},
+	{"a record that ends before", {{'i', -50, -1}}, SAME, RESTORE_FOREIGN, "names the block"},
+	{"storage was made there", {{'m', -50, 0}}, UNKNOWN, RESTORE_FOREIGN, "names the block"},
+	{"a later change", {{'i', -50, 0}, {'c', 1, 50}}, SAME, RESTORE_OLDER, "has LSN 0/1388, and WAL changed the block up to 0/13BA"},
+	{"a change that ends one byte later", {{'i', -50, 0}, {'c', 0, 1}}, SAME, RESTORE_OLDER, "up to 0/1389"},
+	{"the last change counts", {{'i', -50, 0}, {'c', 1, 50}, {'i', 50, 90}}, SAME, RESTORE_OLDER, "up to 0/13E2"},
+	{"a later change alone", {{'c', 1, 50}}, UNKNOWN, RESTORE_OLDER, ""},
+	{"cut off", {{'i', -50, 0}, {'t', 1, 50}}, SAME, RESTORE_OLDER, "cut the block off"},
+	{"made anew", {{'i', -50, 0}, {'m', 1, 50}}, SAME, RESTORE_OLDER, "made its storage anew"},
+	{"made before", {{'m', -90, -60}, {'i', -50, 0}}, SAME, RESTORE_PROVEN, ""},
+	{"dropped", {{'i', -50, 0}, {'d', 0, 0}}, SAME, RESTORE_OLDER, "dropped its storage"},
+	{"a copied database", {{'C', 1, 50}}, UNKNOWN, RESTORE_COPIED, "were copied, up to 0/13BA"},
+	{"copied before", {{'C', -90, -60}, {'i', -50, 0}}, SAME, RESTORE_PROVEN, ""},
+	{"copied over", {{'i', -50, 0}, {'C', 1, 50}}, SAME, RESTORE_COPIED, ""},
+	{"copied and changed", {{'C', 1, 50}, {'c', 60, 90}}, UNKNOWN, RESTORE_OLDER, ""},
+	{"a gap before its record", {{'g', -90, -50}, {'i', -50, 0}}, SAME, RESTORE_PROVEN, ""},
+	{"a gap over its record", {{'g', -90, 0}}, UNKNOWN, RESTORE_GAP, "missing from 0/132E to 0/1388 (why)"},
+	{"a gap that ends before", {{'g', -90, -1}}, UNKNOWN, RESTORE_FOREIGN, ""},
+	{"a gap after its record", {{'i', -50, 0}, {'g', 0, 50}}, SAME, RESTORE_GAP, "missing from 0/1388 to 0/13BA"},
+	{"a gap over all", {{'g', -90, 50}}, UNKNOWN, RESTORE_GAP, "missing from 0/132E to 0/13BA"},
+	{"a gap at the end", {{'i', -50, 0}, {'g', 70, OPEN}}, SAME, RESTORE_GAP, "missing from 0/13CE on (why)"},
+	{"nothing but a gap", {{'g', -90, OPEN}}, UNKNOWN, RESTORE_GAP, "missing from 0/132E on"},
+	{"the first gap is said", {{'i', -50, 0}, {'g', 10, 20}, {'g', 30, 40}}, SAME, RESTORE_GAP, "to 0/139C"},
+	{"a change after a gap", {{'i', -50, 0}, {'g', 10, 20}, {'c', 30, 40}}, SAME, RESTORE_OLDER, ""}
+};
+
+static void
+on_row(RestoreProof *proof, const Row *row)
+{
+	static const char kinds[] = "ikncgmt";
+	static const WalRowKind of[] = {WAL_ROW_IMAGE, WAL_ROW_CHECK, WAL_ROW_INIT, WAL_ROW_CHANGE,
+	WAL_ROW_GAP, WAL_ROW_CREATED, WAL_ROW_TRUNCATED};
+	WalBlockRow out = {.lsn = (WalLsn) (LSN + row->begin), .end = (WalLsn) (LSN + row->end)};
+
+	if (row->what == 'd')
+	{
+		proof->dropped = true;
+		return;
+	}
+	if (row->end == OPEN)
+		out.end = 0;
+	out.kind = row->what == 'C' ? WAL_ROW_CREATED : of[strchr(kinds, row->what) - kinds];
+	out.rmid = row->what == 'C' ? 4 : row->what == 'm' || row->what == 't' ? 2 : 10;
+	strcpy(out.message, "why");
+	restore_proof_row(proof, &out, false, false);
+}
+
+static void
+test_proofs(void)
+{
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	{
+		const Case *c = &cases[i];
+		RestoreProof proof = {.lsn = LSN, .own_history = true, .content = c->content};
+		RestoreVerdict verdict;
+		char		words[RESTORE_WORDS];
+
+		for (int r = 0; r < 4 && c->rows[r].what != 0; r++)
+			on_row(&proof, &c->rows[r]);
+		verdict = restore_proof_judge(&proof);
+		restore_proof_words(&proof, verdict, words);
+		check(verdict == c->verdict, "%s: %d, expected %d", c->name, verdict, c->verdict);
+		check(strstr(words, c->words) != NULL, "%s: %s", c->name, words);
+		proof.own_history = false;
+		verdict = restore_proof_judge(&proof);
+		check(verdict == (c->verdict == RESTORE_OLDER ? RESTORE_OLDER : RESTORE_WHOSE_WAL),
+			  "%s: of unknown WAL: %d", c->name, verdict);
+	}
+}
+
+static void
+test_no_lsn(void)
+{
+	for (WalLsn lsn = 0; lsn < 3; lsn++)
+	{
+		RestoreProof proof = {.lsn = lsn, .own_history = true, .content = SAME};
+
+		check(restore_proof_judge(&proof) == (lsn < 2 ? RESTORE_NO_LSN : RESTORE_FOREIGN),
+			  "an LSN of %d", (int) lsn);
+	}
+}
+
+/* ---- the block ---- */
+
+typedef struct BlockCase
+{
+	const char *name;
+	RestoreFacts facts;
+	int			at_once;		/* the status without WAL, or -1 */
+	RestoreStatus unproven;		/* the status of a page that is not proven */
+} BlockCase;
+
+#define GOOD	RESTORE_DISK_GOOD
+#define ZEROS	RESTORE_DISK_ZEROS
+#define DAMAGED	RESTORE_DISK_DAMAGED
+
+static const BlockCase blocks[] = {
+	{"damaged", {LSN, DAMAGED, false, 0, false}, -1, RESTORE_NOT_PROVEN},
+	{"zeros", {LSN, ZEROS, false, 0, false}, -1, RESTORE_NOT_PROVEN},
+	{"damaged, vouched for", {LSN, DAMAGED, false, 0, true}, -1, RESTORE_RESTORED},
+	{"zeros, vouched for", {LSN, ZEROS, false, 0, true}, -1, RESTORE_RESTORED},
+	{"good and newer", {LSN, GOOD, false, LSN + 1, true}, RESTORE_HEALTHY, RESTORE_NOT_PROVEN},
+	{"good and the same", {LSN, GOOD, false, LSN, true}, RESTORE_HEALTHY, RESTORE_NOT_PROVEN},
+	{"good and older", {LSN, GOOD, false, LSN - 1, false}, -1, RESTORE_NOT_PROVEN},
+	{"good and older, vouched for", {LSN, GOOD, false, LSN - 1, true}, -1, RESTORE_NOT_PROVEN},
+	{"good in memory", {LSN, DAMAGED, true, LSN, true}, RESTORE_CACHED, RESTORE_NOT_PROVEN},
+	{"good in memory above zeros", {LSN, ZEROS, true, LSN + 9, true}, RESTORE_CACHED, RESTORE_NOT_PROVEN},
+	{"older in memory", {LSN, DAMAGED, true, LSN - 1, false}, -1, RESTORE_NOT_PROVEN},
+	{"older in memory, vouched for", {LSN, DAMAGED, true, LSN - 1, true}, -1, RESTORE_NOT_PROVEN}
+};
+
+static void
+test_blocks(void)
+{
+	for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++)
+	{
+		const BlockCase *c = &blocks[i];
+		RestoreStatus status = RESTORE_NOT_VERIFIABLE;
+		bool		must = restore_must_prove(&c->facts, &status);
+
+		check(must == (c->at_once < 0), "%s: WAL is asked", c->name);
+		check(must || (int) status == c->at_once, "%s: %s", c->name, restore_status_name(status));
+		check(restore_choose(&c->facts, RESTORE_PROVEN) == RESTORE_RESTORED, "%s: proven", c->name);
+		check(restore_choose(&c->facts, RESTORE_OLDER) == RESTORE_OUTDATED, "%s: older", c->name);
+		check(restore_choose(&c->facts, RESTORE_FOREIGN) == RESTORE_INVALID_PAGE, "%s: foreign", c->name);
+		for (int v = RESTORE_NO_LSN; v <= RESTORE_NO_IMAGE; v++)
+			check(restore_choose(&c->facts, (RestoreVerdict) v) == c->unproven, "%s: not proven", c->name);
+	}
+	check(strcmp(restore_status_name(RESTORE_CACHED), "bad_on_disk_cached_ok") == 0, "a name");
+}
+
+int
+main(int argc, char **argv)
+{
+	unit_begin("restore", argc, argv);
+	test_proofs();
+	test_no_lsn();
+	test_blocks();
+	return unit_finish();
+}
