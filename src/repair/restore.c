@@ -17,9 +17,10 @@
  * an empty buffer, locked before anybody sees it (RBM_ZERO_AND_LOCK).  From
  * then on nothing may fail, since those zeros would stay.  So storage is asked
  * before, and only the damage itself is written back.  Nobody has the block in
- * a buffer then, since reading it fails.  A session with
- * ignore_checksum_failure or zero_damaged_pages that changes it within that
- * moment is not provided for.
+ * a buffer then, since reading it fails.  A hash index alone makes a page anew
+ * without reading it, so its writers are locked out before the block is
+ * decided.  A session with ignore_checksum_failure or zero_damaged_pages that
+ * changes it within that moment is not provided for.
  *
  * What is written is what redo makes of the WAL's own record, wherever that is
  * the proof.  So a page that differs in hint bits, or in bytes that the
@@ -33,6 +34,7 @@
 #include "compat.h"
 
 #include "access/relation.h"
+#include "catalog/pg_am_d.h"
 #include "catalog/pg_class_d.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
@@ -71,6 +73,7 @@ struct Restore
 	PageRules	rules;
 	ForkReader	reader;
 	int			looks;
+	bool		alone;			/* no other session writes the relation */
 
 	PGAlignedBlock given;
 	PGAlignedBlock ours;		/* what redo makes of the record at its LSN */
@@ -286,6 +289,24 @@ decide_and_pin(Restore *ctx)
 	memcpy(ctx->seen.data, decision->image.data, BLCKSZ);
 }
 
+/*
+ * Keeps writers out if one of them may make the block anew without reading it,
+ * which _hash_getinitbuf() and _hash_getnewbuf() do.  Returns whether that is
+ * new, so that the block is to be decided again.
+ */
+static bool
+keep_writers_out(Restore *ctx)
+{
+	Relation	rel = ctx->fork.rel;
+
+	if (ctx->alone || BufferIsValid(ctx->pinned) ||
+		rel->rd_rel->relam != HASH_AM_OID)
+		return false;
+	LockRelation(rel, ExclusiveLock);
+	ctx->alone = true;
+	return true;
+}
+
 bool
 restore_look(Restore *ctx)
 {
@@ -305,6 +326,8 @@ restore_look(Restore *ctx)
 						ctx->blkno, RelationGetRelationName(ctx->fork.rel)),
 				 errdetail("It was read %d times.", MOST_LOOKS)));
 	decide_and_pin(ctx);
+	if (keep_writers_out(ctx))
+		decide_and_pin(ctx);
 	learn_facts(ctx);
 	if (is_transformed(ctx))
 		say(ctx, RESTORE_NOT_VERIFIABLE, "%s", FORK_TRANSFORMED_WORDS);
