@@ -168,6 +168,9 @@ fork_reader_read_cached(ForkReader *reader, BlockNumber blkno, char *dst,
 	return reader->fork->md && read_file_cached(reader, blkno, dst, nread);
 }
 
+/* The alignment of memory that the storage manager reads into, in bytes. */
+#define SMGR_ALIGN	4096
+
 /*
  * Reads one block through the storage manager, whose ERROR becomes a result.
  * A cancel is no read error, so it is raised again.  It is done without
@@ -176,6 +179,8 @@ fork_reader_read_cached(ForkReader *reader, BlockNumber blkno, char *dst,
 static bool
 read_smgr_block(ForkReader *reader, BlockNumber blkno, char *dst)
 {
+	char		space[BLCKSZ + SMGR_ALIGN];
+	char	   *block = (char *) TYPEALIGN(SMGR_ALIGN, space);
 	MemoryContext context = CurrentMemoryContext;
 	bool		saved = zero_damaged_pages;
 	volatile bool done = false;
@@ -184,7 +189,8 @@ read_smgr_block(ForkReader *reader, BlockNumber blkno, char *dst)
 	PG_TRY();
 	{
 		smgrread(RelationGetSmgr(reader->fork->rel), reader->fork->fork,
-				 blkno, dst);
+				 blkno, block);
+		memcpy(dst, block, BLCKSZ);
 		done = true;
 	}
 	PG_CATCH();
