@@ -137,6 +137,7 @@ typedef struct Bench
 	size_t		data_size;
 	TimingEntry *mix_records;	/* 20 to 300 bytes */
 	TimingEntry *mix_short;		/* 1 to 64 bytes */
+	uint64_t	walk;			/* through the slots, of all contenders together */
 	int			failures;
 } Bench;
 
@@ -425,16 +426,17 @@ page_calls(const Contender *c, const Case *t, uint64_t count)
 	ChecksumPageFn fn = (ChecksumPageFn) c->function;
 	uint32_t	blknos[MAX_PAGES] = {0};
 	uint16_t	sums[MAX_PAGES];
-	uint64_t	slot = c->next;
+	uint64_t	slot = *t->plan.walk;
 
 	for (uint64_t i = 0; i < count; i++)
 	{
 		const unsigned char *data = t->plan.data +
 			((size_t) (slot & t->plan.slot_mask) << t->plan.slot_shift);
 
-		slot = slot * 1103515245 + 12345;
+		slot = TIMING_NEXT_SLOT(slot);
 		fn(data, PAGE_SIZE_8K, t->npages, blknos, sums);
 	}
+	*t->plan.walk = slot;
 }
 
 static inline uint32_t
@@ -714,7 +716,7 @@ fixed_case(Bench *ctx, ChecksumAlgorithm algorithm, const char *pattern,
 {
 	TimingEntry entry = {(uint32_t) offset, (uint32_t) bytes};
 	Case		t = {pattern, algorithm, bytes, (double) bytes,
-	{ctx->data, &entry, 0, 0, 0, chained}, 0, 0, NULL};
+	{ctx->data, &entry, 0, 0, 0, chained, &ctx->walk}, 0, 0, NULL};
 
 	if (bytes + offset > ctx->data_size || working_set > ctx->data_size)
 	{
@@ -731,7 +733,7 @@ mix_case(Bench *ctx, ChecksumAlgorithm algorithm, const char *pattern,
 		 const TimingEntry *entries, size_t working_set, bool chained)
 {
 	Case		t = {pattern, algorithm, 0, timing_mix_mean(entries),
-	{ctx->data, entries, TIMING_MIX_ENTRIES - 1, 0, 0, chained}, 0, 0, NULL};
+	{ctx->data, entries, TIMING_MIX_ENTRIES - 1, 0, 0, chained, &ctx->walk}, 0, 0, NULL};
 
 	timing_slots(&t.plan, TIMING_MIX_SPAN, working_set);
 	run_case(ctx, &t);
@@ -834,7 +836,7 @@ working_set_cases(Bench *ctx)
 	for (size_t set = 16384; set <= ctx->memory; set *= 4)
 	{
 		Case		t = {"8 kB in a set of", CHECKSUM_crc32c, set, 8192,
-		{ctx->data, &entry, 0, 0, 0, false}, 0, 0, NULL};
+		{ctx->data, &entry, 0, 0, 0, false, &ctx->walk}, 0, 0, NULL};
 
 		timing_slots(&t.plan, 8192, set);
 		run_case(ctx, &t);
@@ -847,7 +849,7 @@ page_cases(Bench *ctx)
 	FOR_EACH(n, 1, 2, 3, 4, 8, 16)
 	{
 		Case		t = {"hot pages", CHECKSUM_page, *n, PAGE_SIZE_8K,
-		{ctx->data, NULL, 0, 0, 0, false}, (uint32_t) *n, 0, NULL};
+		{ctx->data, NULL, 0, 0, 0, false, &ctx->walk}, (uint32_t) *n, 0, NULL};
 
 		run_case(ctx, &t);
 		t.pattern = "cold pages";

@@ -58,6 +58,7 @@ typedef struct BenchRun
 	ReturnSetInfo *rsinfo;
 	/* the size that is timed */
 	TimingPlan	plan;
+	uint64_t	walk;			/* of all contenders together */
 	int			bytes;			/* as shown, 0 for the mix */
 	double		mean_bytes;		/* of a call */
 	int			nrounds;
@@ -660,6 +661,7 @@ bench_crcs(BenchRun *ctx, FunctionCallInfo fcinfo, const int32 *sizes,
 	data += PG_GETARG_INT32(4);
 	fill_data(data, Max(largest, working_set));
 	ctx->plan.data = data;
+	ctx->plan.walk = &ctx->walk;
 	ctx->plan.chained = PG_GETARG_BOOL(6);
 	if (!PG_ARGISNULL(7))
 	{

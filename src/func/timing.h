@@ -10,6 +10,10 @@
  * order of a linear congruential generator of full period (Knuth, TAOCP 2,
  * 3.2.1.2), which prefetchers do not follow.  If there is one slot, the data
  * stay hot.
+ *
+ * All that is compared goes one walk together, each from where the one before
+ * stopped.  So a slot comes again after all others did, whoever reads it, and
+ * nobody meets what another has just brought into the cache.
  */
 #ifndef ACCEL_TIMING_H
 #define ACCEL_TIMING_H
@@ -39,6 +43,7 @@ typedef struct TimingPlan
 	uint32_t	slot_mask;		/* number of slots, a power of two, minus 1 */
 	uint32_t	slot_shift;		/* a slot has 2^slot_shift bytes */
 	bool		chained;		/* a call continues the CRC of the one before */
+	uint64_t   *walk;			/* where it goes on */
 } TimingPlan;
 
 /* xorshift64 (G. Marsaglia, "Xorshift RNGs", 2003), whose state is not 0 */
@@ -108,6 +113,8 @@ timing_slots(TimingPlan *plan, size_t slot_bytes, size_t working_set)
 		((size_t) plan->slot_mask + 1) << plan->slot_shift;
 }
 
+#define TIMING_NEXT_SLOT(slot)	((slot) * 1103515245 + 12345)
+
 /*
  * The body of a function (plan, first, count) -> uint32_t that makes calls
  * first to first + count - 1 of a plan.  CALL(crc, data, length) is an
@@ -117,18 +124,19 @@ timing_slots(TimingPlan *plan, size_t slot_bytes, size_t working_set)
 #define TIMING_LOOP(plan, first, count, init, CALL) \
 	uint32_t	crc = (init); \
 	uint32_t	all = 0; \
-	uint64_t	slot = (first); \
+	uint64_t	slot = *(plan)->walk; \
 	for (uint64_t i = (first); i < (first) + (count); i++) \
 	{ \
 		const TimingEntry *entry = &(plan)->entries[i & (plan)->entry_mask]; \
 		const unsigned char *data = (plan)->data + entry->offset + \
 			((size_t) (slot & (plan)->slot_mask) << (plan)->slot_shift); \
-		slot = slot * 1103515245 + 12345; \
+		slot = TIMING_NEXT_SLOT(slot); \
 		if ((plan)->chained) \
 			all = crc = CALL(crc, data, entry->length); \
 		else \
 			all ^= CALL((init), data, entry->length); \
 	} \
+	*(plan)->walk = slot; \
 	return all
 
 /*
