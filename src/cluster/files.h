@@ -43,7 +43,7 @@ extern bool cluster_files_own(const char *directory);
 /*
  * Calls row for every file, ok included, in the order of kinds and names.
  * "directory" is a path as it is, since user input goes through
- * file_scan_path() first.  "server" is what this server says if the directory
+ * file_path_parse() first.  "server" is what this server says if the directory
  * is its own, else NULL.  Raises no error of its own, but checks for
  * interrupts.
  */

@@ -17,7 +17,7 @@
 
 #include "backup/run.h"
 #include "func/func.h"
-#include "host/file_scan.h"
+#include "host/file_path.h"
 #include "host/parallel.h"
 
 #define FINDING_COLUMNS 7
@@ -100,7 +100,7 @@ static char *
 path_argument(FunctionCallInfo fcinfo, int argno)
 {
 	return PG_ARGISNULL(argno) ? NULL :
-		file_scan_path(text_to_cstring(PG_GETARG_TEXT_PP(argno)));
+		file_path_parse(text_to_cstring(PG_GETARG_TEXT_PP(argno)));
 }
 
 static void
@@ -125,7 +125,7 @@ prior_argument(FunctionCallInfo fcinfo, int argno, BackupOptions *options)
 			ereport(ERROR,
 					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 					 errmsg("prior_backups must not contain nulls")));
-		prior[i] = file_scan_path(TextDatumGetCString(elements[i]));
+		prior[i] = file_path_parse(TextDatumGetCString(elements[i]));
 	}
 	options->prior = prior;
 }

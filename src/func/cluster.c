@@ -12,7 +12,7 @@
 #include "cluster/slru_files.h"
 #include "func/cluster.h"
 #include "func/func.h"
-#include "host/file_scan.h"
+#include "host/file_path.h"
 
 #define ROW_COLUMNS		8
 
@@ -145,7 +145,7 @@ SQL_FUNCTION(accel_verify_cluster_files)
 	char	   *directory = NULL;
 
 	if (!PG_ARGISNULL(0))
-		directory = file_scan_path(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+		directory = file_path_parse(text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	InitMaterializedSRF(fcinfo, 0);
 	accel_cluster_files(directory, emit_row, fcinfo->resultinfo);
 	return (Datum) 0;

@@ -9,7 +9,7 @@
 
 /*
  * Calls row for every file.  If directory is NULL, it is this server's, else
- * it is a canonical path (file_scan_path()).  One that is no data directory is
+ * it is a canonical path (file_path_parse()).  One that is no data directory is
  * an ERROR.
  */
 extern void accel_cluster_files(const char *directory, ClusterRowFn row,

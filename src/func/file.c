@@ -15,7 +15,7 @@
 #include "utils/fmgrprotos.h"
 
 #include "func/func.h"
-#include "host/file_scan.h"
+#include "host/file_path.h"
 #include "kernel/checksum.h"
 
 /* stays in the second-level cache, with a check for interrupts between two */
@@ -37,12 +37,12 @@ SQL_FUNCTION(accel_crc32c_file)
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
-	path = file_scan_path(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+	path = file_path_parse(text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	result = file_scan_open(&scan, path);
 	if (result == FILE_SCAN_MISSING && missing_ok)
 		PG_RETURN_NULL();
 	if (result != FILE_SCAN_OK)
-		file_scan_error(result, path);
+		file_path_error(result, path);
 	crc = crc_range(&scan, offset, length);
 	file_scan_close(&scan);
 	PG_RETURN_INT64(crc);

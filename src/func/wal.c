@@ -10,6 +10,7 @@
 #include "utils/tuplestore.h"
 
 #include "func/func.h"
+#include "host/file_path.h"
 #include "host/parallel.h"
 #include "host/throttle.h"
 #include "wal/beside.h"
@@ -140,7 +141,7 @@ void
 accel_wal_directory(WalDirectory *dir, const char *argument, WalName *only)
 {
 	char	   *path = argument == NULL ? pstrdup(XLOGDIR) :
-		file_scan_path(argument);
+		file_path_parse(argument);
 	WalDirectoryResult result = wal_directory_open(dir, path, XLOGDIR, only);
 
 	if (result == WAL_DIRECTORY_NONE)
@@ -175,7 +176,7 @@ judge_named(const char *argument, WalName *name, Throttle *throttle,
 	if (opened == FILE_SCAN_MISSING)
 		wal_segment_missing(&session, name, result, findings);
 	else if (opened != FILE_SCAN_OK)
-		file_scan_error(opened, wal_directory_file(&dir, name));
+		file_path_error(opened, wal_directory_file(&dir, name));
 	wal_session_end(&session);
 }
 

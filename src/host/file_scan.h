@@ -1,11 +1,9 @@
 /*
  * file_scan.h
- *	  Reads files that a user names, with path rules, safe open and whole
- *	  reads.
+ *	  Opens files so that nothing blocks, and reads them whole.
  *
  * For files that the server does not read through its storage manager (WAL,
- * backups, configuration).  Path rules are those of the server's own file
- * functions.  On top of them only regular files are ever opened, and nothing
+ * backups, configuration).  Only regular files are ever opened, and nothing
  * here can block on a FIFO or a device.
  */
 #ifndef ACCEL_HOST_FILE_SCAN_H
@@ -36,25 +34,11 @@ typedef struct FileScan
 } FileScan;
 
 /*
- * Returns the canonical form (palloc'd) of the name of a file or directory.
- * Relative ones start from the data directory, which is every backend's
- * working directory.  Without pg_read_server_files the path must stay below
- * the data directory or an absolute log_directory, by its letters and after
- * resolving symbolic links.  Another one is ERROR 42501, and an empty one
- * 22023.  The letters are judged before the file system is touched.
- */
-extern char *file_scan_path(const char *filename);
-
-/*
  * Opens a regular file for reading (close-on-exec, never blocking).  Raises no
  * error but for a lack of descriptors.  path is taken as it is, so user input
- * goes through file_scan_path() first.
+ * of a server goes through file_path_parse() first.
  */
 extern FileScanResult file_scan_open(FileScan *scan, const char *path);
-
-/* Raises the ERROR that belongs to a result other than FILE_SCAN_OK. */
-_Noreturn extern void file_scan_error(FileScanResult result,
-									  const char *path);
 
 /*
  * Reads length bytes at offset.  Short reads and EINTR are retried.  Returns

@@ -13,8 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "host/file_scan.h"
+#include <sys/types.h>
 
 /*
  * Allocates memory of the caller's context, and never returns without it.
@@ -58,6 +57,16 @@ extern size_t host_turn(struct Throttle *throttle, size_t len);
 extern bool host_list(const char *directory,
 					  void (*entry) (void *arg, const char *name),
 					  void *arg);
+
+/*
+ * Opens a file for reading, close-on-exec and never blocking.  Returns -1 with
+ * errno if it cannot be opened.
+ */
+extern int	host_open(const char *path);
+
+/* Reads as pread() does. */
+extern ssize_t host_read(int fd, void *buffer, size_t length, off_t offset);
+extern void host_close(int fd);
 
 /*
  * SHA-1, by which pgBackRest names segments.  host_sha1_end() frees it, and

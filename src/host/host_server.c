@@ -5,15 +5,19 @@
 #include "compat.h"
 
 #include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "access/xlog.h"
 #include "access/xlog_internal.h"
 #include "access/xlogrecovery.h"
 #include "common/cryptohash.h"
 #include "miscadmin.h"
+#include "pgstat.h"
 #include "replication/walreceiver.h"
 #include "storage/fd.h"
 #include "utils/memutils.h"
+#include "utils/wait_event.h"
 
 #include "host/host.h"
 #include "host/throttle.h"
@@ -87,6 +91,29 @@ host_list(const char *directory,
 	}
 	FreeDir(dir);
 	return true;
+}
+
+int
+host_open(const char *path)
+{
+	return OpenTransientFile(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | PG_BINARY);
+}
+
+ssize_t
+host_read(int fd, void *buffer, size_t length, off_t offset)
+{
+	ssize_t		got;
+
+	pgstat_report_wait_start(WAIT_EVENT_COPY_FILE_READ);
+	got = pread(fd, buffer, length, offset);
+	pgstat_report_wait_end();
+	return got;
+}
+
+void
+host_close(int fd)
+{
+	CloseTransientFile(fd);
 }
 
 struct HostSha1

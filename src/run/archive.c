@@ -23,6 +23,7 @@
 #include "utils/timestamp.h"
 
 #include "func/func.h"
+#include "host/file_path.h"
 #include "host/parallel.h"
 #include "run/archive_record.h"
 #include "run/procedure.h"
@@ -698,7 +699,7 @@ note_archived(ArchiveRun *run, const char *named,
 static void
 open_directory(ArchiveRun *run, FunctionCallInfo fcinfo)
 {
-	const char *named = file_scan_path(text_to_cstring(PG_GETARG_TEXT_PP(ARG_DIRECTORY)));
+	const char *named = file_path_parse(text_to_cstring(PG_GETARG_TEXT_PP(ARG_DIRECTORY)));
 	char		real[PATH_MAX];
 	const PgStat_ArchiverStats *stats = pgstat_fetch_stat_archiver();
 	HostServer *server = &run->dir.limits.server;

@@ -11,6 +11,7 @@
 #include <limits.h>
 
 #include "decode/decode.h"
+#include "host/file_scan.h"
 #include "host/host.h"
 #include "wal/reason.h"
 
