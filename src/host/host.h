@@ -36,9 +36,12 @@ extern void host_free(void *memory);
 /*
  * Calls fn when the memory that is allocated now will be freed, whatever ends
  * the work.  What libraries have allocated is given back there.  arg must live
- * as long.
+ * as long, or until host_forget() is called with what is returned.
  */
-extern void host_at_end(void (*fn) (void *arg), void *arg);
+typedef struct HostAtEnd HostAtEnd;
+
+extern HostAtEnd *host_at_end(void (*fn) (void *arg), void *arg);
+extern void host_forget(HostAtEnd *at_end);
 
 /* Ends the work if the user wants that.  Every loop calls it. */
 extern void host_interrupts(void);

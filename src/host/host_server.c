@@ -41,14 +41,32 @@ host_free(void *memory)
 		pfree(memory);
 }
 
-void
+struct HostAtEnd
+{
+	MemoryContextCallback callback;
+};
+
+HostAtEnd *
 host_at_end(void (*fn) (void *arg), void *arg)
 {
-	MemoryContextCallback *callback = palloc(sizeof(MemoryContextCallback));
+	HostAtEnd  *at_end = palloc(sizeof(HostAtEnd));
 
-	callback->func = fn;
-	callback->arg = arg;
-	MemoryContextRegisterResetCallback(CurrentMemoryContext, callback);
+	at_end->callback.func = fn;
+	at_end->callback.arg = arg;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &at_end->callback);
+	return at_end;
+}
+
+static void
+nothing(void *arg)
+{
+}
+
+/* A context calls all its callbacks, and no version takes one back. */
+void
+host_forget(HostAtEnd *at_end)
+{
+	at_end->callback.func = nothing;
 }
 
 void

@@ -30,7 +30,7 @@ wal_file_init(WalFile *file)
 	memset(file, 0, sizeof(*file));
 	file->head = host_alloc(WAL_PIECE_BYTES);
 	file->window = host_alloc(2 * WAL_PIECE_BYTES);
-	host_at_end(release, file);
+	file->at_end = host_at_end(release, file);
 }
 
 /* ---- the file as it is stored ---- */
@@ -170,6 +170,7 @@ wal_file_end(WalFile *file)
 {
 	wal_file_close(file);
 	release(file);
+	host_forget(file->at_end);
 	host_free(file->head);
 	host_free(file->window);
 	file->head = file->window = NULL;

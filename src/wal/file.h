@@ -35,6 +35,7 @@ typedef struct WalFile
 	uint8_t    *head;			/* WAL_PIECE_BYTES */
 	size_t		head_len;
 	Decoder    *decoder;		/* kept for the next file */
+	HostAtEnd  *at_end;			/* frees it if the work fails */
 	uint8_t    *window;			/* 2 * WAL_PIECE_BYTES */
 	uint64_t	held;
 	uint64_t	position;
