@@ -3,7 +3,7 @@
 # nothing else.  Storage that takes no write leaves the block as it was, in
 # memory too.
 #
-#	ACCEL_HEAL_CRASHES=n	how many crashes (default 5, in the long form 20)
+#	ACCEL_HEAL_CRASHES=n	how many crashes (default 5, with LONG=1 500)
 #	ACCEL_SEED=n			of their moments
 #
 # The shim of 050_faults.pl stops the server in the middle of the write.
@@ -16,7 +16,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(usleep);
 
-my $loops = $ENV{ACCEL_HEAL_CRASHES} || ($ENV{LONG} ? 20 : 5);
+my $loops = $ENV{ACCEL_HEAL_CRASHES} || ($ENV{LONG} ? 500 : 5);
 my $seed = $ENV{ACCEL_SEED} || time;
 note "ACCEL_SEED=$seed";
 srand $seed;
