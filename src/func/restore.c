@@ -10,15 +10,17 @@
 
 #include "func/func.h"
 #include "func/own_wal.h"
+#include "host/file_path.h"
 #include "repair/restore.h"
 
-/* Arguments, of which the first four must not be NULL. */
+/* Arguments, of which the first three must not be NULL. */
 enum
 {
 	ARG_RELATION,
 	ARG_FORK,
 	ARG_BLKNO,
 	ARG_PAGE,
+	ARG_BACKUP,
 	ARG_DIRECTORY,
 	ARG_ALLOW_UNPROVEN
 };
@@ -29,7 +31,12 @@ check_arguments(FunctionCallInfo fcinfo)
 	accel_check_null(fcinfo, ARG_RELATION, "relation");
 	accel_check_null(fcinfo, ARG_FORK, "fork");
 	accel_check_null(fcinfo, ARG_BLKNO, "blkno");
-	accel_check_null(fcinfo, ARG_PAGE, "page");
+	if (PG_ARGISNULL(ARG_BACKUP))
+		accel_check_null(fcinfo, ARG_PAGE, "page");
+	else if (!PG_ARGISNULL(ARG_PAGE))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("\"page\" and \"backup\" exclude each other")));
 	if (!superuser())
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
@@ -41,13 +48,18 @@ check_arguments(FunctionCallInfo fcinfo)
 static Restore *
 begin(FunctionCallInfo fcinfo)
 {
-	bytea	   *page = PG_GETARG_BYTEA_PP(ARG_PAGE);
+	bytea	   *page = PG_ARGISNULL(ARG_PAGE) ? NULL : PG_GETARG_BYTEA_PP(ARG_PAGE);
 	ForkNumber	fork = accel_fork_argument(PG_GETARG_TEXT_PP(ARG_FORK));
 	BlockNumber blkno = accel_block_argument("blkno", PG_GETARG_INT64(ARG_BLKNO));
 
-	return restore_begin(PG_GETARG_OID(ARG_RELATION), fork, blkno,
-						 VARDATA_ANY(page), VARSIZE_ANY_EXHDR(page),
-						 accel_boolean(fcinfo, ARG_ALLOW_UNPROVEN, false));
+	Restore    *restore = restore_begin(PG_GETARG_OID(ARG_RELATION), fork, blkno,
+										page != NULL ? VARDATA_ANY(page) : NULL,
+										page != NULL ? VARSIZE_ANY_EXHDR(page) : 0,
+										accel_boolean(fcinfo, ARG_ALLOW_UNPROVEN, false));
+
+	if (page == NULL)
+		restore_use_backup(restore, file_path_parse(accel_text(fcinfo, ARG_BACKUP)));
+	return restore;
 }
 
 static void
@@ -64,7 +76,7 @@ log_write(FunctionCallInfo fcinfo, RestoreStatus status, const char *message)
 
 /*
  * restore_block(relation regclass, fork text, blkno bigint, page bytea,
- * directory text, allow_unproven boolean)
+ * backup text, directory text, allow_unproven boolean)
  */
 SQL_FUNCTION(accel_restore_block)
 {

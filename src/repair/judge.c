@@ -16,6 +16,19 @@
  * and names another block, the page is no version of this one.  Files that
  * were copied are the exception, since their pages keep the LSNs of the
  * original.
+ *
+ * A page of a base backup is of this history if the backup is.  It is if its own
+ * WAL has the same records as this server's in the range that it needs, times
+ * and transactions included.  Clones that wrote the very same bytes there cannot
+ * be told apart.
+ *
+ * The backup began with a checkpoint, so its page has every change that ends
+ * before the start.  That holds for a sequence, too, which logs its first value
+ * after a checkpoint.  So the WAL must be whole from the start only.  A page
+ * with a later LSN was written during the backup.  It may be torn, with a
+ * checksum that fits by chance, so it is proven as one without a backup is.  A
+ * record before the start with a later end than the page's LSN is of a write
+ * that was lost then.
  */
 #include <stdio.h>
 
@@ -50,12 +63,22 @@ on_gap(RestoreProof *proof, const WalBlockRow *row)
 	bool		open = row->end == 0;
 	bool		before = row->lsn < proof->lsn &&
 		(open || row->end >= proof->lsn);
-	bool		after = open || row->end > proof->lsn;
+	bool		after = open || (row->end > proof->lsn && row->end > proof->since);
 
-	if ((before || after) && !proof->unseen && !proof->has_gap)
+	if ((after || (before && proof->lsn > proof->since)) &&
+		proof->gap.kind != WAL_ROW_GAP)
 		proof->gap = *row;
 	proof->unseen |= before;
 	proof->has_gap |= after;
+}
+
+/* A page that a backup read after the copy has no LSN of the copy. */
+static void
+on_copy(RestoreProof *proof, const WalBlockRow *row)
+{
+	proof->is_copy = true;
+	if (row->end > proof->since)
+		proof->copied = row->end;
 }
 
 void
@@ -70,7 +93,7 @@ restore_proof_row(void *arg, const WalBlockRow *row, bool is_last,
 		on_gap(proof, row);
 	else if (row->end > proof->lsn && row->kind == WAL_ROW_CREATED &&
 			 row->rmid == RM_DBASE)
-		proof->copied = row->end;
+		on_copy(proof, row);
 	else if (row->end > proof->lsn)
 	{
 		proof->later = row->end;
@@ -83,23 +106,32 @@ restore_proof_row(void *arg, const WalBlockRow *row, bool is_last,
 RestoreVerdict
 restore_proof_judge(const RestoreProof *proof)
 {
-	bool		elsewhere = !proof->named && !proof->unseen &&
-		proof->copied == 0;
+	bool		has_lsn = proof->lsn > 1;	/* GistBuildLSN is 1 */
+	bool		elsewhere = has_lsn && !proof->named && !proof->unseen &&
+		!proof->is_copy;
+	bool		by_backup = proof->backup == RESTORE_BACKUP_SAME &&
+		proof->lsn <= proof->since;
 
 	if (proof->later != 0 || proof->dropped)
 		return RESTORE_OLDER;
-	if (proof->lsn <= 1)		/* GistBuildLSN is 1 */
+	if (!has_lsn && !by_backup)
 		return RESTORE_NO_LSN;
 	if (!proof->own_history)
 		return RESTORE_WHOSE_WAL;
 	if (elsewhere || proof->content == RESTORE_CONTENT_OTHER)
 		return RESTORE_FOREIGN;
+	if (proof->backup == RESTORE_BACKUP_OTHER)
+		return RESTORE_FOREIGN_BACKUP;
 	if (proof->copied != 0)
 		return RESTORE_COPIED;
-	if (proof->unseen || proof->has_gap)
+	if (proof->has_gap || (proof->unseen && proof->lsn > proof->since))
 		return RESTORE_GAP;
-	return proof->content == RESTORE_CONTENT_SAME ? RESTORE_PROVEN :
-		RESTORE_NO_IMAGE;
+	if (proof->content == RESTORE_CONTENT_SAME)
+		return RESTORE_PROVEN;
+	if (by_backup)
+		return RESTORE_PROVEN_BY_BACKUP;
+	return proof->backup == RESTORE_BACKUP_UNKNOWN ?
+		RESTORE_BACKUP_WITHOUT_WAL : RESTORE_NO_IMAGE;
 }
 
 /* ---- in words ---- */
@@ -151,6 +183,16 @@ restore_proof_words(const RestoreProof *proof, RestoreVerdict verdict,
 			snprintf(dst, RESTORE_WORDS, "WAL has the page at LSN " LSN_FORMAT ", and no later change",
 					 LSN_ARGS(proof->lsn));
 			break;
+		case RESTORE_PROVEN_BY_BACKUP:
+			snprintf(dst, RESTORE_WORDS, "the backup is of this server, and WAL has no change of the block since its start at " LSN_FORMAT,
+					 LSN_ARGS(proof->since));
+			break;
+		case RESTORE_FOREIGN_BACKUP:
+			snprintf(dst, RESTORE_WORDS, "the WAL in the backup differs from this server's: it is a backup of another server or of a clone");
+			break;
+		case RESTORE_BACKUP_WITHOUT_WAL:
+			snprintf(dst, RESTORE_WORDS, "the backup does not hold all WAL that it needs, so nothing tells whose it is");
+			break;
 		case RESTORE_OLDER:
 			report_older(proof, dst);
 			break;
@@ -198,10 +240,12 @@ restore_choose(const RestoreFacts *facts, RestoreVerdict verdict)
 	switch (verdict)
 	{
 		case RESTORE_PROVEN:
+		case RESTORE_PROVEN_BY_BACKUP:
 			return RESTORE_RESTORED;
 		case RESTORE_OLDER:
 			return RESTORE_OUTDATED;
 		case RESTORE_FOREIGN:
+		case RESTORE_FOREIGN_BACKUP:
 			return RESTORE_INVALID_PAGE;
 		default:
 			return facts->allow_unproven && !has ? RESTORE_RESTORED :

@@ -19,19 +19,31 @@ typedef enum RestoreContent
 	RESTORE_CONTENT_OTHER
 } RestoreContent;
 
+/* Has the backup that the page is of the same WAL as this server? */
+typedef enum RestoreBackup
+{
+	RESTORE_BACKUP_NONE,		/* it is of no backup */
+	RESTORE_BACKUP_SAME,
+	RESTORE_BACKUP_OTHER,
+	RESTORE_BACKUP_UNKNOWN
+} RestoreBackup;
+
 typedef struct RestoreProof
 {
 	WalLsn		lsn;			/* of the page */
 	bool		own_history;	/* the WAL is this server's for certain */
 	RestoreContent content;
+	RestoreBackup backup;
+	WalLsn		since;			/* the start of the backup, or 0 */
 
 	/* zero at first */
 	bool		named;			/* by a record that ends at lsn */
 	bool		unseen;			/* that record may be missing */
 	WalLsn		later;			/* end of the last record after it, or 0 */
 	WalRowKind	later_kind;
-	WalLsn		copied;			/* its database was, by files, since */
-	bool		has_gap;		/* after lsn */
+	bool		is_copy;		/* its database was copied by files, after lsn */
+	WalLsn		copied;			/* end of such a copy after since, or 0 */
+	bool		has_gap;		/* after lsn and since */
 	WalBlockRow gap;			/* the first one that matters */
 	bool		dropped;		/* the storage, after the last row */
 } RestoreProof;
@@ -39,12 +51,15 @@ typedef struct RestoreProof
 typedef enum RestoreVerdict
 {
 	RESTORE_PROVEN,
+	RESTORE_PROVEN_BY_BACKUP,
 	RESTORE_OLDER,				/* WAL has a later record */
 	RESTORE_FOREIGN,			/* WAL has another page there */
+	RESTORE_FOREIGN_BACKUP,
 	RESTORE_NO_LSN,				/* this and what follows is not proven */
 	RESTORE_WHOSE_WAL,
 	RESTORE_COPIED,
 	RESTORE_GAP,
+	RESTORE_BACKUP_WITHOUT_WAL,
 	RESTORE_NO_IMAGE
 } RestoreVerdict;
 

@@ -34,6 +34,7 @@
 #include "compat.h"
 
 #include "access/relation.h"
+#include "access/xlog_internal.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_class_d.h"
 #include "miscadmin.h"
@@ -46,6 +47,7 @@
 #include "page/mask.h"
 #include "page/relation_kind.h"
 #include "page/relation_scan.h"
+#include "repair/backup_page.h"
 #include "repair/block.h"
 #include "repair/image.h"
 #include "repair/restore.h"
@@ -69,6 +71,8 @@ struct Restore
 	BlockNumber blkno;
 	WalBlockTag tag;
 	const char *why_not;		/* it is not verifiable */
+	bool		refused;		/* the backup has no such page, as was said */
+	BackupPage *backup;			/* of which the page is, or NULL */
 	size_t		size;
 	PageRules	rules;
 	ForkReader	reader;
@@ -160,13 +164,34 @@ restore_begin(Oid relid, ForkNumber number, BlockNumber blkno,
 	ctx->blkno = blkno;
 	ctx->why_not = why_not(fork);
 	ctx->size = size;
-	memcpy(ctx->given.data, page, Min(size, BLCKSZ));
+	if (size > 0)
+		memcpy(ctx->given.data, page, Min(size, BLCKSZ));
 	ctx->rules.checksums = fork->checksums;
 	ctx->rules.kind = fork->kind;
 	ctx->rules.horizon = block_horizon();
 	ctx->facts.lsn = PageGetLSN((Page) ctx->given.data);
 	ctx->facts.allow_unproven = allow_unproven;
 	return ctx;
+}
+
+void
+restore_use_backup(Restore *ctx, const char *root)
+{
+	char		words[SCAN_MESSAGE_SIZE];
+
+	if (ctx->why_not != NULL)
+		return;
+	ctx->backup = palloc0(sizeof(BackupPage));
+	if (!backup_page_read(ctx->backup, root, &ctx->fork, ctx->blkno, words))
+	{
+		ctx->refused = true;
+		say(ctx, RESTORE_NOT_PROVEN, "the backup proves no page of the block: %s",
+			words);
+		return;
+	}
+	ctx->size = BLCKSZ;
+	memcpy(ctx->given.data, ctx->backup->page.data, BLCKSZ);
+	ctx->facts.lsn = PageGetLSN((Page) ctx->given.data);
 }
 
 RestoreStatus
@@ -317,7 +342,7 @@ restore_look(Restore *ctx)
 		say(ctx, RESTORE_NOT_VERIFIABLE, "%s", ctx->why_not);
 		return false;
 	}
-	if (!judge_given(ctx))
+	if (ctx->refused || !judge_given(ctx))
 		return false;
 	if (ctx->looks++ == MOST_LOOKS)
 		ereport(ERROR,
@@ -400,6 +425,26 @@ compare_ours(Restore *ctx)
 		RESTORE_CONTENT_SAME : RESTORE_CONTENT_OTHER;
 }
 
+/* Does the backup hold the same WAL as this server, in the range it needs? */
+static RestoreBackup
+compare_backup(const BackupPage *backup, WalStream *stream)
+{
+	WalDirectory dir;
+
+	if (wal_directory_open(&dir, backup->wal, XLOGDIR, NULL) != WAL_DIRECTORY_OK)
+		return RESTORE_BACKUP_UNKNOWN;
+	switch (wal_stream_compare(stream, &dir, backup->timeline, backup->start,
+							   backup->end))
+	{
+		case WAL_STREAM_SAME:
+			return RESTORE_BACKUP_SAME;
+		case WAL_STREAM_OTHER:
+			return RESTORE_BACKUP_OTHER;
+		default:
+			return RESTORE_BACKUP_UNKNOWN;
+	}
+}
+
 void
 restore_prove(Restore *ctx, WalStream *stream, WalLsn present,
 			  bool own_history)
@@ -407,11 +452,13 @@ restore_prove(Restore *ctx, WalStream *stream, WalLsn present,
 	WalBlockHistory *history = &ctx->history;
 	RestoreProof *proof = &ctx->proof;
 	WalLsn		lsn = ctx->facts.lsn;
+	WalLsn		from;
 
 	memset(history, 0, sizeof(*history));
 	memset(proof, 0, sizeof(*proof));
 	proof->lsn = lsn;
 	proof->own_history = own_history;
+	proof->since = ctx->backup != NULL ? ctx->backup->start : 0;
 	history->tag = ctx->tag;
 	history->block_size = BLCKSZ;
 	history->until = present;
@@ -422,13 +469,16 @@ restore_prove(Restore *ctx, WalStream *stream, WalLsn present,
 	stream->record = on_record;
 	stream->broken = on_gap;
 	stream->arg = ctx;
-	wal_stream_read(stream, lsn > RECORD_BYTES ? lsn - RECORD_BYTES : 1,
+	from = proof->since != 0 ? Min(lsn, proof->since) : lsn;
+	wal_stream_read(stream, from > RECORD_BYTES ? from - RECORD_BYTES : 1,
 					present);
 	if (!stream->complete)
 		wal_block_history_gap(history, &stream->rest);
 	wal_block_history_end(history, false);
 	proof->dropped = history->dropped;
 	proof->content = compare_ours(ctx);
+	if (ctx->backup != NULL)
+		proof->backup = compare_backup(ctx->backup, stream);
 }
 
 /* ---- the buffer ---- */
@@ -549,12 +599,12 @@ refuse(Restore *ctx, RestoreStatus status, RestoreVerdict verdict,
  * of a GiST index writes such pages.
  */
 static bool
-is_in_place(const Restore *ctx)
+is_in_place(const Restore *ctx, const char *page)
 {
 	const size_t flags = offsetof(PageHeaderData, pd_flags);
 
 	return ctx->facts.disk == RESTORE_DISK_GOOD &&
-		memcmp(block_page(&ctx->decision) + flags, ctx->ours.data + flags,
+		memcmp(block_page(&ctx->decision) + flags, page + flags,
 			   BLCKSZ - flags) == 0;
 }
 
@@ -564,7 +614,10 @@ restore_write(Restore *ctx)
 	char		words[RESTORE_WORDS];
 	RestoreVerdict verdict = restore_proof_judge(&ctx->proof);
 	RestoreStatus status = restore_choose(&ctx->facts, verdict);
-	bool		proven = verdict == RESTORE_PROVEN;
+	bool		proven = verdict == RESTORE_PROVEN ||
+		verdict == RESTORE_PROVEN_BY_BACKUP;
+	const char *page = verdict == RESTORE_PROVEN ? ctx->ours.data :
+		ctx->given.data;
 
 	restore_proof_words(&ctx->proof, verdict, words);
 	if (status != RESTORE_RESTORED)
@@ -572,17 +625,16 @@ restore_write(Restore *ctx)
 		refuse(ctx, status, verdict, words);
 		return true;
 	}
-	if (proven && is_in_place(ctx))
+	if (proven && is_in_place(ctx, page))
 	{
 		say(ctx, RESTORE_HEALTHY,
-			"the page on disk is that of the WAL, but for its LSN");
+			"the page on disk is the proven one, but for its LSN");
 		return true;
 	}
 	if (!hold(ctx, verdict))
 		return false;
 	if (repair_write(&ctx->reader, ctx->blkno, &ctx->rules, ctx->buffer,
-					 proven ? ctx->ours.data : ctx->given.data,
-					 ctx->decision.image.data))
+					 page, ctx->decision.image.data))
 		say(ctx, RESTORE_RESTORED, "the page was written and read back%s: %s",
 			proven ? "" : ", not proven", words);
 	else

@@ -30,6 +30,9 @@ extern Restore *restore_begin(Oid relid, ForkNumber fork, BlockNumber blkno,
 							  const char *page, size_t size,
 							  bool allow_unproven);
 
+/* The page is that of the backup in the directory root. */
+extern void restore_use_backup(Restore *ctx, const char *root);
+
 /* Looks at the page and the block.  False means that all is said. */
 extern bool restore_look(Restore *ctx);
 

@@ -140,6 +140,36 @@ digest_of(const WalDirectory *dir, uint32_t timeline, WalLsn from, WalLsn to)
 	return digest;
 }
 
+static void
+digest_own_record(void *arg, const WalBlockRecord *record)
+{
+	(void) digest_record(arg, record);
+}
+
+static WalStreamHistory
+compare_digests(const Digest *theirs, const Digest *ours)
+{
+	if (ours->broken || theirs->broken || theirs->records == 0)
+		return WAL_STREAM_UNKNOWN;
+	return theirs->records == ours->records && theirs->crc == ours->crc ?
+		WAL_STREAM_SAME : WAL_STREAM_OTHER;
+}
+
+WalStreamHistory
+wal_stream_compare(WalStream *stream, const WalDirectory *other,
+				   uint32_t timeline, WalLsn from, WalLsn to)
+{
+	Digest		theirs = digest_of(other, timeline, from, to);
+	Digest		ours = {0, CHECKSUM_CRC_INIT, false};
+
+	stream->record = digest_own_record;
+	stream->broken = digest_gap;
+	stream->arg = &ours;
+	wal_stream_read(stream, from, to);
+	ours.broken |= !stream->complete;
+	return compare_digests(&theirs, &ours);
+}
+
 /*
  * Returns up to where the server's own WAL of the segment counts, or 0 if it
  * does not.
@@ -173,10 +203,7 @@ compare_segment(const WalDirectory *dir, const WalDirectory *own,
 	theirs = digest_of(dir, timeline, start, end);
 	ours = digest_of(own, timeline, start, end);
 	*gone = ours.broken;		/* and older ones are, too */
-	if (ours.broken || theirs.broken || theirs.records == 0)
-		return WAL_STREAM_UNKNOWN;
-	return theirs.records == ours.records && theirs.crc == ours.crc ?
-		WAL_STREAM_SAME : WAL_STREAM_OTHER;
+	return compare_digests(&theirs, &ours);
 }
 
 WalStreamHistory

@@ -47,6 +47,15 @@ typedef enum WalStreamHistory
 } WalStreamHistory;
 
 /*
+ * Has another directory the same records of a range, on a timeline?  The stream
+ * is that of the server's own WAL.  If either lacks some, it is not known.
+ */
+extern WalStreamHistory wal_stream_compare(WalStream *stream,
+										   const WalDirectory *other,
+										   uint32_t timeline, WalLsn from,
+										   WalLsn to);
+
+/*
  * Is the directory's WAL of this server's own history?  Compares the newest
  * segment that both have of a timeline.  Its name is in *name unless there is
  * none.

@@ -34,7 +34,7 @@ SELECT status = 'no_good_copy' AND message <> '' AS ok FROM heal_block('damaged'
 SELECT heal_block('clean', 'main', 1000000) :error
 SELECT status = 'healthy' AS ok FROM restore_block('clean', 'main', 3, read_disk_page('clean', 'main', 3))
 SELECT status IN ('outdated', 'invalid_page', 'not_proven') AND message <> '' AS ok FROM restore_block('damaged', 'main', 7, read_disk_page('clean', 'main', 7))
-SELECT restore_block('clean', 'main', 1000000, read_disk_page('clean', 'main', 3), 'no_such_directory') IS NOT NULL AS ok
+SELECT restore_block('clean', 'main', 1000000, read_disk_page('clean', 'main', 3), directory => 'no_such_directory') IS NOT NULL AS ok
 CALL verify_database(include_catalogs => false, verbose => true)
 CALL verify_database(workers => 2, report_failures => true)
 CALL verify_database(reverify_after => '1000 years', max_rate => 1000)

@@ -22,7 +22,7 @@ $ENV{ALONE_CONF} = $ENV{ACCEL_STAGED_CONF};
 $node->start;
 my $examples = run_document($node, 'docs/corruption.md',
 	paths => \%paths,
-	hooks => { copy => \&copy_cluster, 'second copy' => \&damage_copy, archive => \&archive_segment, slot => \&damage_slot,
+	hooks => { copy => \&copy_cluster, backup => \&base_backup, 'second copy' => \&damage_copy, archive => \&archive_segment, slot => \&damage_slot,
 		clean => \&clean_folder, 'missing file' => \&lose_file, control => \&damage_control });
 system_or_bail('pg_ctl', '-s', '-D', "$paths{'/spare'}/cluster", '-m', 'fast', 'stop');
 cmp_ok($examples, '>', 25, "examples run: $examples");
@@ -36,6 +36,14 @@ sub copy_cluster
 	system_or_bail('rm', '-rf', $paths{'/good'});
 	system_or_bail('cp', '-R', $node->data_dir, $paths{'/good'});
 	$node->start;
+	return;
+}
+
+# A base backup of the running server
+sub base_backup
+{
+	system_or_bail('rm', '-rf', $paths{'/base'});
+	system_or_bail('pg_basebackup', '-D', $paths{'/base'}, '-h', $node->host, '-p', $node->port, '--checkpoint=fast', '--no-sync', '--no-verify-checksums');
 	return;
 }
 
@@ -80,7 +88,7 @@ sub clean_folder
 sub damage_control
 {
 	clean_folder();
-	system_or_bail('pg_basebackup', '-D', $paths{'/base'}, '-h', $node->host, '-p', $node->port, '--checkpoint=fast', '--no-sync');
+	base_backup();
 	$node->safe_psql('postgres', 'CREATE TABLE written_since AS SELECT 1 AS one');
 	$node->stop('immediate');
 	system_or_bail('sh', 'docs/examples/copy_cluster.sh', $node->data_dir, "$paths{'/spare'}/cluster");

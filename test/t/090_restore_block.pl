@@ -192,7 +192,7 @@ foreach my $where ([ 'pg_wal', 'NULL', 0, 9 ], [ 'an archive', "'$archive'", 10,
 {
 	my ($title, $directory, $first, $last) = @$where;
 	is(sql("SELECT r.status, count(*) FROM generate_series($first, $last) b, wal_block_history('t', 'main', b, $directory) h,
-		restore_block('t', 'main', b, wal_page_image('t', 'main', b, $directory, h.lsn), $directory) r WHERE h.is_page GROUP BY 1"),
+		restore_block('t', 'main', b, wal_page_image('t', 'main', b, $directory, h.lsn), directory => $directory) r WHERE h.is_page GROUP BY 1"),
 		'restored|' . ($last - $first + 1), "images out of $title");
 }
 is(sql(sprintf $digest, 't'), $digest{t}, '... are the pages');
@@ -215,7 +215,7 @@ SKIP:
 	$node->stop;
 	put_page('t_sorted', $sorted, $page);
 	$node->start;
-	like(sql($image), qr/^healthy\|the page on disk is that of the WAL, but for its LSN$/, '... which is not written over the sound page');
+	like(sql($image), qr/^healthy\|the page on disk is the proven one, but for its LSN$/, '... which is not written over the sound page');
 	ok(page('t_sorted', $sorted) eq $page, '... nothing was written');
 }
 
@@ -492,7 +492,7 @@ $clone->start;
 $_->safe_psql('postgres', 'INSERT INTO victim SELECT pg_backend_pid(); SELECT pg_switch_wal(); INSERT INTO victim VALUES (2)') foreach $node, $clone;
 restart_with('twin', 0, $lost[0]);
 my $theirs_wal = $clone->data_dir . '/pg_wal';
-($rc, $out, $err) = $node->psql('postgres', "SELECT restore_block('twin', 'main', 0, " . literal($kept[0]) . ", '$theirs_wal')");
+($rc, $out, $err) = $node->psql('postgres', "SELECT restore_block('twin', 'main', 0, " . literal($kept[0]) . ", directory => '$theirs_wal')");
 like($err, qr/directory ".*" holds WAL of another history/, 'WAL of a clone');
 ok(page('twin', 0) eq $lost[0], '... nothing was written');
 $clone->stop;

@@ -110,6 +110,82 @@ test_proofs(void)
 	}
 }
 
+/* ---- pages of a backup ---- */
+
+typedef struct BackupCase
+{
+	const char *name;
+	int			since;			/* from LSN on */
+	RestoreBackup backup;
+	Row			rows[3];
+	RestoreContent content;
+	RestoreVerdict verdict;
+	const char *words;
+} BackupCase;
+
+#define OURS	RESTORE_BACKUP_SAME
+
+static const BackupCase backups[] = {
+	{"not changed since", 100, OURS, {{'g', -90, 60}}, UNKNOWN, RESTORE_PROVEN_BY_BACKUP, "since its start at 0/13EC"},
+	{"WAL from the start on", 100, OURS, {{'g', -90, 100}}, UNKNOWN, RESTORE_PROVEN_BY_BACKUP, ""},
+	{"WAL from after the start", 100, OURS, {{'g', -90, 101}}, UNKNOWN, RESTORE_GAP, "to 0/13ED"},
+	{"a gap later", 100, OURS, {{'g', -90, 60}, {'g', 200, 300}}, UNKNOWN, RESTORE_GAP, "to 0/14B4"},
+	{"its record is there", 100, OURS, {{'c', -50, 0}}, UNKNOWN, RESTORE_PROVEN_BY_BACKUP, ""},
+	{"its record is an image", 100, OURS, {{'i', -50, 0}}, SAME, RESTORE_PROVEN, ""},
+	{"its record is another image", 100, OURS, {{'i', -50, 0}}, OTHER, RESTORE_FOREIGN, ""},
+	{"its record is of another block", 100, OURS, {{0, 0, 0}}, UNKNOWN, RESTORE_FOREIGN, ""},
+	{"changed since", 100, OURS, {{'g', -90, 60}, {'c', 150, 160}}, UNKNOWN, RESTORE_OLDER, "up to 0/1428"},
+	{"a write was lost before", 100, OURS, {{'c', -50, 0}, {'c', 10, 20}}, UNKNOWN, RESTORE_OLDER, ""},
+	{"copied before", 100, OURS, {{'C', 10, 20}}, UNKNOWN, RESTORE_PROVEN_BY_BACKUP, ""},
+	{"copied since", 100, OURS, {{'C', 110, 120}}, UNKNOWN, RESTORE_COPIED, ""},
+	{"dropped", 100, OURS, {{'c', -50, 0}, {'d', 0, 0}}, UNKNOWN, RESTORE_OLDER, ""},
+	{"a backup of a clone", 100, RESTORE_BACKUP_OTHER, {{'g', -90, 60}}, UNKNOWN, RESTORE_FOREIGN_BACKUP, "of a clone"},
+	{"a backup without WAL", 100, RESTORE_BACKUP_UNKNOWN, {{'g', -90, 60}}, UNKNOWN, RESTORE_BACKUP_WITHOUT_WAL, "nothing tells whose"},
+	{"an image, a backup without WAL", 100, RESTORE_BACKUP_UNKNOWN, {{'i', -50, 0}}, SAME, RESTORE_PROVEN, ""},
+	{"at the start", 0, OURS, {{'g', -90, 0}}, UNKNOWN, RESTORE_PROVEN_BY_BACKUP, ""},
+	{"written during the backup", -10, OURS, {{'c', -5, 0}}, UNKNOWN, RESTORE_NO_IMAGE, ""},
+	{"written during the backup, an image", -10, OURS, {{'i', -5, 0}}, SAME, RESTORE_PROVEN, ""},
+	{"its record is missing", -10, OURS, {{'g', -9, 0}}, UNKNOWN, RESTORE_GAP, "to 0/1388"}
+};
+
+static RestoreProof
+proof_of(const BackupCase *c, WalLsn lsn)
+{
+	RestoreProof proof = {.lsn = lsn, .own_history = true, .content = c->content, .backup = c->backup,
+	.since = (WalLsn) (LSN + c->since)};
+
+	for (int r = 0; r < 3 && c->rows[r].what != 0; r++)
+		on_row(&proof, &c->rows[r]);
+	return proof;
+}
+
+static void
+test_backups(void)
+{
+	RestoreProof proof;
+
+	for (size_t i = 0; i < sizeof(backups) / sizeof(backups[0]); i++)
+	{
+		const BackupCase *c = &backups[i];
+		RestoreVerdict verdict;
+		char		words[RESTORE_WORDS];
+
+		proof = proof_of(c, LSN);
+		verdict = restore_proof_judge(&proof);
+		restore_proof_words(&proof, verdict, words);
+		check(verdict == c->verdict, "backup, %s: %d, expected %d", c->name, verdict, c->verdict);
+		check(strstr(words, c->words) != NULL, "backup, %s: %s", c->name, words);
+		proof.own_history = false;
+		verdict = restore_proof_judge(&proof);
+		check(verdict == (c->verdict == RESTORE_OLDER ? RESTORE_OLDER : RESTORE_WHOSE_WAL),
+			  "backup, %s: of unknown WAL: %d", c->name, verdict);
+	}
+	proof = proof_of(&backups[0], 0);
+	check(restore_proof_judge(&proof) == RESTORE_PROVEN_BY_BACKUP, "backup, no LSN");
+	proof = proof_of(&backups[2], 1);
+	check(restore_proof_judge(&proof) == RESTORE_GAP, "backup, no LSN, WAL from after the start");
+}
+
 static void
 test_no_lsn(void)
 {
@@ -177,6 +253,7 @@ main(int argc, char **argv)
 	unit_begin("restore", argc, argv);
 	test_proofs();
 	test_no_lsn();
+	test_backups();
 	test_blocks();
 	return unit_finish();
 }
