@@ -92,7 +92,7 @@ knows_server = host/% page/% run/% func/% server/accelerate \
 	$(addprefix backup/,archives blocks chain cluster files gaps hash json judge list meta need \
 		parts run sink spool suspects wal walk)
 rooms = $(patsubst src/%.c,%,$(filter-out src/guc.c src/module.c,$(SOURCES)))
-server_free = $(addprefix src/,$(filter-out $(knows_server),$(rooms)) page/status host/file_scan)
+server_free = $(addprefix src/,$(filter-out $(knows_server),$(rooms)) page/status host/direct host/file_scan)
 $(server_free:=.o) $(server_free:=.bc): override CPPFLAGS := \
 	$(filter-out -I$(includedir_server) -I$(includedir_internal),$(CPPFLAGS))
 

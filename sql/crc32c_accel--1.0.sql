@@ -132,6 +132,7 @@ CREATE FUNCTION verify_relation(
 	include_indexes boolean DEFAULT false,
 	workers integer DEFAULT 0,
 	max_rate integer DEFAULT 0,
+	direct_io boolean DEFAULT false,
 	OUT relation regclass,
 	OUT fork text,
 	OUT blkno bigint,
@@ -147,10 +148,10 @@ CREATE FUNCTION verify_relation(
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_verify_relation'
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED ROWS 10;
-COMMENT ON FUNCTION verify_relation(regclass, text, bigint, bigint, boolean, boolean, integer, integer) IS
+COMMENT ON FUNCTION verify_relation(regclass, text, bigint, bigint, boolean, boolean, integer, integer, boolean) IS
 'verifies the blocks of a relation on disk while the server runs: one row per finding, no row if all is well';
-REVOKE ALL ON FUNCTION verify_relation(regclass, text, bigint, bigint, boolean, boolean, integer, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION verify_relation(regclass, text, bigint, bigint, boolean, boolean, integer, integer) TO pg_stat_scan_tables;
+REVOKE ALL ON FUNCTION verify_relation(regclass, text, bigint, bigint, boolean, boolean, integer, integer, boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_relation(regclass, text, bigint, bigint, boolean, boolean, integer, integer, boolean) TO pg_stat_scan_tables;
 
 CREATE FUNCTION verify_relation_summary(
 	relation regclass,
@@ -161,6 +162,7 @@ CREATE FUNCTION verify_relation_summary(
 	include_indexes boolean DEFAULT false,
 	workers integer DEFAULT 0,
 	max_rate integer DEFAULT 0,
+	direct_io boolean DEFAULT false,
 	OUT relation regclass,
 	OUT fork text,
 	OUT blocks bigint,
@@ -177,10 +179,10 @@ CREATE FUNCTION verify_relation_summary(
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_verify_relation_summary'
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED ROWS 10;
-COMMENT ON FUNCTION verify_relation_summary(regclass, text, bigint, bigint, boolean, boolean, integer, integer) IS
+COMMENT ON FUNCTION verify_relation_summary(regclass, text, bigint, bigint, boolean, boolean, integer, integer, boolean) IS
 'verifies the blocks of a relation on disk while the server runs: one row per fork, with counts and rate';
-REVOKE ALL ON FUNCTION verify_relation_summary(regclass, text, bigint, bigint, boolean, boolean, integer, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION verify_relation_summary(regclass, text, bigint, bigint, boolean, boolean, integer, integer) TO pg_stat_scan_tables;
+REVOKE ALL ON FUNCTION verify_relation_summary(regclass, text, bigint, bigint, boolean, boolean, integer, integer, boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_relation_summary(regclass, text, bigint, bigint, boolean, boolean, integer, integer, boolean) TO pg_stat_scan_tables;
 
 CREATE FUNCTION relation_files(
 	relation regclass,
@@ -213,15 +215,16 @@ CREATE FUNCTION heal_block(
 	fork text,
 	blkno bigint,
 	allow_unproven boolean DEFAULT false,
+	direct_io boolean DEFAULT false,
 	OUT status text,
 	OUT copy text,
 	OUT message text)
 RETURNS record
 AS 'MODULE_PATHNAME', 'accel_heal_block'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
-COMMENT ON FUNCTION heal_block(regclass, text, bigint, boolean) IS
+COMMENT ON FUNCTION heal_block(regclass, text, bigint, boolean, boolean) IS
 'writes the good page of shared buffers over its damaged block on disk, with WAL, and reads it back; superusers only';
-REVOKE ALL ON FUNCTION heal_block(regclass, text, bigint, boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION heal_block(regclass, text, bigint, boolean, boolean) FROM PUBLIC;
 
 CREATE FUNCTION restore_block(
 	relation regclass,

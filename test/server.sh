@@ -45,6 +45,7 @@ cleanup()
 {
 	[ -z "$server_running" ] ||
 		as_user "$bindir/pg_ctl" -D "$scratch/data" -m immediate stop >/dev/null
+	[ ! -d "$scratch/devices" ] || sh "$top/test/devices.sh" drop "$scratch/devices"
 	[ -z "${COVERAGE:-}" ] || (cd "$scratch/tree" &&
 		find src -name '*.gc??' | tar cf - -T -) | tar xf - -C "$COVERAGE"
 	if [ -n "${KEEP:-}" ]; then
@@ -248,9 +249,19 @@ prove_tap()	# script...
 		LONG="${LONG:-}" LC_ALL=C prove ${PROVE_FLAGS:-} "$@"
 }
 
+# File systems on devices for scripts with a line "# Devices:".  Root makes them,
+# and without them these scripts say what they leave out.
+make_devices()	# script...
+{
+	[ "$(id -u)" = 0 ] && grep -q '^# Devices:' "$@" || return 0
+	sh "$top/test/devices.sh" make "$scratch/devices" "$ACCEL_TEST_USER"
+	export ACCEL_DEVICES="$scratch/devices"
+}
+
 run_tap()	# script...
 {
 	mkdir "$scratch/tap"
+	make_devices "$@"
 	# The long form; 050 and 051 look at LONG themselves.
 	if [ -n "${LONG:-}" ]; then
 		: "${ACCEL_STORM_SECONDS:=1800}" "${ACCEL_CRASH_LOOPS:=100}"

@@ -56,7 +56,8 @@ SQL_FUNCTION(accel_page_digests)
 	sink.digests.emit = emit_row;
 	sink.digests.arg = &sink;
 	scan_run_begin(&sink.run, &sink.sink,
-				   accel_integer(fcinfo, 6, 0), accel_integer(fcinfo, 7, 0));
+				   accel_integer(fcinfo, 6, 0), accel_integer(fcinfo, 7, 0),
+				   false);
 	scan_forks(rel, &options, &sink.run.policy, &sink.run.sink);
 	page_digests_end(&sink.digests);
 	scan_run_end(&sink.run);

@@ -24,7 +24,8 @@ SQL_FUNCTION(accel_heal_block)
 	refuse_unless_may_write();
 	fork = accel_fork_argument(PG_GETARG_TEXT_PP(1));
 	blkno = accel_block_argument("blkno", PG_GETARG_INT64(2));
-	heal_block(relid, fork, blkno, PG_GETARG_BOOL(3), &result);
+	heal_block(relid, fork, blkno, PG_GETARG_BOOL(3), PG_GETARG_BOOL(4),
+			   &result);
 	if (result.status == HEAL_HEALED || result.status == HEAL_NOT_HEALED)
 		ereport(LOG,
 				(errmsg("block %u of fork \"%s\" of relation \"%s\" was written again from shared buffers: %s",

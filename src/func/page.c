@@ -26,6 +26,7 @@ typedef struct ScanArguments
 	RelationScanOptions options;
 	int32		workers;
 	int32		max_rate;		/* kB/s, 0 for no limit */
+	bool		direct;
 } ScanArguments;
 
 /* Rows of findings or of summaries. */
@@ -169,6 +170,7 @@ scan_arguments(FunctionCallInfo fcinfo, ScanArguments *arguments)
 	arguments->options = options;
 	arguments->workers = accel_integer(fcinfo, 6, 0);
 	arguments->max_rate = accel_integer(fcinfo, 7, 0);
+	arguments->direct = accel_boolean(fcinfo, 8, false);
 }
 
 /* ---------------------------------------------------------------- *
@@ -186,7 +188,7 @@ scan_rows(FunctionCallInfo fcinfo, RowSink *rows)
 	rows->row = AllocSetContextCreate(CurrentMemoryContext, "row",
 									  ALLOCSET_DEFAULT_SIZES);
 	scan_run_begin(&rows->run, &rows->sink, arguments.workers,
-				   arguments.max_rate);
+				   arguments.max_rate, arguments.direct);
 	scan_run_relation(&rows->run, arguments.relid, &arguments.options);
 	scan_run_end(&rows->run);
 }

@@ -67,6 +67,15 @@ extern bool host_list(const char *directory,
  */
 extern int	host_open(const char *path);
 
+/*
+ * The same past the page cache, or ends the work by host_refuse_direct() where
+ * the file system does not read so.
+ */
+extern int	host_open_direct(const char *path);
+
+/* Ends the work.  The file system of path reads through its page cache. */
+_Noreturn extern void host_refuse_direct(const char *path);
+
 /* Reads as pread() does. */
 extern ssize_t host_read(int fd, void *buffer, size_t length, off_t offset);
 extern void host_close(int fd);

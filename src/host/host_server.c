@@ -19,6 +19,7 @@
 #include "utils/memutils.h"
 #include "utils/wait_event.h"
 
+#include "host/direct.h"
 #include "host/host.h"
 #include "host/throttle.h"
 
@@ -126,6 +127,38 @@ host_read(int fd, void *buffer, size_t length, off_t offset)
 	got = pread(fd, buffer, length, offset);
 	pgstat_report_wait_end();
 	return got;
+}
+
+int
+host_open_direct(const char *path)
+{
+	int			fd = -1;
+
+	errno = EINVAL;				/* as from file systems that have no such flag */
+	if (DIRECT_OPEN != 0)
+		fd = OpenTransientFile(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC |
+							   DIRECT_OPEN | PG_BINARY);
+	if (fd < 0 ? errno == EINVAL : !direct_probe(fd))
+		host_refuse_direct(path);
+	return fd;
+}
+
+void
+host_refuse_direct(const char *path)
+{
+	char		name[DIRECT_NAME_SIZE];
+	const char *type = direct_file_system(path, name);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("file system of \"%s\" does not read past its page cache",
+					path),
+			 errdetail("Its type is %s.", type),
+			 strcmp(type, "btrfs") == 0 ?
+			 errhint("Leave direct_io out. What btrfs has on its devices is verified by \"btrfs scrub\".") :
+			 strcmp(type, "ext4") == 0 ?
+			 errhint("Leave direct_io out, or mount the file system without data=journal.") :
+			 errhint("Leave direct_io out.")));
 }
 
 void

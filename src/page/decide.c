@@ -94,6 +94,37 @@
  *
  * It is proven by experiment in test/t/011_storm.pl,
  * test/t/018_writes_in_flight.pl and test/t/029_slow_reads.pl.
+ *
+ * The device
+ *
+ * Let D be what the device holds of the block and C what the page cache holds.
+ * All of the above is about C, and so is every read of it.  A direct reader
+ * has found D bad.  If C is bad, too, that is the verdict, as ever.  So is it
+ * where both are zeros.  So let C be good, or a new page.  The server can read
+ * it into a buffer then.
+ *
+ * We pin that buffer, lock its content exclusively, and read D and C.  A write
+ * begins and ends under that lock (1), and (2) and (3) do not touch the block.
+ * So no write is in flight and none begins, and C does not change.  The direct
+ * read writes C first, if that is dirty, and waits for it.  So D is what the
+ * device has of the last write.  A bad D below a good C is the device's fault.
+ * A good D means that the write was under way before.
+ *
+ * A good D needs no lock, since a torn page does not pass its checksum.  Nor
+ * is a partition lock held over a read of the device.  What waits for the
+ * device holds the content lock of this block alone.  Reading the buffer
+ * without its content (RBM_ZERO) would destroy the page, and reading D without
+ * waiting (RWF_NOWAIT) does wait.
+ *
+ * A block that the server does not reach, after a segment that is short, has
+ * no buffer.  Nobody writes it, so no lock is needed.
+ *
+ * The other way round, C is bad and D may be good.  D is read once.  Its
+ * checksum proves it.  If C was dirty, this read has written it over D.  So a
+ * good D says that C was clean.  C is decided before and after, and must be
+ * the same bytes, so that D and C are of one time.
+ *
+ * This is proven by experiment in test/t/094_direct_io.pl.
  */
 #include "compat.h"
 
@@ -102,6 +133,7 @@
 #include "miscadmin.h"
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
+#include "storage/smgr.h"
 #include "utils/rel.h"
 
 #include "page/decide.h"
@@ -132,6 +164,7 @@ typedef struct Attempt
 } Attempt;
 
 static void decide(Attempt *attempt, PageRules *rules);
+static void decide_device(Attempt *attempt, PageRules *rules);
 static void read_decisively(Attempt *attempt);
 static int	lock_mapping(const Fork *fork, BlockNumber blkno,
 						 LWLock **partition);
@@ -144,13 +177,39 @@ static bool read_without_lock(Attempt *attempt);
 static BlockCopy judge_copy(const BlockDecision *decision, BlockNumber blkno,
 							PageRules *rules);
 
+static void
+decide_any(Attempt *attempt, PageRules *rules)
+{
+	ForkReader *reader = attempt->reader;
+	bool		absent = reader->tidy &&
+		!fork_reader_is_cached(reader, attempt->blkno);
+
+	if (reader->direct)
+		decide_device(attempt, rules);
+	else
+		decide(attempt, rules);
+	if (absent)
+		fork_reader_forget(reader, attempt->blkno);
+}
+
 void
 block_decide(ForkReader *reader, BlockNumber blkno, PageRules *rules,
 			 BlockDecision *decision)
 {
 	Attempt		attempt = {reader, blkno, decision};
 
-	decide(&attempt, rules);
+	decide_any(&attempt, rules);
+}
+
+void
+block_decide_cached(ForkReader *reader, BlockNumber blkno, PageRules *rules,
+					BlockDecision *decision)
+{
+	bool		direct = reader->direct;
+
+	reader->direct = false;
+	block_decide(reader, blkno, rules, decision);
+	reader->direct = direct;
 }
 
 Buffer
@@ -160,7 +219,7 @@ block_decide_and_hold(ForkReader *reader, BlockNumber blkno, PageRules *rules,
 	Attempt		attempt = {reader, blkno, decision};
 
 	attempt.hold = true;
-	decide(&attempt, rules);
+	decide_any(&attempt, rules);
 	return attempt.held;
 }
 
@@ -171,6 +230,10 @@ block_decision_status(const BlockDecision *decision, bool initialized)
 
 	if (decision->fate == BLOCK_UNREADABLE)
 		return PAGE_IO_ERROR;
+	if (decision->place == BLOCK_ON_DEVICE)
+		return PAGE_BAD_ON_DEVICE_CACHED_OK;
+	if (decision->place == BLOCK_IN_PAGE_CACHE)
+		return PAGE_BAD_IN_PAGE_CACHE;
 	if (status == PAGE_NEW && (!initialized || decision->write_to_come))
 		return status;
 	if (decision->copy != BLOCK_COPY_NONE)
@@ -198,6 +261,7 @@ decide(Attempt *attempt, PageRules *rules)
 	BlockNumber blkno = attempt->blkno;
 
 	decision->retries = 0;
+	decision->place = BLOCK_ON_DISK;
 	decision->buffer_state = BLOCK_BUFFER_UNKNOWN;
 	decision->copy = BLOCK_COPY_NONE;
 	decision->write_to_come = decision->mark_lost = false;
@@ -221,6 +285,205 @@ decide(Attempt *attempt, PageRules *rules)
 			decision->buffer_state == BLOCK_BUFFER_DIRTY &&
 			!page_is_zero(decision->cached.data);
 	}
+}
+
+static void
+judge(Attempt *attempt, const char *page, PageRules *rules,
+	  PageVerdict *verdict)
+{
+	page_judge(page, attempt->blkno, rules, verdict);
+	block_judge_lsn(page, attempt->blkno, rules, verdict);
+}
+
+/* Reads the device's page into the image.  Returns false if none came. */
+static bool
+read_device(Attempt *attempt, PageRules *rules)
+{
+	BlockDecision *decision = attempt->decision;
+	ForkReader *reader = attempt->reader;
+
+	decision->retries++;
+	decision->place = BLOCK_ON_DISK;
+	decision->copy = BLOCK_COPY_NONE;
+	decision->write_to_come = decision->mark_lost = false;
+	if (fork_reader_read_device(reader, attempt->blkno, decision->image.data) != 1)
+	{
+		decision->fate = reader->error == 0 ? BLOCK_GONE : BLOCK_UNREADABLE;
+		return false;
+	}
+	decision->fate = BLOCK_JUDGED;
+	judge(attempt, decision->image.data, rules, &decision->verdict);
+	return true;
+}
+
+static bool
+server_reaches(const Fork *fork, BlockNumber blkno)
+{
+	SMgrRelation smgr = RelationGetSmgr(fork->rel);
+
+	return smgrexists(smgr, fork->fork) &&
+		blkno < smgrnblocks(smgr, fork->fork);
+}
+
+/*
+ * Pins the block's buffer and locks its content exclusively.  Returns
+ * InvalidBuffer if the server does not reach the block.  It shall not put
+ * zeros in the place of a page.
+ */
+static Buffer
+lock_content(ForkReader *reader, BlockNumber blkno)
+{
+	const Fork *fork = reader->fork;
+	Buffer		buffer;
+	bool		saved = zero_damaged_pages;
+
+	if (!server_reaches(fork, blkno))
+		return InvalidBuffer;
+	if (reader->ring == NULL)
+		reader->ring = GetAccessStrategy(BAS_BULKREAD);
+	zero_damaged_pages = false;
+	PG_TRY();
+	{
+		buffer = ReadBufferExtended(fork->rel, fork->fork, blkno, RBM_NORMAL,
+									reader->ring);
+	}
+	PG_FINALLY();
+	{
+		zero_damaged_pages = saved;
+	}
+	PG_END_TRY();
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	return buffer;
+}
+
+static void
+note_buffer(BlockDecision *decision, Buffer buffer)
+{
+	uint64		state = BufferStateRead(GetBufferDescriptor(buffer - 1));
+
+	memcpy(decision->cached.data, BufferGetPage(buffer), BLCKSZ);
+	decision->buffer_state = (state & BM_DIRTY) ? BLOCK_BUFFER_DIRTY :
+		BLOCK_BUFFER_CLEAN;
+}
+
+static bool
+is_good(const PageVerdict *verdict)
+{
+	return verdict->status == PAGE_OK || verdict->status == PAGE_NEW;
+}
+
+/*
+ * Compares the device with the page cache, whose page is good, while nobody
+ * writes the block.  Returns false if that page is not good any more.
+ */
+static bool
+compare_device(Attempt *attempt, PageRules *rules)
+{
+	BlockDecision *decision = attempt->decision;
+	ForkReader *reader = attempt->reader;
+	char	   *cached = decision->before.data;
+	Buffer		buffer = lock_content(reader, attempt->blkno);
+	PageVerdict verdict;
+	bool		read = read_device(attempt, rules);
+	bool		both = fork_reader_read(reader, attempt->blkno, 1, cached) == 1;
+
+	decision->buffer_state = BLOCK_BUFFER_UNCACHED;
+	if (BufferIsValid(buffer))
+		note_buffer(decision, buffer);
+	if (both)
+		judge(attempt, cached, rules, &verdict);
+	both = both && is_good(&verdict);
+	if (BufferIsValid(buffer) && attempt->hold && both)
+		attempt->held = buffer;
+	else if (BufferIsValid(buffer))
+		UnlockReleaseBuffer(buffer);
+	if (!both)
+		return false;
+	if (!read || decision->verdict.status == PAGE_OK ||
+		(decision->verdict.status == PAGE_NEW && verdict.status == PAGE_NEW))
+		return true;
+	decision->place = BLOCK_ON_DEVICE;
+	decision->good_lsn = verdict.lsn;
+	if (BLOCK_IS_CACHED(decision))
+		decision->copy = judge_copy(decision, attempt->blkno, rules);
+	return true;
+}
+
+/*
+ * Decides what the page cache holds.  Returns true if that is the verdict,
+ * whatever the device has.
+ */
+static bool
+decide_without_device(Attempt *attempt, PageRules *rules, bool zeros)
+{
+	const BlockDecision *decision = attempt->decision;
+
+	decide(attempt, rules);
+	if (decision->fate != BLOCK_JUDGED || !is_good(&decision->verdict) ||
+		(zeros && decision->verdict.status == PAGE_NEW))
+		return true;
+	if (BufferIsValid(attempt->held))
+		UnlockReleaseBuffer(attempt->held);
+	attempt->held = InvalidBuffer;
+	return false;
+}
+
+/*
+ * Decides a block by the device.  What the device cannot give is told, and
+ * whether the page cache has it.
+ */
+static void
+decide_device(Attempt *attempt, PageRules *rules)
+{
+	BlockDecision *decision = attempt->decision;
+	ForkReader *reader = attempt->reader;
+	bool		zeros;
+
+	decision->retries = 0;
+	decision->buffer_state = BLOCK_BUFFER_UNKNOWN;
+	if (read_device(attempt, rules) && decision->verdict.status == PAGE_OK)
+		return;
+	zeros = decision->fate == BLOCK_JUDGED &&
+		decision->verdict.status == PAGE_NEW;
+	for (int try = 0; try < EAGER_TRIES; try++)
+	{
+		if (decide_without_device(attempt, rules, zeros))
+			return;
+		if (compare_device(attempt, rules))
+		{
+			if (decision->fate == BLOCK_UNREADABLE)
+				strlcat(reader->message, "; the page cache holds a good page",
+						sizeof(reader->message));
+			return;
+		}
+	}
+	decision->fate = BLOCK_UNREADABLE;
+	reader->error = EIO;
+	strlcpy(reader->message, "the device and the page cache gave other pages each time",
+			sizeof(reader->message));
+}
+
+void
+block_ask_device(ForkReader *reader, BlockNumber blkno, PageRules *rules,
+				 BlockDecision *decision)
+{
+	Attempt		attempt = {reader, blkno, decision};
+	PGAlignedBlock bad = decision->image;	/* 8 kB, so a copy */
+	PageVerdict verdict;
+
+	if (!rules->checksums || decision->verdict.status == PAGE_OK ||
+		!fork_reader_open_device(reader) ||
+		fork_reader_read_device(reader, blkno, decision->before.data) != 1)
+		return;
+	judge(&attempt, decision->before.data, rules, &verdict);
+	if (verdict.status != PAGE_OK)
+		return;
+	block_decide_cached(reader, blkno, rules, decision);
+	if (decision->fate != BLOCK_JUDGED ||
+		memcmp(bad.data, decision->image.data, BLCKSZ) != 0)
+		return;
+	decision->place = BLOCK_IN_PAGE_CACHE;
+	decision->good_lsn = verdict.lsn;
 }
 
 static void

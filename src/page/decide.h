@@ -17,9 +17,19 @@ typedef enum BlockFate
 	BLOCK_GONE					/* past the end of the file, truncated */
 } BlockFate;
 
+/* Where a page is bad. */
+typedef enum BlockPlace
+{
+	BLOCK_ON_DISK,				/* wherever it was read */
+	BLOCK_ON_DEVICE,			/* the page cache holds a good one */
+	BLOCK_IN_PAGE_CACHE			/* the device holds a good one */
+} BlockPlace;
+
 typedef struct BlockDecision
 {
 	BlockFate	fate;
+	BlockPlace	place;
+	XLogRecPtr	good_lsn;		/* of the good page at the other place */
 	PageVerdict verdict;		/* of the disk image */
 	BlockBufferState buffer_state;
 	BlockCopy	copy;
@@ -29,7 +39,8 @@ typedef struct BlockDecision
 	int			retries;		/* reads made here */
 	PGAlignedBlock image;		/* as read from disk */
 	PGAlignedBlock cached;		/* what a valid buffer held, if clean or dirty */
-	PGAlignedBlock before;		/* for the reads that have to agree */
+	PGAlignedBlock before;		/* for the reads that have to agree, and the
+								 * page cache's page above a bad one */
 } BlockDecision;
 
 /* Did a valid buffer hold the block? */
@@ -47,10 +58,22 @@ block_page(const BlockDecision *decision)
 
 /*
  * Reads a block of the reader's open segment again while nobody can be writing
- * it, and judges it.  rules->horizon is brought up to date where needed.
+ * it, and judges it.  rules->horizon is brought up to date where needed.  A
+ * direct reader compares the device with the page cache.
  */
 extern void block_decide(ForkReader *reader, BlockNumber blkno,
 						 PageRules *rules, BlockDecision *decision);
+
+/* The same of what the server reads, whatever the reader. */
+extern void block_decide_cached(ForkReader *reader, BlockNumber blkno,
+								PageRules *rules, BlockDecision *decision);
+
+/*
+ * Asks the device about a block that was decided to be bad, so it may be the
+ * page cache's page alone.  If so, sets the decision's place.
+ */
+extern void block_ask_device(ForkReader *reader, BlockNumber blkno,
+							 PageRules *rules, BlockDecision *decision);
 
 /*
  * Does the same, and returns a valid buffer that holds the block, pinned and

@@ -180,7 +180,9 @@ explain_verdict(PageFinding *finding, const PageVerdict *verdict,
 						   "page lacks the all-visible mark that the clean page in shared buffers has: a write was lost");
 			break;
 		case PAGE_NEW:
-			if (PAGE_KIND_HAS_FIRST(rules->kind))
+			if (finding->status == PAGE_BAD_ON_DEVICE_CACHED_OK)
+				finding_append(finding, "page is all zeros");
+			else if (PAGE_KIND_HAS_FIRST(rules->kind))
 				finding_append(finding, "page is all zeros, but %s has none such at its beginning",
 							   page_kind_rule(rules->kind)->words);
 			else
@@ -223,11 +225,23 @@ page_finding_describe(PageFinding *finding, const PageVerdict *verdict,
 	finding->lsn = verdict->lsn;
 	finding->copy = copy;
 	explain_verdict(finding, verdict, page, rules);
-	if (copy != BLOCK_COPY_NONE)
+	if (copy != BLOCK_COPY_NONE &&
+		finding->status != PAGE_BAD_ON_DEVICE_CACHED_OK)
 		finding_append(finding, "; shared buffers hold a page that is %s",
 					   copy == BLOCK_COPY_PROVEN ?
 					   "proven by its checksum: heal_block() writes it if WAL has no newer one" :
 					   "sane by its header, but not proven by its checksum");
+}
+
+void
+page_finding_note_place(PageFinding *finding, XLogRecPtr good)
+{
+	if (finding->status == PAGE_BAD_ON_DEVICE_CACHED_OK)
+		finding_append(finding, "; so the device has it, the page cache has a good page with LSN %X/%X: heal_block() with direct_io writes it",
+					   LSN_FORMAT_ARGS(good));
+	if (finding->status == PAGE_BAD_IN_PAGE_CACHE)
+		finding_append(finding, "; so the page cache has it, the device has a good page with LSN %X/%X: drop the file from the page cache",
+					   LSN_FORMAT_ARGS(good));
 }
 
 void

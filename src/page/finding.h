@@ -101,6 +101,11 @@ extern void page_finding_describe(PageFinding *finding,
 								  const char *page, const PageRules *rules,
 								  BlockCopy copy);
 
+/*
+ * Says of a page that is bad at one place where the good one is, and its LSN.
+ */
+extern void page_finding_note_place(PageFinding *finding, XLogRecPtr good);
+
 /* Says of a free space or visibility map that the server heals it itself. */
 extern void page_finding_note_fork(PageFinding *finding);
 

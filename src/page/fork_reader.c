@@ -15,6 +15,8 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "host/direct.h"
+#include "host/host.h"
 #include "page/fork_reader.h"
 
 /*
@@ -24,26 +26,44 @@
 #ifdef USE_POSIX_FADVISE
 #define ADVISE_SEQUENTIAL(fd) \
 	((void) posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL))
+#define ADVISE_RANDOM(fd) \
+	((void) posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM))
 #else
 #define ADVISE_SEQUENTIAL(fd)	((void) 0)
+#define ADVISE_RANDOM(fd)		((void) 0)
 #endif
 
-/* what O_DIRECT-minded storage managers want of a buffer */
-#define READ_ALIGN		4096
-
+static bool open_segment(ForkReader *reader, BlockNumber segment);
 static uint32 read_file(ForkReader *reader, BlockNumber blkno,
 						uint32 nblocks, char *dst);
 static uint32 read_smgr(ForkReader *reader, BlockNumber blkno,
 						uint32 nblocks, char *dst);
 
+static void
+init(ForkReader *reader, const Fork *fork, uint32 piece_blocks)
+{
+	Size		piece = (Size) Max(piece_blocks, SCAN_PIECE_BLOCKS) * BLCKSZ;
+
+	memset(reader, 0, sizeof(*reader));
+	reader->fork = fork;
+	reader->allocated = palloc(piece + BLCKSZ + DIRECT_ALIGN);
+	reader->buffer = (char *) TYPEALIGN(DIRECT_ALIGN, reader->allocated);
+	reader->block = reader->buffer + piece;
+	reader->fd = reader->device_fd = -1;
+}
+
 void
 fork_reader_init(ForkReader *reader, const Fork *fork)
 {
-	memset(reader, 0, sizeof(*reader));
-	reader->fork = fork;
-	reader->allocated = palloc(SCAN_PIECE_BLOCKS * BLCKSZ + READ_ALIGN);
-	reader->buffer = (char *) TYPEALIGN(READ_ALIGN, reader->allocated);
-	reader->fd = -1;
+	init(reader, fork, SCAN_PIECE_BLOCKS);
+}
+
+void
+fork_reader_init_direct(ForkReader *reader, const Fork *fork,
+						uint32 piece_blocks)
+{
+	init(reader, fork, piece_blocks);
+	reader->direct = reader->tidy = true;
 }
 
 static void
@@ -51,13 +71,17 @@ close_segment(ForkReader *reader)
 {
 	if (reader->fd >= 0)
 		CloseTransientFile(reader->fd);
-	reader->fd = -1;
+	if (reader->device_fd >= 0)
+		CloseTransientFile(reader->device_fd);
+	reader->fd = reader->device_fd = -1;
 }
 
 void
 fork_reader_close(ForkReader *reader)
 {
 	close_segment(reader);
+	if (reader->ring != NULL)
+		FreeAccessStrategy(reader->ring);
 	pfree(reader->allocated);
 }
 
@@ -65,13 +89,37 @@ bool
 fork_reader_open(ForkReader *reader, BlockNumber blkno)
 {
 	BlockNumber segment = blkno / RELSEG_SIZE;
-	char		path[SCAN_PATH_SIZE];
-	struct stat st;
 
 	reader->error = 0;
+	if (reader->direct && !reader->fork->md)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("relation \"%s\" cannot be read past the page cache",
+						RelationGetRelationName(reader->fork->rel)),
+				 errdetail("Another storage manager than the server's own keeps it.")));
 	if (!reader->fork->md || (reader->fd >= 0 && reader->segment == segment))
 		return true;
 	close_segment(reader);
+	return open_segment(reader, segment);
+}
+
+/* Returns false, and errno says why. */
+static bool
+open_failed(ForkReader *reader)
+{
+	reader->error = errno;
+	close_segment(reader);
+	snprintf(reader->message, sizeof(reader->message),
+			 "could not open the file: %s", strerror(reader->error));
+	return false;
+}
+
+static bool
+open_segment(ForkReader *reader, BlockNumber segment)
+{
+	char		path[SCAN_PATH_SIZE];
+	struct stat st;
+
 	fork_segment_path(reader->fork, segment, path);
 	reader->fd = OpenTransientFile(path, O_RDONLY | O_NONBLOCK | PG_BINARY);
 	if (reader->fd >= 0 && fstat(reader->fd, &st) == 0 &&
@@ -81,15 +129,46 @@ fork_reader_open(ForkReader *reader, BlockNumber blkno)
 		errno = EINVAL;
 	}
 	if (reader->fd < 0)
-	{
-		reader->error = errno;
-		snprintf(reader->message, sizeof(reader->message),
-				 "could not open the file: %s", strerror(reader->error));
-		return false;
-	}
-	ADVISE_SEQUENTIAL(reader->fd);
+		return open_failed(reader);
 	reader->segment = segment;
-	return true;
+	if (reader->tidy)
+		ADVISE_RANDOM(reader->fd);
+	else
+		ADVISE_SEQUENTIAL(reader->fd);
+	if (!reader->direct || fork_reader_open_device(reader))
+		return true;
+	if (errno == EINVAL)
+		host_refuse_direct(path);
+	return open_failed(reader);
+}
+
+bool
+fork_reader_open_device(ForkReader *reader)
+{
+	char		path[SCAN_PATH_SIZE];
+	struct stat ours;
+	struct stat other;
+	bool		same;
+
+	if (reader->device_fd >= 0)
+		return true;
+	errno = EINVAL;
+	if (DIRECT_OPEN == 0 || !reader->fork->md || BLCKSZ % DIRECT_ALIGN != 0)
+		return false;
+	fork_segment_path(reader->fork, reader->segment, path);
+	reader->device_fd = OpenTransientFile(path, O_RDONLY | O_NONBLOCK |
+										  DIRECT_OPEN | PG_BINARY);
+	if (reader->device_fd < 0)
+		return false;
+	same = fstat(reader->fd, &ours) == 0 &&
+		fstat(reader->device_fd, &other) == 0 &&
+		ours.st_dev == other.st_dev && ours.st_ino == other.st_ino;
+	if (same && direct_probe(reader->device_fd))
+		return true;
+	CloseTransientFile(reader->device_fd);
+	reader->device_fd = -1;
+	errno = same ? EINVAL : ENOENT;
+	return false;
 }
 
 uint32
@@ -131,6 +210,74 @@ read_file(ForkReader *reader, BlockNumber blkno, uint32 nblocks, char *dst)
 		}
 	}
 	return done / BLCKSZ;
+}
+
+static int
+read_device(ForkReader *reader, BlockNumber blkno, uint32 nblocks, char *dst,
+			uint32 *nread)
+{
+	off_t		offset = (off_t) (blkno % RELSEG_SIZE) * BLCKSZ;
+	int			error;
+
+	*nread = direct_read(reader->device_fd, dst, (size_t) nblocks * BLCKSZ,
+						 offset, &error) / BLCKSZ;
+	return error;
+}
+
+/*
+ * The read writes back what is dirty.  A write-back that failed, now or
+ * before, is told to one read of the file.  So a read that fails is tried once
+ * more.  If that works, the first told of a write-back.
+ */
+static uint32
+read_device_twice(ForkReader *reader, BlockNumber blkno, uint32 nblocks,
+				  char *dst)
+{
+	uint32		nread;
+	int			first = read_device(reader, blkno, nblocks, dst, &nread);
+
+	reader->error = 0;
+	if (first == 0)
+		return nread;
+	reader->error = read_device(reader, blkno, nblocks, dst, &nread);
+	if (reader->error == 0)
+		reader->write_back = first;
+	else
+		snprintf(reader->message, sizeof(reader->message),
+				 "could not read the block from the device: %s",
+				 strerror(reader->error));
+	return nread;
+}
+
+uint32
+fork_reader_scan(ForkReader *reader, BlockNumber blkno, uint32 nblocks)
+{
+	if (reader->direct)
+		return read_device_twice(reader, blkno, nblocks, reader->buffer);
+	return fork_reader_read(reader, blkno, nblocks, reader->buffer);
+}
+
+uint32
+fork_reader_read_device(ForkReader *reader, BlockNumber blkno, char *dst)
+{
+	uint32		nread = read_device_twice(reader, blkno, 1, reader->block);
+
+	if (nread == 1)
+		memcpy(dst, reader->block, BLCKSZ);
+	return nread;
+}
+
+bool
+fork_reader_is_cached(const ForkReader *reader, BlockNumber blkno)
+{
+	return direct_is_cached(reader->fd,
+							(off_t) (blkno % RELSEG_SIZE) * BLCKSZ, BLCKSZ);
+}
+
+void
+fork_reader_forget(const ForkReader *reader, BlockNumber blkno)
+{
+	direct_forget(reader->fd, (off_t) (blkno % RELSEG_SIZE) * BLCKSZ, BLCKSZ);
 }
 
 /*

@@ -10,6 +10,8 @@
 #ifndef ACCEL_PAGE_FORK_READER_H
 #define ACCEL_PAGE_FORK_READER_H
 
+#include "storage/buf.h"
+
 #include "page/fork.h"
 #include "page/policy.h"
 
@@ -18,14 +20,30 @@ typedef struct ForkReader
 	const Fork *fork;
 	struct Throttle *throttle;	/* for reads that decide a block, NULL if none */
 	void	   *allocated;
-	char	   *buffer;			/* SCAN_PIECE_BLOCKS blocks, aligned for I/O */
+	char	   *buffer;			/* SCAN_PIECE_BLOCKS blocks or more, aligned
+								 * for I/O */
+	char	   *block;			/* one more, for a read of the device */
 	int			fd;				/* of the open segment, -1 if none */
+	int			device_fd;		/* the same, past the page cache */
+	bool		direct;			/* fork_reader_scan() reads the device */
+	bool		tidy;			/* decisions leave the page cache as it was */
+	int			write_back;		/* errno of a write-back that failed, for the
+								 * caller to reset, 0 if none */
+	BufferAccessStrategy ring;	/* of buffers to compare with, NULL if none */
 	BlockNumber segment;		/* its number */
 	int			error;			/* errno of the last read, 0 if none */
 	char		message[SCAN_MESSAGE_SIZE]; /* in words */
 } ForkReader;
 
 extern void fork_reader_init(ForkReader *reader, const Fork *fork);
+
+/*
+ * The same for a reader whose fork_reader_scan() reads pieces of the device.
+ * fork_reader_open() then refuses other storage managers, and file systems
+ * that do not read past their page cache, with an ERROR.
+ */
+extern void fork_reader_init_direct(ForkReader *reader, const Fork *fork,
+									uint32 piece_blocks);
 extern void fork_reader_close(ForkReader *reader);
 
 /*
@@ -43,6 +61,30 @@ extern bool fork_reader_open(ForkReader *reader, BlockNumber blkno);
  */
 extern uint32 fork_reader_read(ForkReader *reader, BlockNumber blkno,
 							   uint32 nblocks, char *dst);
+
+/*
+ * Reads up to nblocks blocks into reader->buffer, through the page cache, or
+ * from the device if the reader is direct.  Returns as fork_reader_read().
+ */
+extern uint32 fork_reader_scan(ForkReader *reader, BlockNumber blkno,
+							   uint32 nblocks);
+
+/*
+ * Opens the segment that is open past the page cache, too.  Returns false with
+ * errno, which is EINVAL where the file system does not read so.
+ */
+extern bool fork_reader_open_device(ForkReader *reader);
+
+/*
+ * Reads one block of that segment from the device into dst.  What is dirty in
+ * the page cache is written first.  Returns as fork_reader_read().
+ */
+extern uint32 fork_reader_read_device(ForkReader *reader, BlockNumber blkno,
+									  char *dst);
+
+/* May the page cache have some of the block?  And takes the block out of it. */
+extern bool fork_reader_is_cached(const ForkReader *reader, BlockNumber blkno);
+extern void fork_reader_forget(const ForkReader *reader, BlockNumber blkno);
 
 /*
  * Reads a block of the open segment into dst if that takes no waiting for

@@ -241,6 +241,7 @@ open_map(MapWitness *witness)
 		return;
 	fork_describe(&witness->fork, witness->fork.rel, VISIBILITYMAP_FORKNUM);
 	fork_reader_init(&witness->reader, &witness->fork);
+	witness->reader.tidy = witness->tidy;
 	witness->page = palloc(sizeof(BlockDecision));
 	witness->opened = true;
 }

@@ -20,6 +20,7 @@ typedef struct MapWitness
 	BlockNumber first;			/* so many blocks were initialized anyway */
 	bool		possible;		/* a table whose map we understand */
 	bool		opened;			/* fork, reader and page are there */
+	bool		tidy;			/* reads leave the page cache as it was */
 	bool		marks;			/* it tells which pages are marked all-visible */
 	bool		usable;			/* page holds the bits */
 	bool		fresh;			/* it was read since map_witness_forget() */

@@ -37,6 +37,7 @@ typedef struct SharedRange
 	BlockNumber end;
 	BlockNumber chunk_blocks;
 	uint32		piece_blocks;
+	bool		direct;
 	PageDigestOptions digest;
 	Throttle	throttle;
 } SharedRange;
@@ -194,6 +195,7 @@ share_range(ParallelTasks *tasks, void *shared_memory)
 	shared->end = range->end;
 	shared->chunk_blocks = range->chunk_blocks;
 	shared->piece_blocks = range->policy.piece_blocks;
+	shared->direct = range->policy.direct;
 	shared->digest = range->digests.options;
 	if (range->throttle == NULL || range->policy.crew != NULL)
 		return;
@@ -235,6 +237,7 @@ scan_shared(const SharedRange *shared, Throttle *throttle,
 	range.end = shared->end;
 	range.chunk_blocks = shared->chunk_blocks;
 	range.policy.piece_blocks = shared->piece_blocks;
+	range.policy.direct = shared->direct;
 	range.policy.throttle = throttle;
 	range.digests.options = shared->digest;
 	range.tasks.work = scan_chunk;

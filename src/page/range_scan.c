@@ -38,6 +38,8 @@ static void wait_turn(RangeScan *scan, uint32 nblocks);
 static BlockNumber read_failed(RangeScan *scan, BlockNumber blkno,
 							   BlockNumber limit);
 static void judge_piece(RangeScan *scan, BlockNumber blkno, uint32 nblocks);
+static void judge_batch(RangeScan *scan, BlockNumber blkno, uint32 nblocks,
+						const char *pages);
 static void count_healthy(RangeScan *scan, BlockNumber blkno,
 						  const char *page, PageStatus status);
 static bool ask_map(RangeScan *scan, BlockNumber blkno);
@@ -48,6 +50,7 @@ static void recheck_block(RangeScan *scan, BlockNumber blkno,
 						  bool initialized);
 static void settle_block(RangeScan *scan, BlockNumber blkno,
 						 PageStatus status);
+static void report_write_back(RangeScan *scan);
 static void report_block(RangeScan *scan, BlockNumber blkno,
 						 PageStatus status);
 
@@ -68,9 +71,13 @@ range_scan(const Fork *fork, BlockNumber first, BlockNumber end,
 	scan.rules.kind = fork->kind;
 	scan.rules.horizon = fork->test_lsn ? block_horizon() :
 		InvalidXLogRecPtr;
-	fork_reader_init(&scan.reader, fork);
+	if (policy->direct)
+		fork_reader_init_direct(&scan.reader, fork, policy->piece_blocks);
+	else
+		fork_reader_init(&scan.reader, fork);
 	scan.reader.throttle = policy->throttle;
 	map_witness_init(&scan.witness, fork);
+	scan.witness.tidy = policy->direct;
 	while (blkno < end)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -108,13 +115,15 @@ scan_piece(RangeScan *scan, BlockNumber blkno, BlockNumber end)
 		return limit;			/* none of its blocks can be had */
 	}
 	wait_turn(scan, wanted);
-	got = fork_reader_read(&scan->reader, blkno, wanted, scan->reader.buffer);
+	got = fork_reader_scan(&scan->reader, blkno, wanted);
 	if (got > 0)
 	{
 		scan->short_reads = 0;
 		scan->summary->bytes += (int64) got * BLCKSZ;
 		judge_piece(scan, blkno, got);
 	}
+	if (scan->reader.write_back != 0)
+		report_write_back(scan);
 	if (scan->sink->progress)
 		scan->sink->progress(scan->sink, got);
 	return got == wanted ? blkno + got :
@@ -151,8 +160,10 @@ read_failed(RangeScan *scan, BlockNumber blkno, BlockNumber limit)
 
 	/* the block alone is read, since a piece fails for any of its blocks */
 	wait_turn(scan, 1);
-	if (fork_reader_read(reader, blkno, 1, reader->buffer) == 1)
+	if (fork_reader_scan(reader, blkno, 1) == 1)
 		judge_piece(scan, blkno, 1);
+	else if (scan->policy->direct && reader->error != 0)
+		recheck_block(scan, blkno, false);
 	else
 	{
 		if (reader->error == 0)
@@ -166,14 +177,24 @@ read_failed(RangeScan *scan, BlockNumber blkno, BlockNumber limit)
 static void
 judge_piece(RangeScan *scan, BlockNumber blkno, uint32 nblocks)
 {
+	const char *pages = scan->reader.buffer;
+
+	map_witness_forget(&scan->witness);
+	for (uint32 done = 0; done < nblocks; done += SCAN_PIECE_BLOCKS)
+		judge_batch(scan, blkno + done, Min(nblocks - done, SCAN_PIECE_BLOCKS),
+					pages + (size_t) done * BLCKSZ);
+}
+
+static void
+judge_batch(RangeScan *scan, BlockNumber blkno, uint32 nblocks,
+			const char *pages)
+{
 	PageVerdict verdicts[SCAN_PIECE_BLOCKS];
 
-	page_judge_batch(scan->reader.buffer, nblocks, blkno, &scan->rules,
-					 verdicts);
-	map_witness_forget(&scan->witness);
+	page_judge_batch(pages, nblocks, blkno, &scan->rules, verdicts);
 	for (uint32 i = 0; i < nblocks; i++)
 	{
-		const char *page = scan->reader.buffer + (size_t) i * BLCKSZ;
+		const char *page = pages + (size_t) i * BLCKSZ;
 
 		block_judge_lsn(page, blkno + i, &scan->rules, &verdicts[i]);
 		if (verdicts[i].status == PAGE_OK)
@@ -211,14 +232,42 @@ ask_map(RangeScan *scan, BlockNumber blkno)
 	return map_witness_initialized(&scan->witness, blkno);
 }
 
-/* Zeros are new, unless the visibility map knows better. */
+/*
+ * Zeros on the device may lie below a page.  A page cache that would have to
+ * ask the device has none.
+ */
+static bool
+cache_has_page(RangeScan *scan, BlockNumber blkno)
+{
+	char	   *page = scan->decision->image.data;
+	uint32		nread;
+
+	return fork_reader_is_cached(&scan->reader, blkno) &&
+		fork_reader_read_cached(&scan->reader, blkno, page, &nread) &&
+		nread == 1 && !page_is_zero(page);
+}
+
+/*
+ * Zeros are new, unless the visibility map knows better, or the page cache has
+ * a page above what the device has.
+ */
 static void
 judge_zeros(RangeScan *scan, BlockNumber blkno, const char *page)
 {
 	if (ask_map(scan, blkno))
 		recheck_block(scan, blkno, true);
+	else if (scan->policy->direct && cache_has_page(scan, blkno))
+		recheck_block(scan, blkno, false);
 	else
 		count_healthy(scan, blkno, page, PAGE_NEW);
+}
+
+/* A page that is bad may be so in the page cache alone. */
+static void
+ask_device(RangeScan *scan, BlockNumber blkno)
+{
+	wait_turn(scan, 1);
+	block_ask_device(&scan->reader, blkno, &scan->rules, scan->decision);
 }
 
 /*
@@ -244,6 +293,12 @@ recheck_block(RangeScan *scan, BlockNumber blkno, bool initialized)
 	if (decision->fate == BLOCK_GONE)
 		return;
 	status = block_decision_status(decision, initialized);
+	if (decision->fate == BLOCK_JUDGED && !scan->policy->direct &&
+		status != PAGE_OK && status != PAGE_NEW)
+	{
+		ask_device(scan, blkno);
+		status = block_decision_status(decision, initialized);
+	}
 	if (status == PAGE_ZEROED && fork_moved(scan->fork))
 		return;					/* a sequence that has another file by now */
 	settle_block(scan, blkno, status);
@@ -285,7 +340,7 @@ contradicts_map(RangeScan *scan, BlockNumber blkno)
 	XLogRecPtr	lsn;
 
 	wait_turn(scan, 1);
-	block_decide(&scan->reader, blkno, &scan->rules, decision);
+	block_decide_cached(&scan->reader, blkno, &scan->rules, decision);
 	lsn = PageGetLSN((Page) block_page(decision));
 	if (!unmarked_since(decision, lsn))
 		return false;
@@ -293,7 +348,7 @@ contradicts_map(RangeScan *scan, BlockNumber blkno)
 	if (!ask_mark(scan, blkno))
 		return false;
 	wait_turn(scan, 1);
-	block_decide(&scan->reader, blkno, &scan->rules, decision);
+	block_decide_cached(&scan->reader, blkno, &scan->rules, decision);
 	return unmarked_since(decision, lsn);
 }
 
@@ -316,6 +371,28 @@ settle_block(RangeScan *scan, BlockNumber blkno, PageStatus status)
 		report_block(scan, blkno, status);
 }
 
+/*
+ * The kernel says this of the file, once, and not of which pages.  It counts
+ * them as written all the same.
+ */
+static void
+report_write_back(RangeScan *scan)
+{
+	ForkReader *reader = &scan->reader;
+	PageFinding finding;
+
+	page_finding_init(&finding, RelationGetRelid(scan->fork->rel),
+					  scan->fork->fork, PAGE_IO_ERROR);
+	fork_segment_path(scan->fork, reader->segment, finding.path);
+	snprintf(finding.message, sizeof(finding.message),
+			 "a write-back of the page cache failed: %s; the device can be read, but some of its pages may be older than those that the server wrote",
+			 strerror(reader->write_back));
+	reader->write_back = 0;
+	fork_summary_note(scan->summary, &finding);
+	if (scan->sink->finding)
+		scan->sink->finding(scan->sink, &finding);
+}
+
 static void
 report_block(RangeScan *scan, BlockNumber blkno, PageStatus status)
 {
@@ -336,6 +413,7 @@ report_block(RangeScan *scan, BlockNumber blkno, PageStatus status)
 		page_finding_describe(&finding, &scan->decision->verdict,
 							  scan->decision->image.data, &scan->rules,
 							  scan->decision->copy);
+		page_finding_note_place(&finding, scan->decision->good_lsn);
 	}
 	page_finding_note_fork(&finding);
 	scan->summary->bad++;

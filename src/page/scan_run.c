@@ -9,6 +9,7 @@
 
 #include "utils/snapmgr.h"
 
+#include "host/direct.h"
 #include "host/parallel.h"
 #include "page/progress.h"
 #include "page/scan_run.h"
@@ -22,13 +23,17 @@ static bool run_enough(ScanSink *sink);
 static void run_fork_end(ScanSink *sink, const ForkSummary *summary);
 
 void
-scan_run_begin(ScanRun *run, ScanSink *output, int workers, int max_rate)
+scan_run_begin(ScanRun *run, ScanSink *output, int workers, int max_rate,
+			   bool direct)
 {
+	Size		most = !direct ? SCAN_PIECE_BLOCKS * BLCKSZ :
+		max_rate > 0 ? DIRECT_PIECE_PACED : DIRECT_PIECE;
+
 	memset(run, 0, sizeof(*run));
 	run->output = output;
 	run->policy.workers = parallel_workers(workers);
-	throttle_init(&run->throttle, max_rate, BLCKSZ,
-				  SCAN_PIECE_BLOCKS * BLCKSZ);
+	run->policy.direct = direct;
+	throttle_init(&run->throttle, max_rate, BLCKSZ, (uint32) most);
 	run->policy.piece_blocks = run->throttle.pace.max_piece / BLCKSZ;
 	if (max_rate > 0)
 		run->policy.throttle = &run->throttle;

@@ -21,11 +21,12 @@ typedef struct ScanRun
 
 /*
  * Begins a run whose findings, pages and summaries go to output.  Checks both
- * numbers (ERROR 22023), max_rate in kB/s, 0 for none.  Its progress is shown
- * until scan_run_end() or the end of the current memory context.
+ * numbers (ERROR 22023), max_rate in kB/s, 0 for none.  A direct one reads
+ * past the page cache.  Its progress is shown until scan_run_end() or the end
+ * of the current memory context.
  */
 extern void scan_run_begin(ScanRun *run, ScanSink *output, int workers,
-						   int max_rate);
+						   int max_rate, bool direct);
 extern void scan_run_end(ScanRun *run);
 
 /* scan_relation() as a part of the run. */

@@ -28,11 +28,9 @@
 #include "storage/smgr.h"
 #include "utils/rel.h"
 
+#include "host/direct.h"
 #include "page/disk_page.h"
 #include "repair/block.h"
-
-/* The alignment of memory that is written past the page cache, in bytes. */
-#define DIRECT_ALIGN	4096
 
 const char *
 repair_why_not(const Fork *fork)
@@ -144,9 +142,13 @@ write_back_directly(const char *path, off_t offset, const char *image)
 	return written;
 }
 
-/* Proves that storage takes the block, by what it has. */
+/*
+ * Proves that storage takes the block, by what it has.  A direct write takes
+ * the block out of the page cache, even if it fails.
+ */
 static void
-write_back(const Fork *fork, BlockNumber blkno, const char *what)
+write_back(const Fork *fork, BlockNumber blkno, const char *what,
+		   bool keep_cached)
 {
 	off_t		offset = (off_t) (blkno % RELSEG_SIZE) * BLCKSZ;
 	char	   *space = palloc(BLCKSZ + DIRECT_ALIGN);
@@ -157,7 +159,7 @@ write_back(const Fork *fork, BlockNumber blkno, const char *what)
 
 	fork_segment_path(fork, blkno / RELSEG_SIZE, path);
 	memcpy(image, what, BLCKSZ);
-	written = write_back_directly(path, offset, image);
+	written = !keep_cached && write_back_directly(path, offset, image);
 	fd = OpenTransientFile(path, O_RDWR | PG_BINARY);
 	if (fd < 0 || (!written && !write_image(fd, offset, image)))
 		write_back_failed(path, ERROR);
@@ -168,10 +170,11 @@ write_back(const Fork *fork, BlockNumber blkno, const char *what)
 }
 
 void
-repair_prove_writable(const Fork *fork, BlockNumber blkno, const char *image)
+repair_prove_writable(const Fork *fork, BlockNumber blkno, const char *image,
+					  bool keep_cached)
 {
 	refuse_unless_reached(fork, blkno);
-	write_back(fork, blkno, image);
+	write_back(fork, blkno, image, keep_cached);
 }
 
 /* ---- the write ---- */
@@ -202,10 +205,11 @@ repair_write(ForkReader *reader, BlockNumber blkno, PageRules *rules,
 		log_newpage_buffer(buffer, false);
 	END_CRIT_SECTION();
 	FlushOneBuffer(buffer);
-	if (fork_reader_read(reader, blkno, 1, disk) != 1)
+	if ((reader->direct ? fork_reader_read_device(reader, blkno, disk) :
+		 fork_reader_read(reader, blkno, 1, disk)) != 1)
 		disk_page_failed(reader, blkno, BLOCK_UNREADABLE);
 	page_judge(disk, blkno, rules, &verdict);
 	block_judge_lsn(disk, blkno, rules, &verdict);
-	return verdict.status == PAGE_OK &&
+	return verdict.status == PAGE_OK && reader->write_back == 0 &&
 		is_same_page(disk, BufferGetPage(buffer));
 }

@@ -27,15 +27,17 @@ extern void repair_decide(ForkReader *reader, BlockNumber blkno,
 /*
  * Proves that the server reaches the block and that storage takes it, or
  * raises an error with nothing changed.  The image is what was read from disk.
- * It is written back, so nobody else may be writing the block.
+ * It is written back, so nobody else may be writing the block.  If only the
+ * page cache holds it, keep_cached leaves it there.
  */
 extern void repair_prove_writable(const Fork *fork, BlockNumber blkno,
-								  const char *image);
+								  const char *image, bool keep_cached);
 
 /*
  * Writes the page, or what the buffer has if it is NULL, and reads it into
- * disk.  Returns whether that is the page.  The buffer must be locked
- * exclusively.  A page that replaces another one takes a cleanup lock.
+ * disk, from the device by a direct reader.  Returns whether that is the page.
+ * The buffer must be locked exclusively.  A page that replaces another one
+ * takes a cleanup lock.
  */
 extern bool repair_write(ForkReader *reader, BlockNumber blkno,
 						 PageRules *rules, Buffer buffer, const char *page,

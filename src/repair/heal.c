@@ -19,6 +19,10 @@
  * stays true.  Changes that come after build upon the page that was asked
  * about, and nothing else can be read from a damaged block.
  *
+ * A page that the device alone has damaged is in the page cache, which is what
+ * the server knows as its disk.  Writing the same page again needs no proof of
+ * its age.
+ *
  * Zeros on disk below a clean buffer with a page are damage, since what the
  * buffer holds was once on disk.  Free space and visibility maps are the
  * exception, since their empty pages are made in memory alone.
@@ -48,6 +52,7 @@ typedef struct Heal
 	Fork		fork;
 	BlockNumber blkno;
 	bool		allow_unproven;
+	bool		direct;			/* heal the device */
 	PageRules	rules;
 	ForkReader	reader;
 	bool		initialized;	/* as the visibility map knows */
@@ -58,6 +63,7 @@ typedef struct Heal
 } Heal;
 
 static void heal_fork_block(Heal *heal, HealResult *result);
+static const char *why_written(const Heal *heal, HealStatus status);
 static bool is_transformed(const Heal *heal);
 static void ask_age(Heal *heal);
 static BlockCopy worth(const Heal *heal);
@@ -68,7 +74,7 @@ static HealStatus write_and_read(Heal *heal);
 
 void
 heal_block(Oid relid, ForkNumber fork, BlockNumber blkno, bool allow_unproven,
-		   HealResult *result)
+		   bool direct, HealResult *result)
 {
 	Heal	   *heal = palloc0(sizeof(Heal));
 	Relation	rel;
@@ -80,6 +86,7 @@ heal_block(Oid relid, ForkNumber fork, BlockNumber blkno, bool allow_unproven,
 	fork_describe(&heal->fork, rel, fork);
 	heal->blkno = blkno;
 	heal->allow_unproven = allow_unproven;
+	heal->direct = direct;
 	why = repair_why_not(&heal->fork);
 	if (why == NULL)
 		heal_fork_block(heal, result);
@@ -97,7 +104,10 @@ heal_fork_block(Heal *heal, HealResult *result)
 {
 	const char *why = FORK_TRANSFORMED_WORDS;
 
-	fork_reader_init(&heal->reader, &heal->fork);
+	if (heal->direct)
+		fork_reader_init_direct(&heal->reader, &heal->fork, 1);
+	else
+		fork_reader_init(&heal->reader, &heal->fork);
 	heal->rules.checksums = heal->fork.checksums;
 	heal->rules.kind = heal->fork.kind;
 	heal->rules.horizon = heal->fork.test_lsn ? block_horizon() :
@@ -113,14 +123,26 @@ heal_fork_block(Heal *heal, HealResult *result)
 	if (result->status == HEAL_HEALED)
 	{
 		result->status = write_and_read(heal);
-		why = result->status == HEAL_HEALED ?
-			"the page was written from shared buffers and read back" :
-			"the page was written from shared buffers, but was another one when it was read back";
+		why = why_written(heal, result->status);
 	}
 	if (BufferIsValid(heal->buffer))
 		UnlockReleaseBuffer(heal->buffer);
 	strlcpy(result->message, why, sizeof(result->message));
 	fork_reader_close(&heal->reader);
+}
+
+static const char *
+why_written(const Heal *heal, HealStatus status)
+{
+	const char *from = heal->direct ? " from the device" : "";
+
+	if (heal->reader.write_back != 0)
+		return psprintf("the page was written from shared buffers, but its write-back failed: %s",
+						strerror(heal->reader.write_back));
+	return psprintf(status == HEAL_HEALED ?
+					"the page was written from shared buffers and read back%s" :
+					"the page was written from shared buffers, but was another one when it was read back%s",
+					from);
 }
 
 /* Must be asked before the block is held, since it waits for storage. */
@@ -134,6 +156,18 @@ is_transformed(const Heal *heal)
 }
 
 /*
+ * Is the page of shared buffers that of the page cache, above a bad one on the
+ * device?  Then writing it changes nothing for the server.
+ */
+static bool
+is_cached_page(const BlockDecision *decision)
+{
+	return decision->place == BLOCK_ON_DEVICE &&
+		decision->buffer_state == BLOCK_BUFFER_CLEAN &&
+		memcmp(decision->cached.data, decision->before.data, BLCKSZ) == 0;
+}
+
+/*
  * Must be asked before the block is held, since it reads all WAL since the
  * page's LSN.
  */
@@ -144,8 +178,10 @@ ask_age(Heal *heal)
 	XLogRecPtr	end = heal->fork.test_lsn ?
 		lost_server_end(wal_segment_size) : InvalidXLogRecPtr;
 
+	heal->age = PAGE_AGE_UNKNOWN;
+	strlcpy(heal->why, "it came there meanwhile", sizeof(heal->why));
 	decide(heal, false);
-	if (decision->copy != BLOCK_COPY_NONE)
+	if (decision->copy != BLOCK_COPY_NONE && !is_cached_page(decision))
 		heal->age = page_age(&heal->fork, heal->blkno,
 							 PageGetLSN((Page) decision->cached.data), end,
 							 heal->why);
@@ -157,6 +193,8 @@ worth(const Heal *heal)
 {
 	BlockCopy	copy = heal->decision.copy;
 
+	if (is_cached_page(&heal->decision))
+		return copy;
 	if (copy == BLOCK_COPY_NONE || heal->age == PAGE_AGE_OLDER)
 		return BLOCK_COPY_NONE;
 	return heal->age == PAGE_AGE_NEWEST ? copy : BLOCK_COPY_SANE;
@@ -179,6 +217,8 @@ zeros_are_damage(const Heal *heal)
 {
 	const BlockDecision *decision = &heal->decision;
 
+	if (decision->place == BLOCK_ON_DEVICE)
+		return true;
 	if (heal->fork.fork == FSM_FORKNUM ||
 		heal->fork.fork == VISIBILITYMAP_FORKNUM || decision->write_to_come)
 		return false;
@@ -235,9 +275,14 @@ choose(Heal *heal, const char **why)
 static HealStatus
 write_and_read(Heal *heal)
 {
-	char	   *disk = heal->decision.image.data;
+	BlockDecision *decision = &heal->decision;
+	char	   *disk = decision->image.data;
+	bool		below = decision->place == BLOCK_ON_DEVICE;
 
-	repair_prove_writable(&heal->fork, heal->blkno, disk);
+	/* what the page cache has is on disk, as far as the server knows */
+	heal->reader.write_back = 0;
+	repair_prove_writable(&heal->fork, heal->blkno,
+						  below ? decision->before.data : disk, below);
 	return repair_write(&heal->reader, heal->blkno, &heal->rules,
 						heal->buffer, NULL, disk) ?
 		HEAL_HEALED : HEAL_NOT_HEALED;

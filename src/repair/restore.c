@@ -497,7 +497,7 @@ hold_empty(Restore *ctx)
 	char	   *disk = ctx->decision.image.data;
 	PageVerdict verdict;
 
-	repair_prove_writable(&ctx->fork, ctx->blkno, ctx->seen.data);
+	repair_prove_writable(&ctx->fork, ctx->blkno, ctx->seen.data, false);
 	ctx->buffer = ReadBufferExtended(ctx->fork.rel, ctx->fork.fork, ctx->blkno,
 									 RBM_ZERO_AND_LOCK, NULL);
 	if (!page_is_zero(BufferGetPage(ctx->buffer)))
@@ -563,7 +563,7 @@ hold(Restore *ctx, RestoreVerdict verdict)
 		unpin(ctx);
 		if (IsBufferCleanupOK(ctx->buffer))
 		{
-			repair_prove_writable(&ctx->fork, ctx->blkno, ctx->seen.data);
+			repair_prove_writable(&ctx->fork, ctx->blkno, ctx->seen.data, false);
 			return true;
 		}
 		wait_for_pins(ctx, waits);

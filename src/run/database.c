@@ -143,7 +143,7 @@ init_sink(DatabaseRun *run)
 	run->sink.enough = note_enough;
 	run->sink.fork_end = note_fork_end;
 	scan_run_begin(&run->scan, &run->sink, run->options.workers,
-				   run->options.max_rate);
+				   run->options.max_rate, false);
 	run->store_desc = CreateTemplateTupleDesc(FINDING_COLUMNS);
 #define FINDING_COLUMN(name, type, ...) \
 	TupleDescInitEntry(run->store_desc, FINDING_COLUMN_##name + 1, #name, type, -1, 0);

@@ -143,6 +143,10 @@ hint_of(const RunRelation *relation, const PageFinding *finding)
 		return finding->copy == BLOCK_COPY_PROVEN ?
 			"Do not restart: shared buffers hold a page, which heal_block() writes unless WAL has a newer one. See " ACCEL_RUNBOOK "." :
 			"Do not restart: shared buffers hold the page, maybe changed since it was read. If its rows are right, heal_block() writes it with allow_unproven => true. See " ACCEL_RUNBOOK ".";
+	if (finding->status == PAGE_BAD_ON_DEVICE_CACHED_OK)
+		return "Do not restart the machine: heal_block() with direct_io => true writes the page of its page cache. See " ACCEL_RUNBOOK ".";
+	if (finding->status == PAGE_BAD_IN_PAGE_CACHE)
+		return "No data are lost: drop the file from the page cache. See " ACCEL_RUNBOOK ".";
 	if (finding->fork == FSM_FORKNUM || finding->fork == VISIBILITYMAP_FORKNUM)
 		return "The server rebuilds this fork. See " ACCEL_RUNBOOK ".";
 	if (finding->relid < FirstNormalObjectId)

@@ -133,6 +133,7 @@ my %more = (
 	'crc32c_file, small file over and over' => "SELECT sum(crc32c_file('PG_VERSION')) FROM generate_series(1, 1000000)",
 	'verify_relation_summary, 2 workers' => q{SELECT count(*) FROM verify_relation_summary('big', workers => 2)},
 	'verify_relation, 2 workers' => q{SELECT count(*) FROM verify_relation('big', workers => 2)},
+	'verify_relation_summary, the device, slowly' => q{SELECT count(*) FROM verify_relation_summary('big', max_rate => 10, direct_io => true)},
 	'verify_relation_summary, slowly' => q{SELECT count(*) FROM verify_relation_summary('big', max_rate => 10)},
 	'verify_relation_summary, slowly, 2 workers' =>
 		q{SELECT count(*) FROM verify_relation_summary('big', workers => 2, max_rate => 10)},

@@ -123,16 +123,16 @@ is(sql("SELECT count(*) FROM s.replaced;
 	SELECT count(*) = pg_relation_size('s.replaced') / 8192, min(status) FROM verify_relation('s.replaced')"),
 	"500\nt|bad_on_disk_cached_ok", 'a damaged file in the place of one that is open: findings');
 
-# Then the reads of the file are those of the scan, of the decision and of the
-# question; the fourth is the storage manager's.  It fails, or the block is healed
-# before it.
+# Then the reads of the file are those of the scan, of the decision, two that ask the
+# device, and that of the question; the sixth is the storage manager's.  It fails, or
+# the block is healed before it.
 sql('INSERT INTO s.healed VALUES (2)');
 spoil($path{healed}, 0, 1);
 my ($file) = $path{healed} =~ m{(base/.*)};
-is(sql("SELECT fault_arm('read', 'eio', 4, true, '$file\$');
+is(sql("SELECT fault_arm('read', 'eio', 6, true, '$file\$');
 	SELECT status, buffer_state FROM verify_relation('s.healed', 'main'); SELECT fault_fired()"),
 	"\nbad_on_disk_cached_ok|dirty\n1", 'a storage manager that reads nothing: a finding');
-my ($out, $err) = Accel::stopped_at($node, 'read', 4, "$file\$",
+my ($out, $err) = Accel::stopped_at($node, 'read', 6, "$file\$",
 	"SELECT blkno, status, buffer_state FROM verify_relation('s.healed', 'main')",
 	sub { sql('CHECKPOINT'); });
 is("$out$err", '0|bad_on_disk_cached_ok|dirty', 'a block that is healed meanwhile: a finding');

@@ -1,0 +1,176 @@
+/*
+ * direct.c
+ *	  Reads files past the page cache, as the device has them.
+ *
+ * The probe asks for one byte.  Whoever reads past the page cache asks the
+ * device for it, which has whole sectors, so the byte is refused.  Whoever
+ * gives the byte has it from memory.  A hole is read without asking the
+ * device, so the byte is the first of the file's data.
+ *
+ * A read may come short in the middle of a sector only where the file ends.
+ * For any other reason it may come short, too.  So what is left is asked for
+ * again from the last aligned offset, until that brings nothing more.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE				/* O_DIRECT, SEEK_DATA, mincore */
+#endif
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#endif
+
+#include "host/direct.h"
+
+bool
+direct_probe(int fd)
+{
+#if DIRECT_OPEN != 0 && defined(SEEK_DATA)
+	off_t		data = lseek(fd, 0, SEEK_DATA);
+	char		byte[2];
+
+	if (data < 0)
+		return errno == ENXIO;
+	return pread(fd, byte + 1, 1, data) < 0 && errno == EINVAL;
+#else
+	(void) fd;
+	return false;
+#endif
+}
+
+size_t
+direct_read(int fd, void *buffer, size_t length, off_t offset, int *error)
+{
+	size_t		whole = 0;		/* bytes up to the last aligned offset */
+	size_t		have = 0;
+
+	*error = 0;
+	while (have < length)
+	{
+		ssize_t		n = pread(fd, (char *) buffer + whole, length - whole,
+							  offset + (off_t) whole);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			*error = errno;
+		if (n < 0 || whole + (size_t) n <= have)
+			break;
+		have = whole + (size_t) n;
+		whole = DIRECT_ROUND_DOWN(have);
+	}
+	return have;
+}
+
+/* ---- the page cache ---- */
+
+/* Returns false if the kernel, older than 6.5, has no such call. */
+static bool
+ask_cachestat(int fd, off_t offset, size_t length, bool *cached)
+{
+#ifdef __linux__
+	/* cachestat has this number on all architectures, old headers lack it */
+	const long	cachestat = 451;
+	uint64_t	range[2] = {(uint64_t) offset, length};
+	uint64_t	state[5] = {0}; /* first the number of pages */
+
+	if (syscall(cachestat, fd, range, state, 0) != 0)
+		return false;
+	*cached = state[0] > 0;
+	return true;
+#else
+	(void) fd, (void) offset, (void) length, (void) cached;
+	return false;
+#endif
+}
+
+static bool
+ask_mincore(int fd, off_t offset, size_t length)
+{
+#ifdef __linux__
+	unsigned char pages[16];
+	bool		cached = false;
+	void	   *map;
+
+	if (length > sizeof(pages) * DIRECT_ALIGN)
+		return true;
+	map = mmap(NULL, length, PROT_READ, MAP_SHARED, fd, offset);
+	if (map == MAP_FAILED)
+		return true;
+	if (mincore(map, length, pages) != 0)
+		cached = true;
+	else
+		for (size_t i = 0; i < DIRECT_ROUND_UP(length) / DIRECT_ALIGN; i++)
+			cached |= (pages[i] & 1) != 0;
+	munmap(map, length);
+	return cached;
+#else
+	(void) fd, (void) offset, (void) length;
+	return true;
+#endif
+}
+
+bool
+direct_is_cached(int fd, off_t offset, size_t length)
+{
+	bool		cached;
+
+	if (ask_cachestat(fd, offset, length, &cached))
+		return cached;
+	return ask_mincore(fd, offset, length);
+}
+
+void
+direct_forget(int fd, off_t offset, size_t length)
+{
+#ifdef POSIX_FADV_DONTNEED
+	(void) posix_fadvise(fd, offset, (off_t) length, POSIX_FADV_DONTNEED);
+#else
+	(void) fd, (void) offset, (void) length;
+#endif
+}
+
+/* ---- names ---- */
+
+const char *
+direct_file_system(const char *path, char name[DIRECT_NAME_SIZE])
+{
+#ifdef __linux__
+	static const struct
+	{
+		uint32_t	magic;		/* as statfs(2) has them */
+		const char *name;
+	}			types[] = {
+		{0x01021994, "tmpfs"},
+		{0x9123683E, "btrfs"},
+		{0xEF53, "ext4"},
+		{0x58465342, "xfs"},
+		{0x794C7630, "overlay"},
+		{0x65735546, "FUSE"},
+		{0x6969, "NFS"},
+		{0x2FC12FC1, "ZFS"},
+		{0xF2F52010, "F2FS"},
+		{0x858458F6, "ramfs"},
+		{0xFE534D42, "SMB"},
+		{0x00C36400, "Ceph"},
+		{0x01021997, "9p"},
+		{0xF15F, "eCryptfs"}
+	};
+	struct statfs status;
+
+	if (statfs(path, &status) != 0)
+		return "unknown";
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (types[i].magic == (uint32_t) status.f_type)
+			return types[i].name;
+	snprintf(name, DIRECT_NAME_SIZE, "0x%08X", (unsigned int) status.f_type);
+	return name;
+#else
+	(void) path, (void) name;
+	return "unknown";
+#endif
+}

@@ -1,0 +1,248 @@
+# Devices: what they hold below the page cache, which direct_io reads.
+#
+# A table lies on a file system of its own, whose device is a file.  There 1,000
+# pages are damaged, below good ones in the page cache: an ordinary scan finds
+# none, and direct_io all.  Then the page cache forgets them, and both agree.
+use strict;
+use warnings;
+use Accel;
+use AccelWal;
+use Device;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $none = Device::missing('ext4');
+plan(skip_all => $none) if defined $none;
+
+my $node = Accel::new_node('main', conf => "autovacuum = off\nfsync = on\nshared_buffers = 1MB\ndata_sync_retry = on\nmax_worker_processes = 8\n");
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION crc32c_accel');
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+
+my $finding = "SELECT count(*), min(status), max(status) FROM verify_relation('%s'%s)";
+sub found { return sql(sprintf($finding, @_)); }
+
+# A table of at least so many pages on a device, checkpointed and cached.
+sub make_table
+{
+	my ($fs, $table, $rows) = @_;
+	my $folder = Device::folder($fs) . "/$table";
+	mkdir $folder;
+	sql("CREATE TABLESPACE $table LOCATION '$folder'");
+	sql("CREATE TABLE $table TABLESPACE $table AS SELECT g, repeat(md5(g::text), 30) AS b FROM generate_series(1, $rows) g");
+	sql("VACUUM (FREEZE) $table");
+	sql('CHECKPOINT');
+	my $path = $node->data_dir . '/' . sql("SELECT pg_relation_filepath('$table')");
+	my @pieces = Device::pieces($path);
+	return ($path, \@pieces);
+}
+
+sub refused
+{
+	my ($sql) = @_;
+	my ($code, $out, $err) = $node->psql('postgres', $sql);
+	return $err;
+}
+
+sub random_blocks
+{
+	my ($count, $of) = @_;
+	my %chosen;
+	$chosen{ int(rand($of)) } = 1 while keys %chosen < $count;
+	return sort { $a <=> $b } keys %chosen;
+}
+
+my $seed = $ENV{ACCEL_SEED} || time;
+srand($seed);
+note("seed $seed");
+
+foreach my $fs ('ext4', 'xfs')
+{
+  SKIP:
+	{
+		my $why = Device::missing($fs);
+		skip("$fs: $why", 1) if defined $why;
+		my ($path, $pieces) = make_table($fs, "t_$fs", 40000);
+		my $count = @$pieces / 2;
+		my $t = "t_$fs";
+
+		is(found($t, ', direct_io => true'), '0||', "$fs: a healthy table: nothing");
+		is(sql("SELECT verified_blocks = blocks, read_bytes = blocks * 8192, status FROM verify_relation_summary('$t', 'main', direct_io => true)"),
+			't|t|ok', '... read whole');
+		Device::drop_cached($path);
+		is(found($t, ', direct_io => true'), '0||', '... that is not in the page cache');
+		is(Device::cached($path), 0, '... where it does not come by that');
+		Device::pieces($path);
+
+		my @bad = random_blocks(1000, $count);
+		my $places = Device::places($fs, map { $pieces->[ $_ * 2 ] } @bad);
+		Device::damage($fs, $places->{ $pieces->[ $_ * 2 ] } + 24 + int(rand(4000))) foreach @bad;
+		my $cached = Device::cached($path);
+		is(found($t, ''), '0||', "$fs: 1,000 pages damaged below the page cache: nothing without direct_io");
+		is(found($t, ', direct_io => true'),
+			'1000|bad_on_device_cached_ok|bad_on_device_cached_ok', '... all with it');
+		is(sql("SELECT string_agg(blkno::text, ',' ORDER BY blkno) FROM verify_relation('$t', direct_io => true)"),
+			join(',', @bad), '... each of them');
+		is(found($t, ', direct_io => true, workers => 2'),
+			'1000|bad_on_device_cached_ok|bad_on_device_cached_ok', '... with workers');
+		is(sql("SELECT bad_blocks, status FROM verify_relation_summary('$t', 'main', direct_io => true, max_rate => 200000)"),
+			'1000|bad_on_device_cached_ok', '... with a bound on the rate');
+		is(Device::cached($path), $cached, '... and the page cache is as it was');
+		like(sql("SELECT message FROM verify_relation('$t', direct_io => true) LIMIT 1"),
+			qr/^checksum is \d+, but should be \d+; so the device has it, the page cache has a good page with LSN [0-9A-F]+\/[0-9A-F]+: heal_block\(\) with direct_io writes it$/,
+			'... in words');
+
+		# healing ten of them
+		is(sql("SELECT status FROM heal_block('$t', 'main', $bad[0])"), 'healthy', "$fs: heal_block sees nothing without direct_io");
+		is(sql("SELECT count(*) FILTER (WHERE h.status = 'healed' AND h.copy = 'proven' AND h.message = 'the page was written from shared buffers and read back from the device')
+			FROM unnest(ARRAY[@bad[0..9]]) blkno, heal_block('$t', 'main', blkno, direct_io => true) h" =~ s/(\d) (?=\d)/$1,/gr),
+			'10', '... and heals with it');
+		is(found($t, ', direct_io => true'),
+			'990|bad_on_device_cached_ok|bad_on_device_cached_ok', '... ten are good');
+		is(sql("SELECT status FROM heal_block('$t', 'main', $bad[0], direct_io => true)"), 'healthy', '... and stay so');
+
+		Device::drop_cached($path);
+		$node->restart;
+		is(found($t, ''), '990|checksum_mismatch|checksum_mismatch', "$fs: the page cache forgot them: all without direct_io");
+		Device::drop_cached($path);
+		is(found($t, ', direct_io => true'), '990|checksum_mismatch|checksum_mismatch', '... and with it');
+		cmp_ok(Device::cached($path), '<', 100, '... which leaves next to nothing there');
+		sql("DROP TABLE $t");
+	}
+}
+
+# The other way round: bad in the page cache alone.
+{
+	my ($path, $pieces) = make_table('ext4', 'other', 2000);
+	my $places = Device::places('ext4', $pieces->[6], $pieces->[10]);
+	my $bad = ~substr($pieces->[6], 100, 3) & "\xff" x 3;
+
+	$node->restart;				# nothing of it in shared buffers
+	AccelWal::poke($path, 3 * 8192 + 100, $bad);
+	is(found('other', ''), '1|checksum_mismatch|checksum_mismatch', 'damaged in a file, not written yet: both');
+	is(AccelWal::peek(Device::image('ext4'), $places->{ $pieces->[6] } + 100, 3), $bad, '... it was written by that');
+	AccelWal::poke(Device::image('ext4'), $places->{ $pieces->[6] } + 100, substr($pieces->[6], 100, 3));
+	is(found('other', ''), '1|bad_in_page_cache|bad_in_page_cache', 'a good page on the device below a bad one in the page cache');
+	like(sql("SELECT message FROM verify_relation('other')"),
+		qr/so the page cache has it, the device has a good page with LSN/, '... in words');
+	is(found('other', ', direct_io => true'), '0||', '... which is all that direct_io reads');
+	Device::drop_cached($path);
+	is(found('other', ''), '0||', '... and all there is when the page cache forgets it');
+
+	# zeros on the device below a page
+	Device::pieces($path);
+	AccelWal::poke(Device::image('ext4'), $places->{ $pieces->[10] }, "\0" x 4096);
+	my ($second) = values %{ Device::places('ext4', $pieces->[11]) };
+	AccelWal::poke(Device::image('ext4'), $second, "\0" x 4096);
+	is(found('other', ''), '0||', 'zeros on the device below a page in the page cache');
+	is(sql("SELECT blkno, status FROM verify_relation('other', direct_io => true)"), '5|bad_on_device_cached_ok', '... with direct_io');
+	like(sql("SELECT message FROM verify_relation('other', direct_io => true)"), qr/^page is all zeros; /, '... in words');
+	sql("DROP TABLE other");
+}
+
+# New pages are zeros in both.
+{
+	make_table('ext4', 'fresh', 2000);
+	my $path = $node->data_dir . '/' . sql("SELECT pg_relation_filepath('fresh')");
+	$node->stop;
+	my $size = -s $path;
+	truncate($path, $size + 1000 * 8192);
+	open(my $fh, '+<:raw', $path) or die;
+	system('fallocate', '-o', $size + 1000 * 8192, '-l', 500 * 8192, $path) == 0 or die 'fallocate';
+	close($fh);
+	$node->start;
+	is(sql("SELECT zero_blocks, bad_blocks FROM verify_relation_summary('fresh', 'main', direct_io => true)"),
+		'1500|0', 'a hole and what was allocated in advance: new pages');
+}
+
+# Beside writers: nothing but the truth.
+{
+	make_table('ext4', 'storm', 20000);
+	my $until = time + ($ENV{ACCEL_STORM_SECONDS} || 5);
+	my $script = $node->basedir . '/update.sql';
+	append_to_file($script, "\\set g random(1, 20000)\nUPDATE storm SET b = repeat(md5(g::text || now()), 30) WHERE g = :g;\n");
+	sql('CREATE INDEX ON storm (g)');
+	my $writers = IPC::Run::start([ 'pgbench', '-n', '-c', '4', '-T', $ENV{ACCEL_STORM_SECONDS} || 5, '-f', $script, $node->connstr('postgres') ],
+		'>', \my $said, '2>&1');
+	my ($scans, $blocks, $retried, $bad) = (0, 0, 0, '');
+	while (time < $until)
+	{
+		my ($b, $r, $found) = split /\|/, sql("SELECT sum(blocks), sum(retried_blocks), string_agg(status || ' ' || message, ' ') FILTER (WHERE status <> 'ok') FROM verify_relation_summary('storm', include_indexes => true, direct_io => true)");
+		sql('CHECKPOINT') if ++$scans % 5 == 0;
+		$blocks += $b;
+		$retried += $r;
+		$bad .= $found // '';
+	}
+	$writers->finish;
+	is($bad, '', 'beside writers: nothing');
+	note("$scans scans of $blocks blocks, $retried of them read again");
+	sql('DROP TABLE storm');
+}
+
+# Who flushes the block waits while the device and the page cache are compared.
+{
+	my $shim = Accel::fault_shim();
+	$node->stop;
+	Accel::start_under($shim, $node);
+	sql("CREATE FUNCTION fault_arm(cstring, cstring, int, bool, cstring) RETURNS void AS '$shim' LANGUAGE C");
+	my ($path, $pieces) = make_table('ext4', 'locked', 100);
+	my ($file) = $path =~ m{([^/]+)$};
+	my $place = Device::places('ext4', $pieces->[6])->{ $pieces->[6] };
+	Device::damage('ext4', $place + 100);
+	sql('UPDATE locked SET g = g WHERE ctid = \'(3,1)\'');
+	my $checkpoint;
+	my $waits = 0;
+	# the probe, all blocks, this one, then the one that is compared
+	my ($out, $err) = Accel::stopped_at($node, 'read', 4, "/$file\$",
+		"SELECT blkno, status, buffer_state FROM verify_relation('locked', direct_io => true)", sub {
+		my ($said, $wrong) = ('', '');
+		my $session = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', 'CHECKPOINT' ],
+			'<', \undef, '>', \$said, '2>', \$wrong);
+		$waits = Accel::seen_in($node, $session, "SELECT count(*) > 0 FROM pg_stat_activity WHERE backend_type = 'checkpointer' AND wait_event ~ '^(BufferContent|BufferShareExclusive)\$'");
+		$checkpoint = sub { $session->finish; return "$said$wrong"; };
+	});
+	ok($waits, 'a flush waits while the device is compared with the page cache');
+	is("$out$err", '3|bad_on_device_cached_ok|dirty', '... so what was read is of one time');
+	is($checkpoint->(), '', '... then the flush goes on');
+	is(found('locked', ', direct_io => true'), '0||', '... and heals the device');
+	sql('DROP TABLE locked');
+}
+
+# File systems that do not read past their page cache
+foreach my $fs ('tmpfs', 'journal', 'btrfs')
+{
+  SKIP:
+	{
+		my $why = Device::missing($fs);
+		skip("$fs: $why", 1) if defined $why;
+		my ($path) = make_table($fs, "no_$fs", 1000);
+		my $type = $fs eq 'journal' ? 'ext4' : $fs;
+		is(found("no_$fs", ''), '0||', "$fs: a healthy table");
+		like(refused("SELECT * FROM verify_relation('no_$fs', direct_io => true)"),
+			qr/^psql:<stdin>:1: ERROR:  file system of "pg_tblspc[^"]+" does not read past its page cache\nDETAIL:  Its type is $type\.\nHINT:  Leave direct_io out/,
+			'... is refused with direct_io');
+		like(refused("SELECT * FROM verify_relation('no_$fs', direct_io => true, workers => 2, max_rate => 100000)"),
+			qr/does not read past its page cache/, '... and by workers');
+		sql("DROP TABLE no_$fs");
+	}
+}
+
+# A write-back that fails is told once, and hides nothing from the checkpointer.
+SKIP:
+{
+	my $why = Device::missing('full');
+	skip("full: $why", 1) if defined $why;
+	my ($path) = make_table('full', 'filled', 1000);
+	my $filler = Device::folder('full') . '.disk/filler';
+	sql("UPDATE filled SET g = g + 1");
+	sql("INSERT INTO filled SELECT g, repeat(md5(g::text), 30) FROM generate_series(1, 20000) g");
+	system("head -c 64M /dev/zero >$filler 2>/dev/null");
+	my $found = "SELECT status, count(*) > 0, bool_or(message ~ 'a write-back of the page cache failed: ') FROM verify_relation('filled', direct_io => true) GROUP BY 1 ORDER BY 1";
+	is(sql($found), "bad_on_device_cached_ok|t|f\nio_error|t|t", 'a write-back that fails is a finding of the file');
+	my ($code, $out, $err) = $node->psql('postgres', 'CHECKPOINT');
+	like($err, qr/ERROR:  checkpoint request failed/, '... and the checkpointer is told, too');
+	unlink $filler;
+}
+
+$node->stop('immediate');
+done_testing();

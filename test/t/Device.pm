@@ -1,0 +1,85 @@
+# Device.pm: what the TAP tests share that damage what a device holds, below the
+# page cache.
+#
+# Root makes the file systems (test/devices.sh) before the tests run, which have
+# ACCEL_DEVICES then.
+package Device;
+
+use strict;
+use warnings;
+use AccelWal;
+
+# Why there is no such file system, undef if there is one.
+sub missing
+{
+	my ($name) = @_;
+	my $folder = $ENV{ACCEL_DEVICES} or return 'no devices: they take root';
+	return -e "$folder/$name.missing" ? AccelWal::slurp_file("$folder/$name.missing") : undef;
+}
+
+sub folder { return "$ENV{ACCEL_DEVICES}/$_[0]"; }
+sub image { return "$ENV{ACCEL_DEVICES}/$_[0].img"; }
+
+# The places on a device of the given pieces of 4096 bytes, each of which lies
+# there once: {piece => offset}.
+sub places
+{
+	my ($name, @pieces) = @_;
+	my %wanted = map { $_ => undef } @pieces;
+
+	open(my $fh, '<:raw', image($name)) or die "image: $!";
+	for (my $at = 0; sysread($fh, my $bytes, 1 << 20); $at += length $bytes)
+	{
+		for (my $i = 0; $i < length $bytes; $i += 4096)
+		{
+			my $piece = substr($bytes, $i, 4096);
+			$wanted{$piece} = $at + $i if exists $wanted{$piece};
+		}
+	}
+	close($fh);
+	return \%wanted;
+}
+
+# Every piece of 4096 bytes of a file.
+sub pieces
+{
+	my ($path) = @_;
+	local $/;
+	open(my $fh, '<:raw', $path) or die "$path: $!";
+	my $bytes = <$fh>;
+	close($fh);
+	return unpack('(a4096)*', $bytes);
+}
+
+# Inverts three bytes on the device at an offset, or writes bytes there.
+sub damage
+{
+	my ($name, $at) = @_;
+	AccelWal::poke(image($name), $at, ~AccelWal::peek(image($name), $at, 3) & "\xff" x 3);
+	return;
+}
+
+# How many pages of a file the page cache has, undef if the kernel does not tell.
+sub cached
+{
+	my ($path) = @_;
+	open(my $fh, '<:raw', $path) or die "$path: $!";
+	my $range = pack('QQ', 0, -s $path);
+	my $state = "\0" x 40;
+	my $status = syscall(451, fileno($fh), $range, $state, 0);
+	close($fh);
+	return $status == 0 ? (unpack('Q5', $state))[0] : undef;
+}
+
+# Takes files out of the page cache.
+sub drop_cached
+{
+	foreach my $path (@_)
+	{
+		system('dd', "of=$path", 'oflag=nocache', 'conv=notrunc,fdatasync', 'count=0', 'status=none') == 0
+		  or die "dd of $path";
+	}
+	return;
+}
+
+1;
