@@ -10,10 +10,11 @@ srcroot := $(filter-out ./,$(dir $(firstword $(MAKEFILE_LIST))))
 
 here = $(sort $(patsubst $(srcroot)%,%,$(wildcard $(addprefix $(srcroot),$(1)))))
 DATA = $(call here,sql/*--*.sql)
-SOURCES = $(call here,src/*.c src/*/*.c)
+program_sources = $(call here,src/program/*.c)
+SOURCES = $(filter-out $(program_sources),$(call here,src/*.c src/*/*.c))
 all_headers = $(wildcard $(srcroot)src/*.h $(srcroot)src/*/*.h \
 	$(srcroot)src/*/*.def)
-all_headers := $(filter-out %/signatures.auto.h,$(all_headers))
+all_headers := $(filter-out %/signatures.auto.h %/help.auto.h,$(all_headers))
 OBJS = $(SOURCES:.c=.o)
 
 # The pg_regress scripts are those of sql/ that are no install scripts.
@@ -25,7 +26,14 @@ PG_CPPFLAGS = -I$(or $(srcroot),./)src $(if $(srcroot),-Isrc)
 sql_version := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(srcroot)$(EXTENSION).control)
 install_script = $(srcroot)sql/$(EXTENSION)--$(sql_version).sql
 signatures = src/func/signatures.auto.h
-EXTRA_CLEAN = $(signatures)
+
+# The program for hosts without a server, of the same rooms.
+program = crc32c_verify
+help = src/program/help.auto.h
+program_objects = $(program_sources:.c=.o)
+rooms_library = src/program/rooms.a
+SCRIPTS_built = $(program)
+EXTRA_CLEAN = $(signatures) $(help) $(program_objects) $(rooms_library) $(program).1
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
@@ -48,7 +56,8 @@ probe = $(shell printf '\043include "pg_config.h"\n\043ifndef %s\n\043error\n\04
 libraries := $(foreach library,ZLIB:HAVE_LIBZ:zlib.h:z LZ4:USE_LZ4:lz4frame.h:lz4 ZSTD:USE_ZSTD:zstd.h:zstd,\
 	$(if $(filter $(WITHOUT),$(lastword $(call library_fields,$(library)))),,$(call probe,$(call library_fields,$(library)))))
 override CPPFLAGS := $(foreach library,$(libraries),-DDECODE_HAVE_$(firstword $(call library_fields,$(library)))) $(CPPFLAGS)
-SHLIB_LINK += $(foreach library,$(libraries),-l$(lastword $(call library_fields,$(library))))
+decoders = $(foreach library,$(libraries),-l$(lastword $(call library_fields,$(library))))
+SHLIB_LINK += $(decoders)
 
 # Documents go where the server's go, with the scripts that they name; what they
 # link to and is not installed becomes words.  Messages name their folder, or
@@ -74,7 +83,7 @@ uninstall-documents:
 	rm -rf '$(DESTDIR)$(documents_folder)'
 
 ifneq ($(srcroot),)
-$(shell mkdir -p $(dir $(OBJS)))
+$(shell mkdir -p $(dir $(OBJS) $(program_objects)))
 endif
 
 # PGXS tracks no headers: every object and every bitcode file depends on all of
@@ -93,8 +102,32 @@ knows_server = host/% page/% run/% func/% server/accelerate \
 		parts run sink spool suspects wal walk)
 rooms = $(patsubst src/%.c,%,$(filter-out src/guc.c src/module.c,$(SOURCES)))
 server_free = $(addprefix src/,$(filter-out $(knows_server),$(rooms)) page/status host/direct host/file_scan)
-$(server_free:=.o) $(server_free:=.bc): override CPPFLAGS := \
+$(server_free:=.o) $(server_free:=.bc) $(program_objects): override CPPFLAGS := \
 	$(filter-out -I$(includedir_server) -I$(includedir_internal),$(CPPFLAGS))
+
+# What none but the linker knows: the program takes the rooms that it needs from
+# those that know no server, and no other library than the decoders.  One that
+# needs the server does not link.
+all: $(program) $(program).1
+$(program_objects): $(all_headers) $(help) $(srcroot)Makefile
+$(program_objects): override CPPFLAGS += -DPROGRAM_VERSION='"$(sql_version)"'
+$(rooms_library): $(server_free:=.o)
+	rm -f $@ && $(AR) crs $@ $^
+$(program): $(program_objects) $(rooms_library)
+	$(CC) $(CFLAGS) $^ $(LDFLAGS) $(LDFLAGS_EX) $(decoders) -o $@
+$(help): $(srcroot)src/program/help.awk $(srcroot)src/program/help.txt
+	awk -f $^ >$@.tmp && mv $@.tmp $@
+$(program).1: $(srcroot)src/program/man.awk $(srcroot)src/program/help.txt $(srcroot)$(EXTENSION).control
+	awk -v version=$(sql_version) -f $(wordlist 1,2,$^) >$@.tmp && mv $@.tmp $@
+
+.PHONY: install-manual uninstall-manual
+install: install-manual
+install-manual: $(program).1
+	$(MKDIR_P) '$(DESTDIR)$(mandir)/man1'
+	$(INSTALL_DATA) $< '$(DESTDIR)$(mandir)/man1'
+uninstall: uninstall-manual
+uninstall-manual:
+	rm -f '$(DESTDIR)$(mandir)/man1/$(program).1'
 
 # Of all sources: see src/host/build.c.
 build_digest = $(shell cat $(addprefix $(srcroot),$(SOURCES)) $(all_headers) | cksum | tr ' ' -)
@@ -106,11 +139,11 @@ $(signatures): $(srcroot)$(signatures:.auto.h=.awk) $(install_script) $(srcroot)
 src/func/signature.o src/func/signature.bc: $(signatures)
 
 .PHONY: check-layers check-symbols check-generated generate
-check-layers: all
+check-layers: $(OBJS) $(program_objects)
 	sh $(srcroot)test/gates/layers.sh $(srcroot)src src $(bindir)/postgres $(server_free)
 
 check-symbols: all
-	sh $(srcroot)test/gates/symbols.sh crc32c_accel.so
+	sh $(srcroot)test/gates/symbols.sh crc32c_accel.so $(program)
 
 # Constants are derived by our own generator and committed; this compares.
 check-generated:

@@ -22,19 +22,6 @@
 
 /* ---- rows ---- */
 
-/* Returns what a segment's row says, or NULL if that is nothing. */
-static char *
-result_message(const WalSegmentResult *result)
-{
-	char		words[WAL_MESSAGE_SIZE];
-
-	if (result->message.reason == WAL_REASON_NONE)
-		return NULL;
-	wal_verdict_words(&result->message, words);
-	return result->counts.errors <= 1 ? pstrdup(words) :
-		psprintf("%s (and %u more)", words, result->counts.errors - 1);
-}
-
 /* A segment's row. */
 static void
 result_values(const WalSegmentResult *result, Datum values[RESULT_COLUMNS],
@@ -43,7 +30,7 @@ result_values(const WalSegmentResult *result, Datum values[RESULT_COLUMNS],
 	const WalCounts *counts = &result->counts;
 	bool		finding = wal_status_is_finding(result->status);
 	const char *version = wal_version_name(result->magic);
-	char	   *message = result_message(result);
+	char		words[WAL_RESULT_WORDS];
 	char		segment[WAL_NAME_SIZE];
 	const uint64 numbers[] = {
 		counts->records, counts->fpi_bytes, counts->bytes_verified,
@@ -53,6 +40,7 @@ result_values(const WalSegmentResult *result, Datum values[RESULT_COLUMNS],
 	int			i = 0;
 
 	memset(nulls, 0, RESULT_COLUMNS * sizeof(bool));
+	wal_segment_words(result, words);
 	wal_name_print(&result->name, segment);
 	nulls[i] = result->name.timeline == 0;
 	values[i++] = CStringGetTextDatum(segment);
@@ -73,8 +61,8 @@ result_values(const WalSegmentResult *result, Datum values[RESULT_COLUMNS],
 	values[i++] = LSNGetDatum(counts->first_error);
 	nulls[i] = !result->has_crc;
 	values[i++] = Int64GetDatum((int64) result->crc);
-	nulls[i] = message == NULL;
-	values[i++] = message == NULL ? (Datum) 0 : CStringGetTextDatum(message);
+	nulls[i] = words[0] == '\0';
+	values[i++] = CStringGetTextDatum(words);
 	nulls[i] = !result->has_format;
 	values[i++] = CStringGetTextDatum(decode_format_name(result->format));
 	Assert(i == RESULT_COLUMNS);

@@ -169,21 +169,12 @@ static const char *
 verdict_words(const WalArchiveFile *file, const WalSegmentResult *result,
 			  const WalArchiveVerdict *verdict)
 {
-	const char *words = result_words(result);
-	const char *when = file->memory.sound_at == 0 ? NULL :
-		pstrdup(timestamptz_to_str(file->memory.sound_at));
+	char		words[WAL_ARCHIVE_WORDS];
 
-	if (verdict->memory.status == WAL_CHANGED)
-		return psprintf("other contents than at %s, with the same size and modification time: %s",
-						when,
-						result->status == WAL_NOT_VERIFIABLE ? "no page is valid" :
-						psprintf("CRC-32C %08X, was %08X", result->crc, file->memory.crc));
-	if (verdict->rotten)
-		return psprintf("%s (it was sound at %s and was not written since)",
-						words == NULL ? "no more is known" : words, when);
-	if (verdict->rewritten)
-		return psprintf("written anew, with other contents than at %s", when);
-	return words;
+	wal_archive_words(file, result, verdict,
+					  file->memory.sound_at == 0 ? "" :
+					  timestamptz_to_str(file->memory.sound_at), words);
+	return words[0] == '\0' ? NULL : pstrdup(words);
 }
 
 static void

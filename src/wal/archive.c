@@ -19,6 +19,7 @@
  * remembered.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -504,4 +505,31 @@ wal_archive_judge(const WalArchive *archive, const WalArchiveFile *file,
 		memory->sound_at = file->memory.sound_at;
 	}
 	return verdict;
+}
+
+void
+wal_archive_words(const WalArchiveFile *file, const WalSegmentResult *result,
+				  const WalArchiveVerdict *verdict, const char *when,
+				  char words[WAL_ARCHIVE_WORDS])
+{
+	char		own[WAL_MESSAGE_SIZE] = "";
+	char		crcs[64] = "no page is valid";
+
+	wal_verdict_words(&result->message, own);
+	if (result->status != WAL_NOT_VERIFIABLE)
+		snprintf(crcs, sizeof(crcs), "CRC-32C %08X, was %08X", result->crc,
+				 file->memory.crc);
+	if (verdict->memory.status == WAL_CHANGED)
+		snprintf(words, WAL_ARCHIVE_WORDS,
+				 "other contents than at %s, with the same size and modification time: %s",
+				 when, crcs);
+	else if (verdict->rotten)
+		snprintf(words, WAL_ARCHIVE_WORDS,
+				 "%s (it was sound at %s and was not written since)",
+				 own[0] == '\0' ? "no more is known" : own, when);
+	else if (verdict->rewritten)
+		snprintf(words, WAL_ARCHIVE_WORDS,
+				 "written anew, with other contents than at %s", when);
+	else
+		strcpy(words, own);
 }

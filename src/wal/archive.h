@@ -93,4 +93,15 @@ extern WalArchiveVerdict wal_archive_judge(const WalArchive *archive,
 										   const WalSegmentResult *result,
 										   int64_t now);
 
+/*
+ * Prints what is said of a file that was read, "" if nothing.  It was sound at
+ * a time that is printed in when.
+ */
+#define WAL_ARCHIVE_WORDS	(WAL_MESSAGE_SIZE + 128)
+extern void wal_archive_words(const WalArchiveFile *file,
+							  const WalSegmentResult *result,
+							  const WalArchiveVerdict *verdict,
+							  const char *when,
+							  char words[WAL_ARCHIVE_WORDS]);
+
 #endif							/* ACCEL_WAL_ARCHIVE_H */

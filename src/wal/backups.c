@@ -131,8 +131,8 @@ parse_backup(WalBackup *backup, const char *contents, uint32_t segment_size)
 	return verdict_of(WAL_REASON_NONE, 0);
 }
 
-static void
-read_backup(WalBackup *backup, WalFile *file, const WalDirectory *dir)
+void
+wal_backup_read(WalBackup *backup, WalFile *file, const WalDirectory *dir)
 {
 	char	   *path = wal_directory_file(dir, &backup->name);
 	FileScanResult opened = wal_file_open(file, path,
@@ -173,7 +173,7 @@ wal_backups_read(const WalDirectory *dir)
 		host_interrupts();
 		memset(backup, 0, sizeof(*backup));
 		backup->name = names.names[i];
-		read_backup(backup, file, dir);
+		wal_backup_read(backup, file, dir);
 	}
 	wal_file_end(file);
 	host_free(file);

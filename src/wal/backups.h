@@ -7,6 +7,7 @@
 #define ACCEL_WAL_BACKUPS_H
 
 #include "wal/directory.h"
+#include "wal/file.h"
 
 typedef struct WalBackup
 {
@@ -21,6 +22,10 @@ typedef struct WalBackups
 	WalBackup  *items;
 	size_t		count;
 } WalBackups;
+
+/* Reads one, which has its name.  The file must be made ready, and is closed. */
+extern void wal_backup_read(WalBackup *backup, WalFile *file,
+							const WalDirectory *dir);
 
 /* Reads the backup files of a directory and of its folders of segments. */
 extern WalBackups wal_backups_read(const WalDirectory *dir);

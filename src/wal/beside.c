@@ -347,3 +347,49 @@ wal_beside_judge(const WalDirectory *dir, struct Throttle *throttle,
 	host_free(ctx);
 	judge_backups(dir, row, arg);
 }
+
+/* ---- one of them, alone ---- */
+
+/* Its name fits its text by one segment size at most. */
+static WalVerdict
+judge_backup_alone(WalFile *file, const char *directory, const WalName *name)
+{
+	WalDirectory dir = {directory};
+	WalBackup	backup = {0};
+
+	backup.name = *name;
+	for (uint32_t size = WAL_SEGMENT_MIN; size <= WAL_SEGMENT_MAX; size *= 2)
+	{
+		dir.limits.segment_size = size;
+		wal_backup_read(&backup, file, &dir);
+		if (backup.verdict.reason != WAL_REASON_BACKUP_START &&
+			backup.verdict.reason != WAL_REASON_BACKUP_STOP)
+			break;
+	}
+	return backup.verdict;
+}
+
+static void
+keep_result(void *arg, const WalSegmentResult *result)
+{
+	*(WalSegmentResult *) arg = *result;
+}
+
+void
+wal_beside_judge_alone(const char *directory, const WalName *name,
+					   WalSegmentResult *result)
+{
+	WalFile    *file = host_alloc(sizeof(WalFile));
+	WalLineage	lineage = {0};
+	WalVerdict	verdict;
+
+	wal_file_init(file);
+	if (name->kind == WAL_KIND_HISTORY)
+		verdict = wal_timelines_history(&lineage, file, directory, name->timeline);
+	else
+		verdict = judge_backup_alone(file, directory, name);
+	put(name, verdict, keep_result, result);
+	host_free(lineage.ancestors);
+	wal_file_end(file);
+	host_free(file);
+}

@@ -20,4 +20,8 @@ extern void wal_beside_judge(const WalDirectory *dir,
 							 struct Throttle *throttle, WalBesideFn row,
 							 void *arg);
 
+/* Judges the text of a file that its directory has, and nothing else. */
+extern void wal_beside_judge_alone(const char *directory, const WalName *name,
+								   WalSegmentResult *result);
+
 #endif							/* ACCEL_WAL_BESIDE_H */

@@ -269,10 +269,10 @@ asking_begin(void)
  * or else its name.
  */
 static bool
-is_identified(const WalDirectory *dir, Asking *asking, const WalName *name,
-			  WalIdentity *id)
+is_identified(const WalDirectory *dir, WalFile *file, uint8_t *buffer,
+			  const WalName *name, WalIdentity *id)
 {
-	WalSource	source = wal_source_file(&asking->file, asking->buffer);
+	WalSource	source = wal_source_file(file, buffer);
 	size_t		len;
 	const uint8_t *data = wal_source_piece(&source, 0, IDENTITY_BYTES, &len);
 	bool		known = source.size != WAL_SIZE_UNKNOWN;
@@ -290,21 +290,30 @@ is_identified(const WalDirectory *dir, Asking *asking, const WalName *name,
  * Does the file's long header agree with its size or, where that is not known
  * before it is decompressed, with its name?  Then that is it.
  */
+bool
+wal_directory_ask(WalDirectory *dir, WalFile *file, uint8_t *buffer,
+				  const WalName *name)
+{
+	WalIdentity id;
+	bool		told = is_identified(dir, file, buffer, name, &id);
+
+	if (told)
+		dir->limits.segment_size = id.segment_size;
+	return told;
+}
+
 static bool
 ask_file(WalDirectory *dir, Asking *asking, const WalName *name)
 {
 	char	   *path = wal_directory_file(dir, name);
 	bool		told = false;
-	WalIdentity id;
 
 	if (wal_file_open(&asking->file, path, wal_name_format(name)) == FILE_SCAN_OK)
 	{
-		told = is_identified(dir, asking, name, &id);
+		told = wal_directory_ask(dir, &asking->file, asking->buffer, name);
 		wal_file_close(&asking->file);
 	}
 	host_free(path);
-	if (told)
-		dir->limits.segment_size = id.segment_size;
 	return told;
 }
 

@@ -7,6 +7,7 @@
 #define ACCEL_WAL_DIRECTORY_H
 
 #include "host/host.h"
+#include "wal/file.h"
 #include "wal/name.h"
 #include "wal/timelines.h"
 
@@ -66,6 +67,13 @@ extern WalDirectoryResult wal_directory_open(WalDirectory *dir,
 											 const char *path,
 											 const char *own,
 											 WalName *only);
+
+/*
+ * Takes the segment size from an open file of this name.  The buffer has
+ * WAL_PIECE_BYTES.  Returns false if the file does not tell it.
+ */
+extern bool wal_directory_ask(WalDirectory *dir, WalFile *file,
+							  uint8_t *buffer, const WalName *name);
 
 /* A worker begins with its leader's limits. */
 extern WalDirectoryResult wal_directory_join(WalDirectory *dir,

@@ -6,6 +6,9 @@
 
 #include "wal/files.h"
 
+/* as many files are asked for their format */
+#define ASKED_MAX	16
+
 WalFiles *
 wal_files_begin(const WalDirectory *dir)
 {
@@ -96,4 +99,36 @@ wal_files_close(WalFiles *files, WalFile *file)
 			files->slots[i].in_use = false;
 	if (file->format == DECODE_PLAIN)
 		wal_file_close(file);
+}
+
+static bool
+is_compressed(WalFiles *files, const WalName *name)
+{
+	FileScanResult opened;
+	WalFile    *file;
+	bool		compressed;
+
+	if (name->kind == WAL_KIND_MISSING)
+		return false;
+	file = wal_files_open(files, name, &opened);
+	if (file == NULL)
+		return false;
+	compressed = file->format != DECODE_PLAIN;
+	wal_files_close(files, file);
+	return compressed;
+}
+
+/* Names need not say it. */
+bool
+wal_files_compressed(WalFiles *files, const WalNames *list)
+{
+	size_t		asked = list->count < ASKED_MAX ? list->count : ASKED_MAX;
+
+	for (size_t i = 0; i < asked; i++)
+	{
+		host_interrupts();
+		if (is_compressed(files, &list->names[i * list->count / asked]))
+			return true;
+	}
+	return false;
 }

@@ -42,4 +42,7 @@ extern WalFile *wal_files_open(WalFiles *files, const WalName *name,
 							   FileScanResult *opened);
 extern void wal_files_close(WalFiles *files, WalFile *file);
 
+/* Are files of the list compressed?  Some of them are asked. */
+extern bool wal_files_compressed(WalFiles *files, const WalNames *list);
+
 #endif							/* ACCEL_WAL_FILES_H */

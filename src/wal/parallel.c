@@ -14,9 +14,6 @@
 #include "wal/parallel.h"
 #include "wal/runs.h"
 
-/* as many files are asked for their format */
-#define ASKED_MAX		16
-
 /* The list's names follow. */
 typedef struct SharedList
 {
@@ -89,40 +86,6 @@ share_list(ParallelTasks *tasks, void *shared_memory)
 	wal_files_throttle(list->session.files, list->pace);
 }
 
-static bool
-is_compressed(WalFiles *files, const WalName *name)
-{
-	FileScanResult opened;
-	WalFile    *file;
-	bool		compressed;
-
-	if (name->kind == WAL_KIND_MISSING)
-		return false;
-	file = wal_files_open(files, name, &opened);
-	if (file == NULL)
-		return false;
-	compressed = file->format != DECODE_PLAIN;
-	wal_files_close(files, file);
-	return compressed;
-}
-
-/*
- * Are files of the list compressed?  Some are asked, since names need not say.
- */
-static bool
-has_compressed(WalFiles *files, const WalNames *list)
-{
-	uint64		asked = Min(list->count, ASKED_MAX);
-
-	for (uint64 i = 0; i < asked; i++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (is_compressed(files, &list->names[i * list->count / asked]))
-			return true;
-	}
-	return false;
-}
-
 static WalRuns
 runs_of(const WalSession *session, const WalNames *list, int workers)
 {
@@ -131,7 +94,7 @@ runs_of(const WalSession *session, const WalNames *list, int workers)
 	runs.count = list->count;
 	runs.processes = (uint32) workers + 1;
 	runs.segment_size = session->dir->limits.segment_size;
-	runs.compressed = workers > 0 && has_compressed(session->files, list);
+	runs.compressed = workers > 0 && wal_files_compressed(session->files, list);
 	return runs;
 }
 

@@ -24,6 +24,7 @@
  * finding at all, since "cp" in archive_command writes under the final name.
  */
 #include <errno.h>
+#include <stdio.h>
 
 #include "kernel/checksum.h"
 #include "wal/segment.h"
@@ -80,6 +81,7 @@ wal_session_begin_alone(WalSession *session)
 	memset(session, 0, sizeof(*session));
 	session->server = host_server();
 	session->range = WAL_RANGE_ALL;
+	session->pauses = PAUSES;
 }
 
 void
@@ -355,7 +357,7 @@ judge_system(SegmentScan *seg)
 	uint64_t	own = seg->session->server.system;
 	WalVerdict	why = verdict_of(WAL_REASON_FILE_SYSTEM, seg->id.system, own, 0);
 
-	if (!seg->id.has_system || seg->id.system == own)
+	if (!seg->id.has_system || seg->id.system == own || own == 0)
 		return;
 	finding_of_file(seg, WAL_FOREIGN_SYSTEM, WAL_PAGE_SYSTEM, &why);
 	if (seg->result->status == WAL_OK)
@@ -749,7 +751,8 @@ judge_change(SegmentScan *seg)
 		seg->findings->count = 0;
 	seg->result->status = WAL_OK_REMOVED;
 	seg->result->message = verdict_of(reason, 0, 0, 0);
-	memset(seg->session->carry, 0, sizeof(WalCarry));
+	if (seg->session->carry != NULL)
+		memset(seg->session->carry, 0, sizeof(WalCarry));
 }
 
 /* Hands what was found at the end over to the next segment. */
@@ -803,6 +806,22 @@ wal_segment_judge(WalSession *session, const WalName *name,
 }
 
 void
+wal_segment_judge_alone(WalSession *session, WalFile *file,
+						const WalName *name, WalSegmentResult *result)
+{
+	SegmentScan *seg = segment_begin(session, name, result, NULL);
+
+	session->buffer = host_alloc(WAL_PIECE_BYTES);
+	seg->source = wal_source_file(file, session->buffer);
+	judge_file(seg);
+	judge_change(seg);
+	explain(seg);
+	host_free(session->buffer);
+	session->buffer = NULL;
+	host_free(seg);
+}
+
+void
 wal_segment_judge_bytes(WalSession *session, const uint8_t *data,
 						uint64_t size, const WalName *name,
 						WalSegmentResult *result)
@@ -813,6 +832,20 @@ wal_segment_judge_bytes(WalSession *session, const uint8_t *data,
 	judge_pass(seg);
 	explain(seg);
 	host_free(seg);
+}
+
+void
+wal_segment_words(const WalSegmentResult *result, char words[WAL_RESULT_WORDS])
+{
+	size_t		len;
+
+	words[0] = '\0';
+	if (result->message.reason != WAL_REASON_NONE)
+		wal_verdict_words(&result->message, words);
+	len = strlen(words);
+	if (len > 0 && result->counts.errors > 1)
+		snprintf(words + len, WAL_RESULT_WORDS - len, " (and %u more)",
+				 result->counts.errors - 1);
 }
 
 /* ---- names of a list ---- */

@@ -44,7 +44,8 @@ typedef struct WalSession
 {
 	const WalDirectory *dir;	/* NULL for bytes in memory */
 	HostServer	server;			/* whose WAL it should be, of any version if
-								 * its magic is 0 */
+								 * its magic is 0, of any cluster if its
+								 * system is 0 */
 	WalRange	range;
 	uint8_t    *buffer;			/* WAL_PIECE_BYTES, NULL for bytes in memory */
 	WalFiles   *files;
@@ -71,6 +72,14 @@ extern FileScanResult wal_segment_judge(WalSession *session,
 										WalSegmentResult *result,
 										WalFindings *findings);
 
+/*
+ * Judges an open file that stands alone, in a session of bytes that do.  What
+ * continues in its neighbours is not verified.
+ */
+extern void wal_segment_judge_alone(WalSession *session, WalFile *file,
+									const WalName *name,
+									WalSegmentResult *result);
+
 extern void wal_segment_judge_bytes(WalSession *session, const uint8_t *data,
 									uint64_t size, const WalName *name,
 									WalSegmentResult *result);
@@ -82,6 +91,11 @@ extern void wal_segment_missing(const WalSession *session,
 								const WalName *name,
 								WalSegmentResult *result,
 								WalFindings *findings);
+
+/* Prints what the row of a segment says, "" if nothing. */
+#define WAL_RESULT_WORDS	(WAL_MESSAGE_SIZE + 32)
+extern void wal_segment_words(const WalSegmentResult *result,
+							  char words[WAL_RESULT_WORDS]);
 
 /* Sets the one result for a directory in which there is no segment. */
 extern void wal_segment_none(const WalDirectory *dir,

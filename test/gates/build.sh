@@ -1,8 +1,8 @@
 #!/bin/sh
 # build.sh PG_CONFIG: builds in scratch copies with gcc and clang, with and
 # without bitcode, with assertions of our own, every warning an error; then
-# layers, exported symbols and generated constants; and a build in another folder
-# than that of the sources, installed below DESTDIR.
+# layers, exported symbols and generated constants; a build in another folder than
+# that of the sources, installed below DESTDIR; and a static crc32c_verify.
 set -eu
 pg_config=${1:-pg_config}
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -57,6 +57,19 @@ else
 	cat "$scratch/log"
 	find "$scratch/a stage" -type f
 	echo "build: in another folder: FAILED"
+	failed=1
+fi
+
+# the program of containers that have nothing but it
+fresh_tree
+if make -s -C "$scratch/tree" -j"$(nproc)" PG_CONFIG="$pg_config" CC=gcc COPT=-Werror with_llvm=no \
+	crc32c_verify LDFLAGS_EX=-static >"$scratch/log" 2>&1 && [ ! -s "$scratch/log" ] &&
+	readelf -l "$scratch/tree/crc32c_verify" | { ! grep -q INTERP; } &&
+	env -i "$scratch/tree/crc32c_verify" kernels >"$scratch/log"; then
+	echo "build: a static program: ok"
+else
+	cat "$scratch/log"
+	echo "build: a static program: FAILED"
 	failed=1
 fi
 [ "$failed" = 0 ]

@@ -7,6 +7,8 @@ read from the objects below OBJECTS (src/ of the built tree) by nm.
 - A folder uses folders that stand before it in ORDER, no other one.  That holds
   for symbols and for includes, however they are written.
 - Rooms (a .c file and its header) stand in no circle of calls, nor of includes.
+- program/ is no part of the library.  It uses nothing but ROOMs, and serves the
+  seam host/host.h itself.
 - ROOMs are compiled without the server's headers (the list is in the Makefile).
   They use no symbol that the program POSTGRES has, and no room of ours that
   does, but SEAMS.
@@ -19,7 +21,7 @@ import subprocess
 import sys
 
 # Left may not know right; folders of one word do not know each other.
-ORDER = "kernel < decode server host < page < wal < cluster < lost backup < repair < func < run < ."
+ORDER = "kernel < decode server host < page < wal < cluster < lost backup < repair < func program < run < ."
 RANK = {folder: rank for rank, level in enumerate(ORDER.split(" < ")) for folder in level.split()}
 
 # What server-free rooms ask of the program around them.
@@ -57,20 +59,21 @@ def may_use(room, other):
 
 
 def read_symbols(src, objects):
-    """Room -> symbols that it uses; symbol -> room that defines it."""
-    used, defined = {}, {}
+    """Room -> symbols that it uses; symbol -> room of the library, of the program."""
+    used, defined, program = {}, {}, {}
     for path in sorted(glob.glob(objects + "/**/*.o", recursive=True)):
         room = room_of(os.path.relpath(path, objects))
         if not os.path.exists(os.path.join(src, room + ".c")):
             continue  # of an earlier tree
+        own = defined if folder_of(room) != "program" else program
         used[room] = set()
         for line in subprocess.check_output(["nm", path], text=True).splitlines():
             kind, name = line.split()[-2:]
             if kind in "Uw":
                 used[room].add(name)
             elif kind.isupper():
-                defined[name] = room
-    return used, defined
+                own[name] = room
+    return used, defined, program
 
 
 def check_folders(src, rooms):
@@ -109,9 +112,10 @@ def check_includes(src, path, text):
     return targets
 
 
-def check_calls(used, defined):
+def check_calls(used, library, program):
     calls = {}
     for room, symbols in used.items():
+        defined = {**library, **program} if folder_of(room) == "program" else library
         calls[room] = {defined[symbol] for symbol in symbols if symbol in defined} - {room}
         for symbol in sorted(symbols):
             if symbol in defined and not may_use(room, defined[symbol]):
@@ -143,6 +147,15 @@ def check_free(free, used, defined, server):
                 fail("%s.c knows no server, and uses its %s" % (room, symbol))
 
 
+def check_program(free, used, defined, program, server):
+    for room in sorted(used):
+        for symbol in sorted(used[room] if folder_of(room) == "program" else ()):
+            if symbol not in program and defined.get(symbol, symbol) not in free | {symbol}:
+                fail("%s.c is of the program, and uses %s of %s.c" % (room, symbol, defined[symbol]))
+            elif symbol not in program and symbol not in defined and symbol in server:
+                fail("%s.c is of the program, and uses the server's %s" % (room, symbol))
+
+
 def check_library(used, defined):
     for room, symbols in used.items():
         for symbol in sorted(symbols - defined.keys()):
@@ -156,14 +169,15 @@ def check_library(used, defined):
 def main():
     src, objects, postgres = sys.argv[1:4]
     free = {re.sub(r"^.*?src/", "", room) for room in sys.argv[4:]}
-    used, defined = read_symbols(src, objects)
+    used, defined, program = read_symbols(src, objects)
     if not used or free - used.keys():
         sys.exit("check-layers: no objects: build first")
     server = set(subprocess.check_output(
         ["nm", "-D", "--defined-only", "--format=posix", postgres], text=True).split())
     check_folders(src, used)
-    check_calls(used, defined)
+    check_calls(used, defined, program)
     check_free(free, used, defined, server)
+    check_program(free, used, defined, program, server)
     check_library(used, defined)
     sys.exit(failed)
 

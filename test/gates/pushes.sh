@@ -126,6 +126,26 @@ pushed_11(void)
 	wal_parallel_judge();
 }
 END
+push "a function of the server in the program" src/program/wal.c "program/wal.c is of the program, and uses the server's psprintf" <<'END'
+extern char *psprintf(const char *format,...);
+void		pushed_15(void);
+
+void
+pushed_15(void)
+{
+	psprintf("pushed");
+}
+END
+push "a room that knows the server, in the program" src/program/jobs.c 'program/jobs.c is of the program, and uses parallel_workers' <<'END'
+extern int	parallel_workers(int wanted);
+int			pushed_16(void);
+
+int
+pushed_16(void)
+{
+	return parallel_workers(1);
+}
+END
 push "a circle of calls" src/wal/version.c 'circle of calls: wal/version -> wal/page' <<'END'
 extern void wal_page_check(void);
 void		pushed_12(void);

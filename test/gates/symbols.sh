@@ -1,9 +1,10 @@
 #!/bin/sh
-# symbols.sh LIBRARY: fails when the module exports more than its magic,
+# symbols.sh LIBRARY [PROGRAM]: fails when the module exports more than its magic,
 # _PG_init, SQL functions (accel_*) with their info records, and worker entry
-# points (accel_*_main).
+# points (accel_*_main), or when the program needs other libraries than libc and
+# those that decompress.
 set -u
-library=${1:?usage: symbols.sh LIBRARY}
+library=${1:?usage: symbols.sh LIBRARY [PROGRAM]}
 extra=$(nm -D --defined-only "$library" | awk '{print $NF}' |
 	grep -vE '^(_PG_init|Pg_magic_func|_init|_fini)$|^(pg_finfo_)?accel_[a-z0-9_]+$')
 infos=$(nm -D --defined-only "$library" | grep -c ' pg_finfo_accel_')
@@ -18,4 +19,8 @@ for name in $(nm -D --defined-only "$library" | awk '$NF ~ /^accel_/ {print $NF}
 	echo "check-symbols: internal function exported: $name" >&2
 	exit 1
 done
+[ $# -lt 2 ] || readelf -d "$2" | awk '/NEEDED/ {
+	gsub(/[][]/, "", $NF)
+	if ($NF !~ /^(libc|libz|liblz4|libzstd|ld-linux.*|ld-musl.*|libc.musl.*)\.so/) {print "check-symbols: the program needs " $NF; bad = 1}
+} END {exit bad}' >&2 || exit 1
 echo "check-symbols: ok ($infos SQL functions)"

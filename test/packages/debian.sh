@@ -58,6 +58,11 @@ documented()	# library
 	[ -z "$packed" ] || die "compressed: $packed"
 }
 
+packages()	# those to install
+{
+	find /out -name '*.deb' ! -name '*dbgsym*'
+}
+
 build()	# inside: from the tree to packages in /out
 {
 	useradd -m builder
@@ -84,18 +89,23 @@ build()	# inside: from the tree to packages in /out
 	# whose upload it is, and which report asked for it, nobody knows yet
 	(cd /build/first && as_builder lintian --fail-on error,warning --suppress-tags \
 		initial-upload-closes-no-bugs,bogus-mail-host,bogus-mail-host-in-debian-changelog ./*.changes)
-	dpkg-deb -x "$(find /out -name '*.deb' ! -name '*dbgsym*')" /build/tree
+	for package in $(packages); do
+		dpkg-deb -x "$package" /build/tree
+	done
 	library=$(find /build/tree -name crc32c_accel.so)
 	hardened "$library"
 	no_path "$library" /build
+	no_path /build/tree/usr/bin/crc32c_verify /build
+	[ -f /build/tree/usr/share/man/man1/crc32c_verify.1.gz ] || die "no manual page"
 	documented "$library"
 	say "lintian, hardening and documents: ok"
 }
 
 check()	# inside another one: packages come, work and go
 {
-	package=$(find /out -name '*.deb' ! -name '*dbgsym*')
-	apt-get install -y "$package" >/dev/null
+	# shellcheck disable=SC2046	# no blanks in their names
+	apt-get install -y $(packages) >/dev/null
+	crc32c_verify kernels >/dev/null
 	useradd -m builder
 	cp -r . /home/builder/source
 	chown -R builder: /home/builder
@@ -106,10 +116,11 @@ check()	# inside another one: packages come, work and go
 		die "installcheck fails"
 	}
 	grep -E '^ok|tests passed|^test .* ok' /home/builder/log
-	name=$(dpkg-deb -f "$package" Package)
-	apt-get purge -y "$name" >/dev/null
-	[ -z "$(find /usr -name 'crc32c_accel*')" ] || die "$name leaves files"
-	say "$name came, passed installcheck, and went"
+	names=$(for package in $(packages); do dpkg-deb -f "$package" Package; done | xargs)
+	# shellcheck disable=SC2086
+	apt-get purge -y $names >/dev/null
+	[ -z "$(find /usr -name 'crc32c_*')" ] || die "$names leave files"
+	say "$names came, passed installcheck, and went"
 }
 
 case ${1:?$usage} in

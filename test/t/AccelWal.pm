@@ -3,6 +3,7 @@ package AccelWal;
 
 use strict;
 use warnings;
+use AccelProgram;
 use File::Copy;
 use IPC::Run ();
 use PostgreSQL::Test::Utils;

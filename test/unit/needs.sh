@@ -10,6 +10,7 @@
 #   tar       readers of archives of backups
 #   verify    these three, and judges of pages and backups, as front-end code
 #   runs      how processes share a list of WAL segments
+#   sha1      src/program/sha1.c
 #   decode    src/decode/*.c, with the libraries whose headers are installed
 #   server    the headers of a PostgreSQL server (PG_CONFIG), else skipped
 #   pgport    libpgcommon and libpgport of that server (and its headers)
@@ -80,6 +81,7 @@ needed_sources() {
 	fi
 	for room in $rooms; do echo "$root/src/$room.c"; done | sort -u
 	if needs "$1" runs; then echo "$root/src/wal/runs.c"; fi
+	if needs "$1" sha1; then echo "$root/src/program/sha1.c"; fi
 	if needs "$1" decode; then echo "$root"/src/decode/*.c; fi
 }
 

@@ -1,0 +1,45 @@
+/*
+ * main.c
+ *	  crc32c_verify, the program for hosts without a server.
+ */
+#include <stdlib.h>
+
+#include "kernel/checksum.h"
+#include "program/fetch.h"
+#include "program/host.h"
+#include "program/kernels.h"
+#include "program/options.h"
+#include "program/segment.h"
+#include "program/wal.h"
+
+static int
+run(const Options *options)
+{
+	switch (options->command)
+	{
+		case COMMAND_WAL:
+			return wal_command(options);
+		case COMMAND_SEGMENT:
+			return segment_command(options);
+		case COMMAND_FETCH:
+			return fetch_command(options);
+		case COMMAND_KERNELS:
+			return kernels_command();
+	}
+	return EXIT_FAILED;
+}
+
+int
+main(int argc, char **argv)
+{
+	Options		options;
+
+	options_parse(&options, argc, argv);
+	if (options.format == FORMAT_NAGIOS)
+		program_fail_as("WAL UNKNOWN - ", 3);
+	if (options.segment_size != 0)
+		program_segment_size(options.segment_size);
+	program_catch_signals();
+	checksum_init();
+	return run(&options);
+}

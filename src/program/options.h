@@ -1,0 +1,57 @@
+/*
+ * options.h
+ *	  The command line.
+ */
+#ifndef ACCEL_PROGRAM_OPTIONS_H
+#define ACCEL_PROGRAM_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "wal/name.h"
+
+typedef enum Command
+{
+	COMMAND_WAL = 1,			/* bits */
+	COMMAND_SEGMENT = 2,
+	COMMAND_FETCH = 4,
+	COMMAND_KERNELS = 8
+} Command;
+
+typedef enum Format
+{
+	FORMAT_TEXT,
+	FORMAT_JSON,
+	FORMAT_NAGIOS
+} Format;
+
+typedef struct Options
+{
+	Command		command;
+	const char *command_name;
+	char	  **operands;
+	int			noperands;
+	Format		format;
+	bool		verbose;
+	bool		quiet;
+	bool		progress;
+	uint64_t	system;			/* 0 if none was given */
+	uint16_t	magic;			/* of the pages of the version, likewise */
+	uint32_t	segment_size;	/* bytes, likewise */
+	int64_t		max_rate;		/* kB/s, 0 without a bound */
+	const char *metrics;		/* files, NULL if none */
+	const char *state;
+	const char *report;
+	const char *to;
+	bool		fail_on_finding;
+	WalName		since;			/* with timeline 0 if not given */
+	WalName		until;
+	uint32_t	timeline;		/* 0 if not given */
+	int64_t		reverify_after; /* microseconds, -1 if never */
+	int			jobs;
+} Options;
+
+/* Prints help or a message and ends the program, where that is what to do. */
+extern void options_parse(Options *options, int argc, char **argv);
+
+#endif							/* ACCEL_PROGRAM_OPTIONS_H */

@@ -1,0 +1,56 @@
+/*
+ * output.h
+ *	  What the program prints of files of WAL, in each of its formats, and how it
+ *	  ends.
+ */
+#ifndef ACCEL_PROGRAM_OUTPUT_H
+#define ACCEL_PROGRAM_OUTPUT_H
+
+#include <stdio.h>
+
+#include "program/host.h"
+#include "program/options.h"
+#include "wal/segment.h"
+
+#define OUTPUT_WORDS	1024
+
+typedef struct Output
+{
+	const Options *options;
+	const char *subject;		/* what is verified */
+	FILE	   *file;			/* rows go to it */
+	uint64_t	begin;			/* microseconds */
+	uint64_t	shown;			/* progress, likewise */
+	uint64_t	files;
+	uint64_t	read;			/* of them, now */
+	uint64_t	records;
+	uint64_t	bytes;			/* of WAL, verified now */
+	uint64_t	findings;		/* files that have one */
+	uint64_t	unverified;		/* files */
+	bool		failed;			/* a file of ours was not written */
+	char		first[OUTPUT_WORDS];	/* what was found first */
+} Output;
+
+extern void output_begin(Output *output, const Options *options,
+						 const char *subject);
+
+/* Is a status a finding, or does it say that there is no verdict? */
+extern bool output_is_reported(WalStatus status);
+
+/*
+ * A file was judged.  It is printed under this name, or if that is NULL, under
+ * that of its result.  NULL words are those of the result.
+ */
+extern void output_row(Output *output, const char *name,
+					   const WalSegmentResult *result, const char *words);
+
+/* Prints how far it came, if that is wanted, every second. */
+extern void output_progress(Output *output, uint64_t done, uint64_t total);
+
+/* Returns the status by what was found. */
+extern ExitStatus output_status(const Output *output);
+
+/* Prints the last line, writes metrics, and returns how the program ends. */
+extern int	output_end(Output *output);
+
+#endif							/* ACCEL_PROGRAM_OUTPUT_H */
