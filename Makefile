@@ -101,7 +101,7 @@ knows_server = host/% page/% run/% func/% server/accelerate \
 	$(addprefix backup/,archives blocks chain cluster files gaps hash json judge list meta need \
 		parts run sink spool suspects wal walk)
 rooms = $(patsubst src/%.c,%,$(filter-out src/guc.c src/module.c,$(SOURCES)))
-server_free = $(addprefix src/,$(filter-out $(knows_server),$(rooms)) page/status host/direct host/file_scan)
+server_free = $(addprefix src/,$(filter-out $(knows_server),$(rooms)) page/status page/ledger host/direct host/file_scan)
 $(server_free:=.o) $(server_free:=.bc) $(program_objects): override CPPFLAGS := \
 	$(filter-out -I$(includedir_server) -I$(includedir_internal),$(CPPFLAGS))
 

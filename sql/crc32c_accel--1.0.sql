@@ -409,20 +409,58 @@ COMMENT ON COLUMN internal_positions.findings IS 'findings so far';
 COMMENT ON COLUMN internal_positions.tablespace IS 'OID of the tablespace of the file';
 COMMENT ON COLUMN internal_positions.filenode IS 'number of the file';
 
+-- The page ledger: LSN and masked digest of each block, in arrays of 1,024
+-- blocks, high byte first.  See src/page/ledger.c.
+CREATE TABLE internal_page_digests (
+	datid oid NOT NULL,
+	tablespace oid NOT NULL,
+	filenode oid NOT NULL,
+	relid oid NOT NULL,
+	first_block bigint NOT NULL,
+	recorded_at timestamptz NOT NULL,
+	taken_lsn pg_lsn NOT NULL,
+	system_identifier bigint NOT NULL,
+	timeline_id bigint NOT NULL,
+	mask_version integer NOT NULL,
+	checksums boolean NOT NULL,
+	wal_log_hints boolean NOT NULL,
+	full_page_writes boolean NOT NULL,
+	lsns bytea NOT NULL,
+	digests bytea NOT NULL);
+ALTER TABLE internal_page_digests ALTER COLUMN digests SET STORAGE EXTERNAL;
+CREATE INDEX internal_page_digests_file ON internal_page_digests (filenode, first_block);
+COMMENT ON TABLE internal_page_digests IS 'the page ledger: what verify_database(record_digests => true) has read, for verify_page_digests';
+COMMENT ON COLUMN internal_page_digests.datid IS 'OID of the database, 0 for a shared relation';
+COMMENT ON COLUMN internal_page_digests.tablespace IS 'OID of the tablespace of the file';
+COMMENT ON COLUMN internal_page_digests.filenode IS 'number of the file';
+COMMENT ON COLUMN internal_page_digests.relid IS 'OID of the relation';
+COMMENT ON COLUMN internal_page_digests.first_block IS 'the first of 1,024 blocks of the main fork';
+COMMENT ON COLUMN internal_page_digests.recorded_at IS 'when this was recorded';
+COMMENT ON COLUMN internal_page_digests.taken_lsn IS 'end of WAL after the blocks were read';
+COMMENT ON COLUMN internal_page_digests.system_identifier IS 'system identifier of the cluster';
+COMMENT ON COLUMN internal_page_digests.timeline_id IS 'its timeline';
+COMMENT ON COLUMN internal_page_digests.mask_version IS 'version of the mask: digests of another one cannot be compared';
+COMMENT ON COLUMN internal_page_digests.checksums IS 'whether data checksums were on';
+COMMENT ON COLUMN internal_page_digests.wal_log_hints IS 'wal_log_hints of the server';
+COMMENT ON COLUMN internal_page_digests.full_page_writes IS 'full_page_writes of the server';
+COMMENT ON COLUMN internal_page_digests.lsns IS 'LSN of each block, 8 bytes, 0 if it is not recorded';
+COMMENT ON COLUMN internal_page_digests.digests IS 'CRC-32C of each masked page, 4 bytes';
+
 -- The history is written without logical decoding, see src/run/history.c; its
 -- deletions are not decoded for want of an identity.
 ALTER TABLE verify_runs REPLICA IDENTITY NOTHING;
 ALTER TABLE verify_run_relations REPLICA IDENTITY NOTHING;
 ALTER TABLE verify_findings REPLICA IDENTITY NOTHING;
 ALTER TABLE internal_positions REPLICA IDENTITY NOTHING;
+ALTER TABLE internal_page_digests REPLICA IDENTITY NOTHING;
 
--- pg_dump takes the history along; positions are of no use elsewhere.
+-- pg_dump takes the history along; positions and digests are of no use elsewhere.
 SELECT pg_catalog.pg_extension_config_dump('verify_runs', '');
 SELECT pg_catalog.pg_extension_config_dump('verify_run_relations', '');
 SELECT pg_catalog.pg_extension_config_dump('verify_findings', '');
 
-REVOKE ALL ON TABLE verify_runs, verify_run_relations, verify_findings, internal_positions FROM PUBLIC;
-GRANT SELECT ON TABLE verify_runs, verify_run_relations, verify_findings, internal_positions TO pg_stat_scan_tables;
+REVOKE ALL ON TABLE verify_runs, verify_run_relations, verify_findings, internal_positions, internal_page_digests FROM PUBLIC;
+GRANT SELECT ON TABLE verify_runs, verify_run_relations, verify_findings, internal_positions, internal_page_digests TO pg_stat_scan_tables;
 
 CREATE PROCEDURE verify_database(
 	relations regclass[] DEFAULT NULL,
@@ -436,14 +474,35 @@ CREATE PROCEDURE verify_database(
 	report_failures boolean DEFAULT true,
 	report_interval interval DEFAULT NULL,
 	verbose boolean DEFAULT false,
+	record_digests boolean DEFAULT false,
 	workers integer DEFAULT 0,
 	max_rate integer DEFAULT 0)
 AS 'MODULE_PATHNAME', 'accel_verify_database'
 LANGUAGE C;
-COMMENT ON PROCEDURE verify_database(regclass[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, integer, integer) IS
+COMMENT ON PROCEDURE verify_database(regclass[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, boolean, integer, integer) IS
 'verifies the files of the cluster with a CRC of their own and the relations with storage of this database: WARNINGs for findings, an INFO line at the end, and rows in verify_runs, verify_run_relations and verify_findings (not on a standby)';
-REVOKE ALL ON PROCEDURE verify_database(regclass[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, integer, integer) FROM PUBLIC;
-GRANT EXECUTE ON PROCEDURE verify_database(regclass[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, integer, integer) TO pg_stat_scan_tables;
+REVOKE ALL ON PROCEDURE verify_database(regclass[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, boolean, integer, integer) FROM PUBLIC;
+GRANT EXECUTE ON PROCEDURE verify_database(regclass[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, boolean, integer, integer) TO pg_stat_scan_tables;
+
+CREATE FUNCTION verify_page_digests(
+	relation regclass DEFAULT NULL,
+	workers integer DEFAULT 0,
+	max_rate integer DEFAULT 0,
+	OUT relation regclass,
+	OUT blkno bigint,
+	OUT path text,
+	OUT status text,
+	OUT disk_lsn pg_lsn,
+	OUT known_lsn pg_lsn,
+	OUT recorded_at timestamptz,
+	OUT message text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'accel_verify_page_digests'
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE ROWS 10;
+COMMENT ON FUNCTION verify_page_digests(regclass, integer, integer) IS
+'judges the blocks on this server''s disk by what verify_database(record_digests => true) has recorded: stale_page, diverged and gone; on the same server, a standby or a restored backup; relation NULL is all that are recorded';
+REVOKE ALL ON FUNCTION verify_page_digests(regclass, integer, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_page_digests(regclass, integer, integer) TO pg_stat_scan_tables;
 
 CREATE FUNCTION prune_history(older_than interval)
 RETURNS bigint

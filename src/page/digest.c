@@ -26,6 +26,12 @@ static void enter_block(PageDigests *digests, int64 blkno);
 static void add_page(DigestRow *row, const char *page);
 static void add_left_out(DigestRow *row);
 
+uint32
+page_digest(const char *page)
+{
+	return checksum_crc32c(CHECKSUM_CRC_INIT, page, BLCKSZ) ^ CHECKSUM_CRC_INIT;
+}
+
 void
 page_digests_init(PageDigests *digests, const PageDigestOptions *options,
 				  Relation rel, ForkNumber fork, int64 from)

@@ -16,7 +16,14 @@ typedef struct PageDigestOptions
 {
 	int32		blocks_per_row; /* 0 if no digests are asked for */
 	bool		masked;
+	bool		exact;			/* only of forks that page_mask_exact() names,
+								 * and never of a page half written */
 } PageDigestOptions;
+
+/* Are digests of the fork asked for? */
+#define PAGE_DIGESTS_WANTED(options, rel, fork) \
+	((options)->blocks_per_row > 0 && \
+	 (!(options)->exact || page_mask_exact(rel, fork)))
 
 /*
  * A row, or the part of it that one process has seen.  It is flat, since it is
@@ -46,6 +53,9 @@ struct PageDigests
 	DigestRow	row;			/* at work */
 	PageMask	mask;			/* if masked */
 };
+
+/* Returns the digest of one page. */
+extern uint32 page_digest(const char *page);
 
 /* Raises ERROR 0A000 where there can be no mask. */
 extern void page_digests_init(PageDigests *digests,

@@ -31,6 +31,7 @@ typedef struct ForkScan
 	ScanSink   *output;
 	SegmentMap	map;
 	ForkSummary summary;
+	PageDigests digests;		/* of what is read here, if asked for */
 	bool		asked;			/* if storage transforms the pages */
 	bool		transformed;
 } ForkScan;
@@ -54,6 +55,8 @@ static void report(ForkScan *scan, const PageFinding *finding);
 static void report_transformed(ForkScan *scan);
 static void note_finding(ScanSink *sink, const PageFinding *finding);
 static void note_page(ScanSink *sink, BlockNumber blkno, const char *page);
+static void digest_page(ScanSink *sink, BlockNumber blkno, const char *page);
+static void note_row(PageDigests *digests, const DigestRow *row);
 static void note_part(ScanSink *sink, const DigestRow *part);
 static void note_progress(ScanSink *sink, int64 blocks);
 static bool note_enough(ScanSink *sink);
@@ -89,6 +92,15 @@ init_sink(ForkScan *scan)
 	sink->finding = note_finding;
 	sink->page = scan->output->page ? note_page : NULL;
 	sink->digest = scan->output->digest;
+	if (sink->page == NULL &&
+		PAGE_DIGESTS_WANTED(&sink->digest, scan->fork->rel, scan->fork->fork))
+	{
+		page_digests_init(&scan->digests, &sink->digest, scan->fork->rel,
+						  scan->fork->fork, scan->first);
+		scan->digests.emit = note_row;
+		scan->digests.arg = scan;
+		sink->page = digest_page;
+	}
 	sink->part = note_part;
 	sink->progress = note_progress;
 	sink->enough = note_enough;
@@ -197,6 +209,8 @@ scan_extent(ForkScan *scan, Extent extent)
 	else
 		next = range_scan(scan->fork, extent.first, extent.end, scan->policy,
 						  &scan->sink, &scan->summary);
+	if (scan->digests.emit)
+		page_digests_end(&scan->digests);
 	if (next < extent.end)
 		scan->summary.next = next;
 	return next >= extent.end;
@@ -280,6 +294,18 @@ note_page(ScanSink *sink, BlockNumber blkno, const char *page)
 	ScanSink   *output = ((ForkScan *) sink)->output;
 
 	output->page(output, blkno, page);
+}
+
+static void
+digest_page(ScanSink *sink, BlockNumber blkno, const char *page)
+{
+	page_digests_page(&((ForkScan *) sink)->digests, blkno, page);
+}
+
+static void
+note_row(PageDigests *digests, const DigestRow *row)
+{
+	note_part(&((ForkScan *) digests->arg)->sink, row);
 }
 
 static void

@@ -94,6 +94,21 @@ relation_rmgr(Relation rel)
 }
 
 /*
+ * The free space map is not in WAL.  Bits of the visibility map go without its
+ * LSN before 17.11, 18.6 and 19.  What other access methods write past WAL
+ * nobody knows.
+ */
+bool
+page_mask_exact(Relation rel, ForkNumber fork)
+{
+	RmgrId		rmgr = relation_rmgr(rel);
+
+	return fork == MAIN_FORKNUM &&
+		rel->rd_rel->relpersistence == RELPERSISTENCE_PERMANENT &&
+		rmgr != RM_XLOG_ID && rmgr != RM_GENERIC_ID;
+}
+
+/*
  * nextval() writes a value to the WAL that lies 32 fetches ahead and none of
  * the fetches up to it.  So the values themselves differ on a standby, too.
  */

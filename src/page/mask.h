@@ -25,6 +25,19 @@ typedef struct PageMask
 extern void page_mask_init(PageMask *mask, Relation rel, ForkNumber fork);
 
 /*
+ * Counts up when the mask of the same server comes to hide something else, as
+ * digests of two masks cannot be compared.
+ */
+#define PAGE_MASK_REVISION	1
+
+/*
+ * Are pages of the fork that have the same LSN equal under the mask, in all
+ * copies of one history?  That is so for main forks of permanent relations
+ * whose access method is of core.
+ */
+extern bool page_mask_exact(Relation rel, ForkNumber fork);
+
+/*
  * Does a page that is ok or new hold nothing at all?  A standby may have no
  * such block, since extending a relation by new pages, or its visibility map
  * by an empty one, is not written to the WAL.

@@ -161,7 +161,7 @@ enough_read(ParallelTasks *tasks)
 static void
 init_digests(RangeTasks *range, const PageDigestOptions *options)
 {
-	if (options->blocks_per_row == 0)
+	if (!PAGE_DIGESTS_WANTED(options, range->fork->rel, range->fork->fork))
 		return;
 	page_digests_init(&range->digests, options, range->fork->rel,
 					  range->fork->fork, range->first);
@@ -196,7 +196,7 @@ share_range(ParallelTasks *tasks, void *shared_memory)
 	shared->chunk_blocks = range->chunk_blocks;
 	shared->piece_blocks = range->policy.piece_blocks;
 	shared->direct = range->policy.direct;
-	shared->digest = range->digests.options;
+	shared->digest = range->sink->digest;
 	if (range->throttle == NULL || range->policy.crew != NULL)
 		return;
 	throttle_copy(&shared->throttle, range->throttle);
@@ -279,6 +279,7 @@ scan_chunk(ParallelTasks *tasks, uint64 chunk)
 	memset(&sink, 0, sizeof(sink));
 	sink.sink.finding = send_finding;
 	sink.sink.page = range->digests.emit ? digest_page : NULL;
+	sink.sink.digest = range->digests.options;
 	sink.range = range;
 	sink.parts.kind = CHUNK_PARTS;
 	range->digests.arg = &sink;

@@ -42,6 +42,8 @@ static void judge_batch(RangeScan *scan, BlockNumber blkno, uint32 nblocks,
 						const char *pages);
 static void count_healthy(RangeScan *scan, BlockNumber blkno,
 						  const char *page, PageStatus status);
+static bool is_settled(RangeScan *scan, BlockNumber blkno,
+					   const char **page);
 static bool ask_map(RangeScan *scan, BlockNumber blkno);
 static void judge_zeros(RangeScan *scan, BlockNumber blkno, const char *page);
 static void judge_mark(RangeScan *scan, BlockNumber blkno, const char *page);
@@ -219,8 +221,29 @@ count_healthy(RangeScan *scan, BlockNumber blkno, const char *page,
 		scan->summary->verified++;
 	else
 		scan->summary->unverifiable++;
-	if (scan->sink->page)
+	if (scan->sink->page && is_settled(scan, blkno, &page))
 		scan->sink->page(scan->sink, blkno, page);
+}
+
+/*
+ * Without a checksum nothing tells a page that was half written when it was
+ * read.  Where that matters, the page is read again while nobody can be writing
+ * it.  Returns false if there is none any more.
+ */
+static bool
+is_settled(RangeScan *scan, BlockNumber blkno, const char **page)
+{
+	BlockDecision *decision = scan->decision;
+
+	if (scan->fork->checksums || !scan->sink->digest.exact ||
+		*page == decision->image.data)
+		return true;
+	wait_turn(scan, 1);
+	block_decide(&scan->reader, blkno, &scan->rules, decision);
+	*page = decision->image.data;
+	return decision->fate == BLOCK_JUDGED &&
+		(decision->verdict.status == PAGE_OK ||
+		 decision->verdict.status == PAGE_NEW);
 }
 
 /* Was the page initialized, as far as the visibility map knows? */

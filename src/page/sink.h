@@ -28,8 +28,9 @@ struct ScanSink
 	void		(*page) (ScanSink *sink, BlockNumber blkno, const char *page);
 
 	/*
-	 * The same where workers share the blocks.  They send no pages, but what
-	 * digest asks them to make of these, in block order.
+	 * The same where workers share the blocks, or where page is NULL. Workers
+	 * send no pages, but what digest asks them to make of these, in block
+	 * order.
 	 */
 	PageDigestOptions digest;
 	void		(*part) (ScanSink *sink, const DigestRow *part);

@@ -37,6 +37,11 @@ static const StatusRow lost_rows[] = {
 #include "page/status.def"
 };
 
+static const StatusRow ledger_rows[] = {
+#define LEDGER_STATUS(id, word, is_finding) {word, is_finding},
+#include "page/status.def"
+};
+
 static const StatusRow heal_rows[] = {
 #define HEAL_STATUS(id, word, is_finding) {word, is_finding},
 #include "page/status.def"
@@ -75,6 +80,12 @@ const char *
 lost_status_name(LostStatus status)
 {
 	return lost_rows[status].word;
+}
+
+const char *
+ledger_status_name(LedgerStatus status)
+{
+	return ledger_rows[status].word;
 }
 
 const char *
@@ -123,8 +134,8 @@ status_is_finding(const char *name)
 		size_t		count;
 	}			families[] = {
 		FAMILY(page_rows), FAMILY(wal_rows), FAMILY(cluster_rows),
-		FAMILY(backup_rows), FAMILY(lost_rows), FAMILY(heal_rows),
-		FAMILY(restore_rows)
+		FAMILY(backup_rows), FAMILY(lost_rows), FAMILY(ledger_rows),
+		FAMILY(heal_rows), FAMILY(restore_rows)
 	};
 
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)

@@ -60,6 +60,12 @@ typedef enum LostStatus
 #include "page/status.def"
 } LostStatus;
 
+typedef enum LedgerStatus
+{
+#define LEDGER_STATUS(id, word, is_finding) id,
+#include "page/status.def"
+} LedgerStatus;
+
 typedef enum HealStatus
 {
 #define HEAL_STATUS(id, word, is_finding) id,
@@ -78,6 +84,7 @@ extern const char *cluster_kind_name(ClusterKind kind);
 extern const char *cluster_status_name(ClusterStatus status);
 extern const char *backup_status_name(BackupStatus status);
 extern const char *lost_status_name(LostStatus status);
+extern const char *ledger_status_name(LedgerStatus status);
 extern const char *heal_status_name(HealStatus status);
 extern const char *restore_status_name(RestoreStatus status);
 

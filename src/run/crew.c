@@ -59,6 +59,7 @@ typedef struct WholeRelation
 	char		name[NAMEDATALEN];
 	char		owner[OWNER_SIZE];
 	char		kind[KIND_SIZE];
+	LedgerBatch read;			/* its pages come after the forks */
 	int			nforks;
 	ForkSummary forks[MAX_FORKNUM + 1];
 } WholeRelation;
@@ -73,19 +74,23 @@ typedef struct WholeSink
 	TimestampTz next_look;		/* who waits for the relation */
 	bool		finding;
 	bool		ended;			/* early */
+	MemoryContext context;		/* of digests, NULL if none are recorded */
 } WholeSink;
 
 extern PGDLLEXPORT void accel_run_worker_main(Datum segment);
+extern PGDLLEXPORT void accel_record_worker_main(Datum segment);
 
 static void start_crew(DatabaseRun *run);
 static int	workers_that_pay(const DatabaseRun *run);
 static Oid *items_for_workers(const DatabaseRun *run);
 static void do_item(CrewMember *member, Oid relid);
+static void record_item(CrewMember *member, Oid relid);
 static bool scan_whole(WholeRelation *whole, Oid relid, Throttle *throttle,
-					   TimestampTz deadline);
+					   TimestampTz deadline, bool digests);
 static bool note_enough(ScanSink *sink);
 static void note_finding(ScanSink *sink, const PageFinding *finding);
 static void note_fork_end(ScanSink *sink, const ForkSummary *summary);
+static void note_digest(ScanSink *sink, const DigestRow *row);
 static void do_ahead(void *arg, Oid relid, uint64 number);
 static void count_whole(DatabaseRun *run, RunRelation *relation,
 						const WholeRelation *whole);
@@ -119,7 +124,9 @@ start_crew(DatabaseRun *run)
 		return;
 	context = MemoryContextSwitchTo(run->context);
 	items = items_for_workers(run);
-	run->crew = crew_start(workers, parallel_library(), "accel_run_worker_main",
+	run->crew = crew_start(workers, parallel_library(),
+						   run->options.record_digests ?
+						   "accel_record_worker_main" : "accel_run_worker_main",
 						   &run->scan.throttle, items, (uint64) run->nitems);
 	pfree(items);
 	MemoryContextSwitchTo(context);
@@ -194,19 +201,60 @@ accel_run_worker_main(Datum segment)
 	crew_serve(segment, parallel_library(), &duties);
 }
 
+/* The same, where digests are recorded. */
+void
+accel_record_worker_main(Datum segment)
+{
+	static const CrewDuties duties = {record_item, parallel_scan_job};
+
+	crew_serve(segment, parallel_library(), &duties);
+}
+
 static Size
 whole_bytes(const WholeRelation *whole)
 {
-	return offsetof(WholeRelation, forks) + whole->nforks * sizeof(ForkSummary);
+	return MAXALIGN(offsetof(WholeRelation, forks) +
+					whole->nforks * sizeof(ForkSummary));
+}
+
+/* Makes one row of bytes of it, pages included. */
+static void *
+flatten(const WholeRelation *whole, Size *bytes)
+{
+	Size		size = whole_bytes(whole);
+	Size		pages = (whole->read.next - whole->read.first) * sizeof(LedgerPage);
+	char	   *flat = palloc(size + pages);
+
+	memcpy(flat, whole, size);
+	if (pages > 0)
+		memcpy(flat + size, whole->read.pages, pages);
+	*bytes = size + pages;
+	return flat;
+}
+
+static void
+send_whole(CrewMember *member, Oid relid, bool digests)
+{
+	WholeRelation *whole = palloc0(sizeof(WholeRelation));
+	Size		bytes;
+	void	   *flat;
+
+	if (!scan_whole(whole, relid, crew_member_throttle(member), 0, digests))
+		return;
+	flat = flatten(whole, &bytes);
+	crew_send_result(member, flat, bytes);
 }
 
 static void
 do_item(CrewMember *member, Oid relid)
 {
-	WholeRelation *whole = palloc0(sizeof(WholeRelation));
+	send_whole(member, relid, false);
+}
 
-	if (scan_whole(whole, relid, crew_member_throttle(member), 0))
-		crew_send_result(member, whole, whole_bytes(whole));
+static void
+record_item(CrewMember *member, Oid relid)
+{
+	send_whole(member, relid, true);
 }
 
 /* A name or nothing. */
@@ -241,7 +289,7 @@ describe(WholeRelation *whole, Relation rel)
  */
 static bool
 scan_whole(WholeRelation *whole, Oid relid, Throttle *throttle,
-		   TimestampTz deadline)
+		   TimestampTz deadline, bool digests)
 {
 	static const RelationScanOptions options = SCAN_OPTIONS_ALL;
 	ScanPolicy	policy = SCAN_POLICY_ALONE;
@@ -264,6 +312,12 @@ scan_whole(WholeRelation *whole, Oid relid, Throttle *throttle,
 	sink.sink.finding = note_finding;
 	sink.sink.fork_end = note_fork_end;
 	sink.sink.enough = note_enough;
+	if (digests)
+	{
+		sink.sink.digest = LEDGER_DIGESTS;
+		sink.sink.part = note_digest;
+		sink.context = CurrentMemoryContext;
+	}
 	sink.whole = whole;
 	sink.relid = relid;
 	sink.deadline = deadline;
@@ -294,8 +348,20 @@ note_fork_end(ScanSink *sink, const ForkSummary *summary)
 	WholeRelation *whole = ((WholeSink *) sink)->whole;
 
 	((WholeSink *) sink)->ended |= summary->next != InvalidBlockNumber;
+	if (((WholeSink *) sink)->context != NULL && summary->fork == MAIN_FORKNUM)
+		ledger_batch_end(&whole->read, true);
 	if (whole->nforks <= MAX_FORKNUM)
 		whole->forks[whole->nforks++] = *summary;
+}
+
+static void
+note_digest(ScanSink *sink, const DigestRow *row)
+{
+	WholeSink  *whole = (WholeSink *) sink;
+	MemoryContext old = MemoryContextSwitchTo(whole->context);
+
+	ledger_batch_add(&whole->whole->read, row);
+	MemoryContextSwitchTo(old);
 }
 
 /* ---------------------------------------------------------------- *
@@ -308,13 +374,22 @@ do_ahead(void *arg, Oid relid, uint64 number)
 {
 	DatabaseRun *run = arg;
 	MemoryContext context = CurrentMemoryContext;
-	WholeRelation *whole = palloc0(sizeof(WholeRelation));
+	MemoryContext work = AllocSetContextCreate(context, "relation ahead",
+											   ALLOCSET_DEFAULT_SIZES);
 
+	MemoryContextSwitchTo(work);
 	PG_TRY();
 	{
+		WholeRelation *whole = palloc0(sizeof(WholeRelation));
+		Size		bytes;
+		void	   *flat;
+
 		if (scan_whole(whole, relid, run->scan.policy.throttle,
-					   run->deadline))
-			crew_keep(run->crew, number, whole, whole_bytes(whole));
+					   run->deadline, run->options.record_digests))
+		{
+			flat = flatten(whole, &bytes);
+			crew_keep(run->crew, number, flat, bytes);
+		}
 		procedure_commit();
 	}
 	PG_CATCH();
@@ -323,7 +398,8 @@ do_ahead(void *arg, Oid relid, uint64 number)
 		(void) run_rollback(run);
 	}
 	PG_END_TRY();
-	pfree(whole);
+	MemoryContextSwitchTo(context);
+	MemoryContextDelete(work);
 }
 
 bool
@@ -359,5 +435,7 @@ count_whole(DatabaseRun *run, RunRelation *relation, const WholeRelation *whole)
 	relation->owner = whole->owner[0] ? pstrdup(whole->owner) : NULL;
 	relation->kind = pstrdup(whole->kind);
 	scan_run_forks(&run->scan, whole->forks, whole->nforks);
+	run->read = whole->read;
+	run->read.pages = (LedgerPage *) ((char *) whole + whole_bytes(whole));
 	run_end_batch(run, true);
 }

@@ -54,6 +54,7 @@ static void note_finding(ScanSink *sink, const PageFinding *finding);
 static void note_progress(ScanSink *sink, int64 blocks);
 static bool note_enough(ScanSink *sink);
 static void note_fork_end(ScanSink *sink, const ForkSummary *summary);
+static void note_digest(ScanSink *sink, const DigestRow *row);
 
 SQL_FUNCTION(accel_verify_database)
 {
@@ -83,6 +84,7 @@ SQL_FUNCTION(accel_verify_database)
 	scan_run_end(&run->scan);
 	if (run->insert_relation != NULL)
 		SPI_freeplan(run->insert_relation);
+	ledger_end(&run->ledger);
 	if (run->options.fail_on_findings)
 		raise_findings(run);
 	if (bounded && StatementTimeout > 0)	/* for the rest of the caller's */
@@ -108,6 +110,7 @@ enum
 	ARG_REPORT_FAILURES,
 	ARG_REPORT_INTERVAL,
 	ARG_VERBOSE,
+	ARG_RECORD_DIGESTS,
 	ARG_WORKERS,
 	ARG_MAX_RATE
 };
@@ -142,6 +145,13 @@ init_sink(DatabaseRun *run)
 	run->sink.progress = note_progress;
 	run->sink.enough = note_enough;
 	run->sink.fork_end = note_fork_end;
+	if (run->options.record_digests)
+	{
+		run->sink.digest = LEDGER_DIGESTS;
+		run->sink.part = note_digest;
+		run->ledger.history = &run->history;
+		ledger_server(&run->ledger.server);
+	}
 	scan_run_begin(&run->scan, &run->sink, run->options.workers,
 				   run->options.max_rate, false);
 	run->store_desc = CreateTemplateTupleDesc(FINDING_COLUMNS);
@@ -275,6 +285,7 @@ read_options(RunOptions *options, FunctionCallInfo fcinfo)
 	options->report_failures = accel_boolean(fcinfo, ARG_REPORT_FAILURES, false);
 	options->report_interval = accel_interval(fcinfo, ARG_REPORT_INTERVAL, "report_interval", 1);
 	options->verbose = accel_boolean(fcinfo, ARG_VERBOSE, false);
+	options->record_digests = accel_boolean(fcinfo, ARG_RECORD_DIGESTS, false);
 	options->workers = accel_integer(fcinfo, ARG_WORKERS, 0);
 	options->max_rate = accel_integer(fcinfo, ARG_MAX_RATE, 0);
 }
@@ -282,6 +293,11 @@ read_options(RunOptions *options, FunctionCallInfo fcinfo)
 static void
 check_options(DatabaseRun *run)
 {
+	if (run->options.record_digests && !run->recording)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("record_digests cannot be used during recovery"),
+				 errhint("Record digests on the primary. verify_page_digests() judges this server by them.")));
 	if (run->options.skip && !run->recording)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -556,6 +572,8 @@ note_fork_end(ScanSink *sink, const ForkSummary *summary)
 
 	run->ended.fork = summary->fork;
 	run->ended.block = summary->next;
+	if (run->options.record_digests && summary->fork == MAIN_FORKNUM)
+		ledger_batch_end(&run->read, summary->next == InvalidBlockNumber);
 
 	run->batch.blocks += summary->blocks;
 	run->batch.bytes += summary->bytes;
@@ -576,4 +594,15 @@ note_finding(ScanSink *sink, const PageFinding *finding)
 	if (finding->status == PAGE_CHECKSUM_MISMATCH)
 		run->failures++;
 	report_finding(run, finding);
+}
+
+/* Kept up to the end of the batch, as findings are. */
+static void
+note_digest(ScanSink *sink, const DigestRow *row)
+{
+	DatabaseRun *run = (DatabaseRun *) sink;
+	MemoryContext old = MemoryContextSwitchTo(run->batch_context);
+
+	ledger_batch_add(&run->read, row);
+	MemoryContextSwitchTo(old);
 }

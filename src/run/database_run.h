@@ -23,6 +23,7 @@
 #include "page/relation_scan.h"
 #include "page/scan_run.h"
 #include "run/history.h"
+#include "run/ledger.h"
 #include "run/procedure.h"
 
 typedef enum RunOrder
@@ -56,6 +57,7 @@ typedef struct RunOptions
 	bool		report_failures;
 	int64		report_interval;	/* microseconds, 0 if none */
 	bool		verbose;
+	bool		record_digests;
 	int			workers;
 	int			max_rate;		/* kB/s, 0 if no bound */
 } RunOptions;
@@ -153,6 +155,7 @@ typedef struct DatabaseRun
 	TimestampTz recorded;		/* when the run's row was written */
 	SPIPlanPtr	insert_relation;
 	List	   *positions;		/* of RunRelation, where earlier runs stand */
+	LedgerRun	ledger;			/* of record_digests */
 
 	/* The relation at work, and its batch, which is one transaction. */
 	RunRelation *relation;		/* valid while it is at work */
@@ -168,6 +171,7 @@ typedef struct DatabaseRun
 	TimestampTz next_look;		/* who waits for the relation */
 	int64		fork_blocks;	/* of a main fork that takes several, or -1 */
 	RunRelation batch;			/* counts of the batch alone */
+	LedgerBatch read;			/* its digests, if they are recorded */
 	int64		fork_bytes;		/* of the main fork at work, verified */
 	int			failures;		/* of checksums, confirmed */
 	RunLine		line;

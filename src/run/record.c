@@ -65,6 +65,7 @@ static void write_complete_batch(void *arg);
 static void write_cluster(void *arg);
 static void write_progress(void *arg);
 static void write_findings(DatabaseRun *run);
+static void write_digests(DatabaseRun *run);
 static void write_relation(DatabaseRun *run);
 static void write_position(DatabaseRun *run);
 static void write_end(void *arg);
@@ -185,7 +186,7 @@ static void
 lock_tables(DatabaseRun *run)
 {
 	static const char *const tables[] = {"verify_runs", "verify_run_relations",
-	"verify_findings", "internal_positions"};
+	"verify_findings", "internal_positions", "internal_page_digests"};
 	TimestampTz start = GetCurrentTimestamp();
 	Oid			relids[lengthof(tables)];
 	int			wanted = run->number == 0 ? 1 : lengthof(tables);	/* to begin, its row */
@@ -338,6 +339,7 @@ write_complete_batch(void *arg)
 	DatabaseRun *run = arg;
 
 	write_findings(run);
+	write_digests(run);
 	if (run->relation->unverifiable == 0)
 		write_relation(run);
 	if (GetCurrentTimestamp() - run->recorded >= RECORD_INTERVAL)
@@ -350,6 +352,7 @@ write_batch(void *arg)
 	DatabaseRun *run = arg;
 
 	write_findings(run);
+	write_digests(run);
 	write_position(run);
 	write_run(run, "running");
 }
@@ -435,6 +438,23 @@ write_findings(DatabaseRun *run)
 	SPI_unregister_relation(STORE_NAME);
 	tuplestore_end(run->store);
 	run->store = NULL;
+}
+
+static void
+write_digests(DatabaseRun *run)
+{
+	const RunRelation *relation = run->relation;
+	LedgerFile	file = {relation->shared ? InvalidOid : MyDatabaseId,
+		relation->file.tablespace, relation->file.number,
+	relation->item.relid};
+
+	if (relation->kind == NULL)
+		return;
+	if (strcmp(relation->kind, "index") == 0)
+		file.kind = LEDGER_INDEX;
+	else if (strcmp(relation->kind, "sequence") == 0)
+		file.kind = LEDGER_SEQUENCE;
+	ledger_write(&run->ledger, &file, &run->read);
 }
 
 /* Forgets where the run stood in the relation. */
@@ -742,7 +762,8 @@ prune_before(DatabaseRun *run, TimestampTz limit)
 				types, values, NULL);
 		deleted += SPI_processed;
 	}
-	return deleted + archive_record_prune(&run->history, limit);
+	return deleted + ledger_prune(&run->history, limit) +
+		archive_record_prune(&run->history, limit);
 }
 
 /* At the end of a run, if the parameter says so and there is an old one. */

@@ -148,6 +148,7 @@ scan_batch(DatabaseRun *run, RunRelation *relation)
 	run->at = relation->next;
 	relation_close(rel, NoLock);	/* the lock stays up to the scan's end */
 	result = next_batch(run, relation, &options, &after);
+	ledger_batch_begin(&run->read, options.first);
 	begin_time(run);
 	scan_run_relation(&run->scan, relation->item.relid, &options);
 	/* who waits for it may have the tables that record_batch() waits for */
@@ -172,6 +173,7 @@ run_begin_batch(DatabaseRun *run)
 	MemoryContextReset(run->batch_context);
 	run->store = NULL;
 	run->failures = 0;
+	ledger_batch_begin(&run->read, 0);
 }
 
 /*

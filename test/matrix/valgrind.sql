@@ -36,7 +36,8 @@ SELECT status = 'healthy' AS ok FROM restore_block('clean', 'main', 3, read_disk
 SELECT status IN ('outdated', 'invalid_page', 'not_proven') AND message <> '' AS ok FROM restore_block('damaged', 'main', 7, read_disk_page('clean', 'main', 7))
 SELECT restore_block('clean', 'main', 1000000, read_disk_page('clean', 'main', 3), directory => 'no_such_directory') IS NOT NULL AS ok
 CALL verify_database(include_catalogs => false, verbose => true)
-CALL verify_database(workers => 2, report_failures => true)
+CALL verify_database(workers => 2, report_failures => true, record_digests => true)
+SELECT bool_and(status = 'not_verifiable') IS NOT FALSE AS ok FROM verify_page_digests()
 CALL verify_database(reverify_after => '1000 years', max_rate => 1000)
 SELECT count(*) = 3 AND bool_and(state = 'completed') AND sum(blocks) > 400 AND (SELECT count(*) FROM verify_findings) = 3 AS ok FROM verify_runs
 SELECT count(*) = 0 AS ok FROM verify_progress

@@ -74,6 +74,7 @@ close $fh;
 my $backup = $node->basedir . '/copy';
 system('cp', '-r', $node->data_dir, $backup) == 0 or die 'no copy';
 $node->start;
+$q->(q{CALL verify_database(relations => '{big}', record_digests => true, cluster_files => false)});
 my $start = $q->('SELECT pg_current_wal_lsn() - 64::numeric * 1024 * 1024 * 2');
 
 # A function's large input.  '-' and a reason: it needs no cancel of its own.
@@ -101,6 +102,7 @@ my %input = (
 	'verify_wal, a range' => "SELECT * FROM verify_wal(start_lsn => '$start')",
 	verify_cluster_files => 'SELECT count(*) FROM generate_series(1, 10000) g, verify_cluster_files(CASE WHEN g > 0 THEN NULL END)',
 	verify_lost_writes => 'SELECT * FROM verify_lost_writes()',
+	verify_page_digests => q{SELECT count(*) FROM generate_series(1, 5) g, verify_page_digests(CASE WHEN g > 0 THEN 'big'::regclass END)},
 	verify_wal_images => 'SELECT * FROM verify_wal_images()',
 	wal_block_history => "SELECT count(*) FROM wal_block_history('big', 'main', 0, start_lsn => '$start')",
 	wal_page_image => '- one record',
@@ -113,7 +115,7 @@ my %input = (
 	heal_block => '- one page',
 	restore_block => '- one page; what it reads of the WAL is read as wal_block_history does',
 	relation_files => '- one row a gigabyte',
-	prune_history => '- five statements of the server');
+	prune_history => '- six statements of the server');
 
 sub functions
 {

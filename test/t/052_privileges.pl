@@ -32,7 +32,7 @@ my %granted = (
 		  verify_wal_findings verify_backup verify_backup_summary verify_cluster_files)),
 	(map { $_ => 'reader' } qw(wal_block_history verify_wal_archive verify_wal_images)),
 	(map { $_ => 'scanner' } qw(verify_relation verify_relation_summary
-		  verify_lost_writes verify_database relation_files page_digests
+		  verify_lost_writes verify_page_digests verify_database relation_files page_digests
 		  internal_progress)),
 	(map { $_ => 'monitor' } qw(drive_crc32c checksum_bench)));
 
@@ -96,7 +96,7 @@ foreach my $role (qw(dumper dashboard))
 	is(refused($role, 'SELECT * FROM verify_progress'), 1, "$role may not see what sessions do");
 }
 is(refused('dumper', "SELECT * FROM $_"), 0, "dumper may read $_")
-  foreach qw(verify_runs verify_run_relations verify_findings internal_positions verify_wal_files);
+  foreach qw(verify_runs verify_run_relations verify_findings internal_positions internal_page_digests verify_wal_files);
 is(refused('dashboard', 'SELECT * FROM verify_runs'), 1, 'dashboard may not read the tables below');
 
 # Parameters

@@ -7,6 +7,7 @@
 #   kernel    src/kernel/*.c (always)
 #   wal       judges of WAL, and what it proves of blocks: no header of a server
 #   cluster   judges of the files of a cluster
+#   ledger    judges of the page ledger
 #   tar       readers of archives of backups
 #   verify    these three, and judges of pages and backups, as front-end code
 #   runs      how processes share a list of WAL segments
@@ -74,6 +75,8 @@ needed_sources() {
 		rooms=$rooms_wal
 	elif needs "$1" tar; then
 		rooms=$rooms_tar
+	elif needs "$1" ledger; then
+		rooms="page/status page/ledger"
 	elif needs "$1" cluster; then
 		rooms=$rooms_cluster
 	else

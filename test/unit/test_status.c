@@ -37,6 +37,7 @@ fill(void)
 #define CLUSTER_STATUS(id, word, finding) add('c', word, cluster_status_name(id), finding);
 #define BACKUP_STATUS(id, word, finding) add('b', word, backup_status_name(id), finding);
 #define LOST_STATUS(id, word, finding) add('l', word, lost_status_name(id), finding);
+#define LEDGER_STATUS(id, word, finding) add('d', word, ledger_status_name(id), finding);
 #define HEAL_STATUS(id, word, finding) add('h', word, heal_status_name(id), finding);
 #define RESTORE_STATUS(id, word, finding) add('r', word, restore_status_name(id), finding);
 #include "page/status.def"
