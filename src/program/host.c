@@ -226,6 +226,14 @@ host_grow(void *memory, size_t size)
 	return block->data;
 }
 
+static void
+end_block(Block *block)
+{
+	if (block->at_end != NULL)
+		block->at_end(block->arg);
+	free(block);
+}
+
 void
 host_free(void *memory)
 {
@@ -236,9 +244,7 @@ host_free(void *memory)
 	block = block_of(memory);
 	block->next->before = block->before;
 	block->before->next = block->next;
-	if (block->at_end != NULL)
-		block->at_end(block->arg);
-	free(block);
+	end_block(block);
 }
 
 HostAtEnd *
@@ -270,7 +276,13 @@ void
 program_release(uint64_t mark)
 {
 	while (ring.next->number > mark)
-		host_free(ring.next->data);
+	{
+		Block	   *first = ring.next;
+
+		ring.next = first->next;
+		first->next->before = &ring;
+		end_block(first);
+	}
 }
 
 void *
