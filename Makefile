@@ -10,7 +10,7 @@ srcroot := $(filter-out ./,$(dir $(firstword $(MAKEFILE_LIST))))
 
 here = $(sort $(patsubst $(srcroot)%,%,$(wildcard $(addprefix $(srcroot),$(1)))))
 DATA = $(call here,sql/*--*.sql)
-program_sources = $(call here,src/program/*.c)
+program_sources = $(call here,src/program/*.c src/recover/*.c)
 SOURCES = $(filter-out $(program_sources),$(call here,src/*.c src/*/*.c))
 all_headers = $(wildcard $(srcroot)src/*.h $(srcroot)src/*/*.h \
 	$(srcroot)src/*/*.def)

@@ -9,6 +9,7 @@
 #include "program/host.h"
 #include "program/kernels.h"
 #include "program/options.h"
+#include "program/recover.h"
 #include "program/segment.h"
 #include "program/wal.h"
 
@@ -25,6 +26,8 @@ run(const Options *options)
 			return fetch_command(options);
 		case COMMAND_KERNELS:
 			return kernels_command();
+		case COMMAND_RECOVER:
+			return recover_command(options);
 	}
 	return EXIT_FAILED;
 }

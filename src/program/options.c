@@ -23,10 +23,14 @@
 /* Long options without a letter. */
 enum
 {
-	OPTION_FORMAT = 256,
+	OPTION_BACKUP = 256,
+	OPTION_BINDIR,
+	OPTION_BLOCK,
+	OPTION_FORMAT,
 	OPTION_MAX_RATE,
 	OPTION_METRICS,
 	OPTION_ON_FINDING,
+	OPTION_OUT,
 	OPTION_REPORT,
 	OPTION_REVERIFY_AFTER,
 	OPTION_SEGMENT_SIZE,
@@ -34,27 +38,34 @@ enum
 	OPTION_SINCE,
 	OPTION_STATE,
 	OPTION_SYSTEM,
+	OPTION_TARGET,
 	OPTION_TIMELINE,
 	OPTION_TO,
-	OPTION_UNTIL
+	OPTION_UNTIL,
+	OPTION_WAL
 };
 
 #define READING	(COMMAND_WAL | COMMAND_SEGMENT | COMMAND_FETCH)
 
 /* In the order of long_options. */
 static const int used_by[] = {
-	READING, COMMAND_WAL, READING, COMMAND_WAL, COMMAND_SEGMENT,
-	COMMAND_WAL, READING, COMMAND_SEGMENT, COMMAND_WAL, READING,
-	READING, COMMAND_WAL, COMMAND_WAL, READING, COMMAND_WAL,
-	COMMAND_FETCH, COMMAND_WAL, READING
+	COMMAND_RECOVER, COMMAND_RECOVER, COMMAND_RECOVER, READING, COMMAND_WAL,
+	READING, COMMAND_WAL, COMMAND_SEGMENT, COMMAND_RECOVER, COMMAND_WAL,
+	READING, COMMAND_SEGMENT, COMMAND_WAL, READING, READING, COMMAND_WAL,
+	COMMAND_WAL, READING, COMMAND_RECOVER, COMMAND_WAL | COMMAND_RECOVER,
+	COMMAND_FETCH, COMMAND_WAL, READING, COMMAND_RECOVER
 };
 
 static const struct option long_options[] = {
+	{"backup", required_argument, NULL, OPTION_BACKUP},
+	{"bindir", required_argument, NULL, OPTION_BINDIR},
+	{"block", required_argument, NULL, OPTION_BLOCK},
 	{"format", required_argument, NULL, OPTION_FORMAT},
 	{"jobs", required_argument, NULL, 'j'},
 	{"max-rate", required_argument, NULL, OPTION_MAX_RATE},
 	{"metrics", required_argument, NULL, OPTION_METRICS},
 	{"on-finding", required_argument, NULL, OPTION_ON_FINDING},
+	{"out", required_argument, NULL, OPTION_OUT},
 	{"progress", no_argument, NULL, 'P'},
 	{"quiet", no_argument, NULL, 'q'},
 	{"report", required_argument, NULL, OPTION_REPORT},
@@ -64,10 +75,12 @@ static const struct option long_options[] = {
 	{"since", required_argument, NULL, OPTION_SINCE},
 	{"state", required_argument, NULL, OPTION_STATE},
 	{"system-identifier", required_argument, NULL, OPTION_SYSTEM},
+	{"target-lsn", required_argument, NULL, OPTION_TARGET},
 	{"timeline", required_argument, NULL, OPTION_TIMELINE},
 	{"to", required_argument, NULL, OPTION_TO},
 	{"until", required_argument, NULL, OPTION_UNTIL},
 	{"verbose", no_argument, NULL, 'v'},
+	{"wal", required_argument, NULL, OPTION_WAL},
 	{NULL, 0, NULL, 0}
 };
 
@@ -172,6 +185,53 @@ parse_on_finding(const char *value)
 	refuse("--on-finding must be report or fail", value);
 }
 
+static WalLsn
+parse_lsn(const char *value)
+{
+	unsigned	high;
+	unsigned	low;
+	int			end = -1;
+
+	if (sscanf(value, "%8X/%8X%n", &high, &low, &end) != 2 || value[end] != '\0' ||
+		(high == 0 && low == 0))
+		refuse("not an LSN", value);
+	return (WalLsn) high << 32 | low;
+}
+
+static void
+add_value(OptionValues *values, const char *value)
+{
+	HOST_MAKE_ROOM(values->values, values->count, values->room);
+	values->values[values->count++] = value;
+}
+
+/* An option of the command that recovers blocks. */
+static void
+parse_recover_option(Options *options, int option, const char *value)
+{
+	switch (option)
+	{
+		case OPTION_BACKUP:
+			options->backup = value;
+			break;
+		case OPTION_BINDIR:
+			options->bindir = value;
+			break;
+		case OPTION_BLOCK:
+			add_value(&options->blocks, value);
+			break;
+		case OPTION_OUT:
+			options->out = value;
+			break;
+		case OPTION_TARGET:
+			options->target = parse_lsn(value);
+			break;
+		case OPTION_WAL:
+			add_value(&options->wal, value);
+			break;
+	}
+}
+
 static void
 parse_option(Options *options, int option, const char *value)
 {
@@ -232,6 +292,8 @@ parse_option(Options *options, int option, const char *value)
 			options->until = parse_segment(value);
 			options->until.kind = WAL_KIND_MISSING; /* after all of its files */
 			break;
+		default:
+			parse_recover_option(options, option, value);
 	}
 }
 
@@ -244,7 +306,8 @@ parse_command(Options *options, const char *name)
 		Command		command;
 	}			commands[] = {
 		{"wal", COMMAND_WAL}, {"segment", COMMAND_SEGMENT},
-		{"fetch", COMMAND_FETCH}, {"kernels", COMMAND_KERNELS}
+		{"fetch", COMMAND_FETCH}, {"kernels", COMMAND_KERNELS},
+		{"recover", COMMAND_RECOVER}
 	};
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
@@ -276,16 +339,31 @@ answer_questions(int argc, char **argv)
 }
 
 static void
+check_recover(const Options *options)
+{
+	if (options->backup == NULL)
+		refuse("--backup is missing for command", options->command_name);
+	if (options->bindir == NULL)
+		refuse("--bindir is missing for command", options->command_name);
+	if (options->out == NULL)
+		refuse("--out is missing for command", options->command_name);
+	if (options->blocks.count == 0)
+		refuse("--block is missing for command", options->command_name);
+}
+
+static void
 check(const Options *options)
 {
 	bool		bounded = options->since.timeline != 0 || options->until.timeline != 0;
 
-	if (options->command == COMMAND_KERNELS ? options->noperands != 0 :
+	if ((options->command & (COMMAND_KERNELS | COMMAND_RECOVER)) ? options->noperands != 0 :
 		options->command == COMMAND_WAL ? options->noperands != 1 :
 		options->noperands == 0)
 		refuse("wrong number of arguments to command", options->command_name);
 	if (options->command == COMMAND_FETCH && options->to == NULL)
 		refuse("--to is missing for command", options->command_name);
+	if (options->command == COMMAND_RECOVER)
+		check_recover(options);
 	if (options->until.timeline != 0 && options->timeline != 0)
 		refuse("not together with --timeline", "--until");
 	if (options->state != NULL && (bounded || options->timeline != 0))

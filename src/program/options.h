@@ -15,7 +15,8 @@ typedef enum Command
 	COMMAND_WAL = 1,			/* bits */
 	COMMAND_SEGMENT = 2,
 	COMMAND_FETCH = 4,
-	COMMAND_KERNELS = 8
+	COMMAND_KERNELS = 8,
+	COMMAND_RECOVER = 16
 } Command;
 
 typedef enum Format
@@ -24,6 +25,14 @@ typedef enum Format
 	FORMAT_JSON,
 	FORMAT_NAGIOS
 } Format;
+
+/* Values of an option that may be given several times. */
+typedef struct OptionValues
+{
+	const char **values;
+	size_t		count;
+	size_t		room;
+} OptionValues;
 
 typedef struct Options
 {
@@ -49,6 +58,14 @@ typedef struct Options
 	uint32_t	timeline;		/* 0 if not given */
 	int64_t		reverify_after; /* microseconds, -1 if never */
 	int			jobs;
+
+	/* of recover */
+	const char *backup;			/* folders */
+	const char *bindir;
+	const char *out;
+	OptionValues wal;
+	OptionValues blocks;
+	WalLsn		target;			/* 0 if not given */
 } Options;
 
 /* Prints help or a message and ends the program, where that is what to do. */

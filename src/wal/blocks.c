@@ -107,6 +107,7 @@ parse_image(Decoder *ctx, WalBlockRef *ref)
 		return refuse(ctx, WAL_BLOCKS_IMAGE_FLAGS);
 	has_hole = (header[4] & WAL_IMAGE_HAS_HOLE) != 0;
 	ref->apply = (header[4] & WAL_IMAGE_APPLY) != 0;
+	ref->info_at = (uint32_t) (header + 4 - ctx->rec);
 	image->length = wal_load16(header);
 	image->hole_offset = wal_load16(header + 2);
 	image->hole_length = 0;

@@ -87,6 +87,7 @@ typedef struct WalBlockRef
 	bool		will_init;		/* redo makes the page anew */
 	bool		has_data;
 	WalImage	image;			/* if has_image */
+	uint32_t	info_at;		/* likewise, offset of bimg_info in the record */
 	const uint8_t *data;		/* if has_data */
 	uint16_t	data_length;
 } WalBlockRef;

@@ -7,8 +7,8 @@ read from the objects below OBJECTS (src/ of the built tree) by nm.
 - A folder uses folders that stand before it in ORDER, no other one.  That holds
   for symbols and for includes, however they are written.
 - Rooms (a .c file and its header) stand in no circle of calls, nor of includes.
-- program/ is no part of the library.  It uses nothing but ROOMs, and serves the
-  seam host/host.h itself.
+- program/ and recover/ are no part of the library.  They use nothing but ROOMs, and
+  serve the seam host/host.h itself.
 - ROOMs are compiled without the server's headers (the list is in the Makefile).
   They use no symbol that the program POSTGRES has, and no room of ours that
   does, but SEAMS.
@@ -21,11 +21,14 @@ import subprocess
 import sys
 
 # Left may not know right; folders of one word do not know each other.
-ORDER = "kernel < decode server host < page < wal < cluster < lost backup < repair < func program < run < ."
+ORDER = "kernel < decode server host < page < wal < cluster < lost backup < repair recover < func program < run < ."
 RANK = {folder: rank for rank, level in enumerate(ORDER.split(" < ")) for folder in level.split()}
 
 # What server-free rooms ask of the program around them.
 SEAMS = {"host/host_server", "cluster/live"}
+
+# Folders of the program, which the library does not have.
+PROGRAM = {"program", "recover"}
 
 # Symbols by the folders that may not use them.
 FORBIDDEN = [
@@ -65,7 +68,7 @@ def read_symbols(src, objects):
         room = room_of(os.path.relpath(path, objects))
         if not os.path.exists(os.path.join(src, room + ".c")):
             continue  # of an earlier tree
-        own = defined if folder_of(room) != "program" else program
+        own = defined if folder_of(room) not in PROGRAM else program
         used[room] = set()
         for line in subprocess.check_output(["nm", path], text=True).splitlines():
             kind, name = line.split()[-2:]
@@ -115,7 +118,7 @@ def check_includes(src, path, text):
 def check_calls(used, library, program):
     calls = {}
     for room, symbols in used.items():
-        defined = {**library, **program} if folder_of(room) == "program" else library
+        defined = {"program": {**library, **program}, "recover": {**program, **library}}.get(folder_of(room), library)
         calls[room] = {defined[symbol] for symbol in symbols if symbol in defined} - {room}
         for symbol in sorted(symbols):
             if symbol in defined and not may_use(room, defined[symbol]):
@@ -149,7 +152,7 @@ def check_free(free, used, defined, server):
 
 def check_program(free, used, defined, program, server):
     for room in sorted(used):
-        for symbol in sorted(used[room] if folder_of(room) == "program" else ()):
+        for symbol in sorted(used[room] if folder_of(room) in PROGRAM else ()):
             if symbol not in program and defined.get(symbol, symbol) not in free | {symbol}:
                 fail("%s.c is of the program, and uses %s of %s.c" % (room, symbol, defined[symbol]))
             elif symbol not in program and symbol not in defined and symbol in server:

@@ -10,6 +10,7 @@
 #   ledger    judges of the page ledger
 #   tar       readers of archives of backups
 #   verify    these three, and judges of pages and backups, as front-end code
+#   recover   the filter of WAL for some blocks
 #   runs      how processes share a list of WAL segments
 #   sha1      src/program/sha1.c
 #   decode    src/decode/*.c, with the libraries whose headers are installed
@@ -83,6 +84,7 @@ needed_sources() {
 		rooms=
 	fi
 	for room in $rooms; do echo "$root/src/$room.c"; done | sort -u
+	if needs "$1" recover; then echo "$root/src/recover/filter.c"; echo "$root/src/recover/set.c"; fi
 	if needs "$1" runs; then echo "$root/src/wal/runs.c"; fi
 	if needs "$1" sha1; then echo "$root/src/program/sha1.c"; fi
 	if needs "$1" decode; then echo "$root"/src/decode/*.c; fi

@@ -1,0 +1,181 @@
+/*
+ * path.c
+ *	  Paths of files and folders, allocated by the host.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/host.h"
+#include "recover/path.h"
+
+#define PIECE_BYTES		65536
+#define DESCRIPTORS		16		/* of a walk over folders */
+
+char *
+recover_path(const char *format,...)
+{
+	va_list		args;
+	char	   *path;
+	int			len;
+
+	va_start(args, format);
+	len = vsnprintf(NULL, 0, format, args);
+	va_end(args);
+	path = host_alloc((size_t) len + 1);
+	va_start(args, format);
+	vsnprintf(path, (size_t) len + 1, format, args);
+	va_end(args);
+	return path;
+}
+
+/* ---- folders ---- */
+
+static bool
+make_one(const char *path)
+{
+	return mkdir(path, S_IRWXU) == 0 || errno == EEXIST;
+}
+
+bool
+recover_make_above(const char *path)
+{
+	char	   *copy = recover_path("%s", path);
+	bool		made = true;
+
+	for (char *slash = strchr(copy + 1, '/'); made && slash != NULL;
+		 slash = strchr(slash + 1, '/'))
+	{
+		*slash = '\0';
+		made = make_one(copy);
+		*slash = '/';
+	}
+	host_free(copy);
+	return made;
+}
+
+bool
+recover_make_folder(const char *path)
+{
+	return recover_make_above(path) && make_one(path);
+}
+
+static int
+on_removed(const char *path, const struct stat *status, int kind,
+		   struct FTW *place)
+{
+	(void) status;
+	(void) kind;
+	(void) place;
+	remove(path);
+	return 0;
+}
+
+void
+recover_remove(const char *path)
+{
+	nftw(path, on_removed, DESCRIPTORS, FTW_DEPTH | FTW_PHYS);
+}
+
+/* ---- files ---- */
+
+bool
+recover_read_text(const char *path, char *words, size_t size)
+{
+	int			fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t		len = 0;
+	ssize_t		got = 0;
+
+	if (fd < 0)
+		return false;
+	while (len < size - 1 && (got = read(fd, words + len, size - 1 - len)) > 0)
+		len += (size_t) got;
+	close(fd);
+	words[len] = '\0';
+	return got >= 0;
+}
+
+/* Returns false with errno if not all could be copied. */
+static bool
+copy_bytes(int from, int to)
+{
+	static char piece[PIECE_BYTES];
+	ssize_t		got;
+
+	while ((got = read(from, piece, sizeof(piece))) > 0)
+	{
+		host_interrupts();
+		errno = ENOSPC;			/* of a write that is short */
+		if (write(to, piece, (size_t) got) != got)
+			return false;
+	}
+	return got == 0;
+}
+
+static bool
+copy_file(const char *from, const char *to)
+{
+	int			source = open(from, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int			target = source < 0 ? -1 :
+		open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+	bool		copied = target >= 0 && copy_bytes(source, target);
+	int			why = errno;
+
+	if (source >= 0)
+		close(source);
+	if (target >= 0 && close(target) != 0 && copied)
+	{
+		copied = false;
+		why = errno;
+	}
+	errno = why;
+	return copied;
+}
+
+/* The copying of a folder. */
+typedef struct Copying
+{
+	const char *from;
+	const char *to;
+	bool		failed;
+	int			why;
+} Copying;
+
+static void
+on_entry(void *arg, const char *name)
+{
+	Copying    *ctx = arg;
+	char	   *from;
+	char	   *to;
+
+	if (name[0] == '.' || ctx->failed)
+		return;
+	from = recover_path("%s/%s", ctx->from, name);
+	to = recover_path("%s/%s", ctx->to, name);
+	ctx->failed = !recover_copy(from, to);
+	ctx->why = errno;
+	host_free(from);
+	host_free(to);
+}
+
+bool
+recover_copy(const char *from, const char *to)
+{
+	Copying		copying = {from, to, false, 0};
+	struct stat status;
+
+	if (stat(from, &status) != 0)
+		return errno == ENOENT;
+	if (!S_ISDIR(status.st_mode))
+		return copy_file(from, to);
+	if (!recover_make_folder(to) || !host_list(from, on_entry, &copying))
+		return false;
+	errno = copying.why;
+	return !copying.failed;
+}

@@ -1,0 +1,28 @@
+/*
+ * wal.h
+ *	  The WAL of a recovery, as it is found and as the server gets it.
+ */
+#ifndef ACCEL_RECOVER_WAL_H
+#define ACCEL_RECOVER_WAL_H
+
+#include "recover/context.h"
+
+/*
+ * Makes links to the files of WAL in all folders, from the start on.  The
+ * first folder that has a file counts.
+ */
+extern bool recover_wal_link(Recover *ctx);
+
+/*
+ * Writes the filtered WAL, from the start up to the target, into pg_wal of the
+ * data directory.  Sets ctx->end.
+ */
+extern bool recover_wal_write(Recover *ctx);
+
+/*
+ * Reads what was written, filters it once more, and makes sure that nothing
+ * would change, and that records say the same of the blocks that are wanted.
+ */
+extern bool recover_wal_check(Recover *ctx);
+
+#endif							/* ACCEL_RECOVER_WAL_H */
