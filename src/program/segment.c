@@ -21,22 +21,22 @@ open_report(Output *output, const char *path)
 {
 	FILE	   *file = fopen(path, "a");
 
-	if (file != NULL)
-		return file;
-	program_warn("could not open report \"%s\": %s", path, strerror(errno));
-	output->failed = true;
-	return stderr;
+	if (file == NULL)
+	{
+		program_warn("could not open report \"%s\": %s", path, strerror(errno));
+		output->failed = true;
+	}
+	output->file = file != NULL ? file : stderr;
+	return file;
 }
 
 static void
-close_report(Output *output, const char *path)
+close_report(Output *output, FILE * report, const char *path)
 {
-	bool		failed = fflush(output->file) != 0 || ferror(output->file);
+	bool		failed = ferror(report);
 
-	if (output->file != stderr && fclose(output->file) != 0)
-		failed = true;
 	output->file = stdout;
-	if (!failed)
+	if (fclose(report) == 0 && !failed)
 		return;
 	program_warn("could not write report \"%s\"", path);
 	output->failed = true;
@@ -77,20 +77,21 @@ segment_command(const Options *options)
 	struct Throttle *throttle = program_throttle(options->max_rate);
 	Options		own = *options;
 	Output		output;
+	FILE	   *report = NULL;
 	int			status;
 
 	own.verbose = !options->quiet;
 	own.quiet = true;			/* no last line */
 	output_begin(&output, &own, options->operands[0]);
 	if (options->report != NULL)
-		output.file = open_report(&output, options->report);
+		report = open_report(&output, options->report);
 	for (int i = 0; i < options->noperands; i++)
 	{
 		host_interrupts();
 		judge_path(&output, options->operands[i], throttle);
 	}
-	if (options->report != NULL)
-		close_report(&output, options->report);
+	if (report != NULL)
+		close_report(&output, report, options->report);
 	status = output_end(&output);
 	return options->fail_on_finding ? status : EXIT_SOUND;
 }

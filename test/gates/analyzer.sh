@@ -8,7 +8,7 @@ documents=-DACCEL_DOCUMENTS='"."'	# the Makefile's
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 trap 'exit 130' INT TERM HUP
-make -s PG_CONFIG="$pg_config" src/func/signatures.auto.h
+make -s PG_CONFIG="$pg_config" src/func/signatures.auto.h src/program/help.auto.h
 files=0
 for file in src/*.c src/*/*.c; do
 	gcc -std=gnu11 -D_GNU_SOURCE -O2 -fanalyzer "$documents" -Isrc -isystem "$headers" -c "$file" -o /dev/null 2>>"$log" ||
