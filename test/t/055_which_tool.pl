@@ -251,7 +251,7 @@ done_testing();
 # Its rows: what the columns are called => the cell
 sub table
 {
-	my ($section) = slurp_file($document) =~ /^## Which tool finds what\n(.*?)^## /ms;
+	my ($section) = slurp_file($document) =~ /^## Which tool finds what\n(?:[^|\n].*\n|\n)*((?:\|.*\n)+)/m;
 	my ($head, undef, @lines) = map { [ split /\s*\|\s*/, s/^\|\s*//r ] } $section =~ /^(\|.*\|)$/mg;
 	is("@$head", "damage @tools", 'the columns of the document');
 	return map { my %row; @row{@$head} = @$_; \%row } @lines;

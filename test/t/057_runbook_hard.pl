@@ -172,10 +172,10 @@ sub refusals_of_put_page
 	my ($file, $page) = ("$data/$path", "$dir/spare/page");
 	append_to_file($page, "\0" x 8192);
 	append_to_file("$page.short", "\0" x 8191);
-	my $was = slurp_file($file);
 
 	refused('a server that runs', qr/a server runs in/, 'put_page.sh', $file, 0, $page);
 	$node->stop;
+	my $was = slurp_file($file);    # as the shutdown's checkpoint left it
 	refused('an offset within a page', qr/no multiple of 8192/, 'put_page.sh', $file, 100, $page);
 	refused('the number of a block and a word', qr/is no offset/, 'put_page.sh', $file, 'x', $page);
 	refused('an offset beyond the file', qr/ends before offset/, 'put_page.sh', $file, -s $file, $page);
