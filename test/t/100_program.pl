@@ -253,7 +253,7 @@ foreach my $signal (qw(TERM INT))
 	{
 		unlink $state;
 		my $run = IPC::Run::start([ $program, 'wal', '-q', "--state=$state", '-j', $jobs, '--max-rate=1024', $dir ], '<', \undef, '>', \my $o, '2>', \my $e);
-		sleep 3.5;
+		sleep 6;
 		$run->signal($signal);
 		$run->finish;
 		is($? & 127, $signal eq 'TERM' ? 15 : 2, "$signal, $jobs jobs: ends by it");
@@ -337,7 +337,7 @@ foreach my $case ([ 'cp', "cp $damaged/%f %p" ], [ 'fetch', "$program fetch -q -
 	my ($name, $command) = @$case;
 	my $copy = PostgreSQL::Test::Cluster->new($name);
 	$copy->init_from_backup($node, 'base');
-	$copy->append_conf('postgresql.conf', "archive_mode = off\nrestore_command = '$command'\n");
+	$copy->append_conf('postgresql.conf', "archive_mode = off\nhot_standby = off\nrestore_command = '$command'\n");
 	$copy->append_conf('recovery.signal', '');
 	my $started = $copy->start(fail_ok => 1);
 	if ($name eq 'stop')
