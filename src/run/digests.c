@@ -19,6 +19,7 @@
 #include "compat.h"
 
 #include "access/relation.h"
+#include "access/xlog.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
@@ -52,6 +53,9 @@ typedef struct DigestJudge
 	LedgerServer server;
 	MemoryContext context;		/* of a range */
 
+	int64		findings;		/* of all relations */
+	int64		of_indexes;
+
 	/* the relation at work */
 	Relation	rel;
 	LedgerFile	file;
@@ -75,6 +79,7 @@ static void scan_range(DigestJudge *judge);
 static void judge_range(DigestJudge *judge);
 static void note_digest(ScanSink *sink, const DigestRow *row);
 static void emit_unjudged(DigestJudge *judge);
+static void report_findings(const DigestJudge *judge);
 
 SQL_FUNCTION(accel_verify_page_digests)
 {
@@ -98,6 +103,7 @@ SQL_FUNCTION(accel_verify_page_digests)
 		judge_relation(&judge, PG_GETARG_OID(0), true);
 	SPI_finish();
 	scan_run_end(&judge.scan);
+	report_findings(&judge);
 	return (Datum) 0;
 }
 
@@ -315,6 +321,8 @@ emit_block(DigestJudge *judge, const Fork *fork, int64 at,
 	Datum		values[COLUMNS];
 	bool		nulls[COLUMNS] = {false};
 
+	judge->findings++;
+	judge->of_indexes += judge->file.kind == LEDGER_INDEX;
 	fork_segment_path(fork, blkno / RELSEG_SIZE, path);
 	values[0] = ObjectIdGetDatum(judge->file.relid);
 	values[1] = Int64GetDatum(blkno);
@@ -441,4 +449,27 @@ emit_unjudged(DigestJudge *judge)
 										psprintf("%s: %s", accel_counted(blocks, "block", "blocks"), words));
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
+}
+
+/* What leads to a repair, which only a primary can write. */
+static const char *
+hint_of(const DigestJudge *judge)
+{
+	if (RecoveryInProgress())
+		return "Only this standby lost them, if its primary has no such finding. Make it anew, or let the primary write each page whole. See " ACCEL_RUNBOOK ".";
+	if (judge->of_indexes == judge->findings)
+		return "REINDEX the indexes, and look for findings in their tables. See " ACCEL_RUNBOOK ".";
+	return "Replace the storage. restore_block() writes a page of a standby, a backup or the WAL over one that was lost. See " ACCEL_RUNBOOK ".";
+}
+
+static void
+report_findings(const DigestJudge *judge)
+{
+	if (judge->findings == 0)
+		return;
+	ereport(WARNING,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("%s not what the page ledger knows",
+					accel_counted(judge->findings, "block is", "blocks are")),
+			 errhint("%s", hint_of(judge))));
 }

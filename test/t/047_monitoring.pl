@@ -213,12 +213,19 @@ query_in($names[1], 'CREATE TABLE public.lost AS SELECT 1 AS i; CHECKPOINT');
 $path = $node->data_dir . '/' . query_in($names[1], "SELECT pg_relation_filepath('public.lost')");
 my $before = slurp_file($path);
 query_in($names[1], 'UPDATE public.lost SET i = 2; CHECKPOINT');
+{
+	local $ENV{RECORD_DIGESTS} = 1;
+	is(exit_status($node->port), 0, 'the unit: digests are recorded');
+}
+is(query_in($names[1], q(SELECT count(*) FROM "Its own".internal_page_digests WHERE relid = 'public.lost'::regclass)), 1, 'of each database');
+is(exit_status($node->port, 'page_digests'), 0, 'page ledger: no findings');
 $node->stop;
 open $file, '>:raw', $path or die "$path: $!";
 print $file $before;
 close $file or die $!;
 $node->start;
 isnt(exit_status($node->port, 'lost_writes'), 0, 'lost writes: one');
+isnt(exit_status($node->port, 'page_digests'), 0, 'page ledger: one');
 isnt(exit_status($node->port, 'lost writes'), 0, 'an argument that is none');
 
 query(q{DROP DATABASE "an other" WITH (FORCE)});

@@ -121,6 +121,8 @@ is(Ledger::findings($node), "large|2000|stale_page\ns|0|stale_page\nt|0|stale_pa
 is(query("SELECT path, disk_lsn < known_lsn, recorded_at < now(), message FROM verify_page_digests('t') WHERE status = 'stale_page'"),
 	"$path{t}|t|t|the page on disk is older than the one that was recorded: a write was lost", 'with what is known of them');
 is(Ledger::findings($node, "'large', workers => 2, max_rate => 50000"), 'large|2000|stale_page', 'by workers, too');
+my (undef, undef, $warnings) = $node->psql('postgres', 'SELECT FROM verify_page_digests()');
+like($warnings, qr/^psql:<stdin>:1: WARNING:  3 blocks are not what the page ledger knows\nHINT:  Replace the storage. restore_block\(\) writes .* See ".*corruption.md"\.$/m, 'a hint leads to the repair');
 
 # Recording anew does not destroy evidence.
 Ledger::record($node);
@@ -155,6 +157,8 @@ is(Ledger::findings($node, "'t'"), 't|0|diverged', 'the same LSN, another page')
 # of two pages that were built at one moment both have the other's LSN
 like(Ledger::findings($node, "'t_btree'"), qr/^t_btree\|[12]\|(stale_page|diverged)/, 'swapped blocks');
 is(Ledger::findings($node, "'t_gin'"), 't_gin|3|gone', 'zeros in an index');
+(undef, undef, $warnings) = $node->psql('postgres', "SELECT FROM verify_page_digests('t_gin')");
+like($warnings, qr/WARNING:  1 block is not what the page ledger knows\nHINT:  REINDEX the indexes/, 'which is rebuilt');
 is(Ledger::findings($node, "'marked'"), 'marked|2|gone', 'zeros in a table, which the visibility map knows');
 is(Ledger::findings($node, "'plain'"), '', 'which it does not');
 is(Ledger::reasons($node, 'plain'), '1 block: not in the file any more, or empty: VACUUM may have cut it off', 'VACUUM may have done that');

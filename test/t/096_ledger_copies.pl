@@ -92,6 +92,8 @@ Ledger::while_stopped($standby, sub {
 });
 is(Ledger::findings($standby), "s|0|stale_page\nt|0|stale_page\nt_btree|" . ($blocks - 1) . '|gone', 'what the standby lost is named there');
 is(Ledger::findings($primary), '', 'and not on the primary');
+(undef, undef, $stderr) = $standby->psql('postgres', 'SELECT FROM verify_page_digests()');
+like($stderr, qr/WARNING:  3 blocks are not.*\nHINT:  Only this standby lost them, if its primary has no such finding/, 'nor can the standby write');
 
 # A page that is in shared buffers of the standby alone is in flight.  It is
 # judged after the next restartpoint, and not by one that came while it was read.

@@ -1,6 +1,6 @@
 # The page ledger in a storm: updates, extension, truncation, rewrites and drops,
 # recordings all the time, and verdicts all the time on the primary and on a
-# standby.  No finding may come of it.
+# standby, by the ledger and by docs/examples/compare.sql.  No finding may come of it.
 #
 #	ACCEL_STORM_SECONDS		how long (default 60, 1800 in the long form)
 use strict;
@@ -49,6 +49,9 @@ $standby->init_from_backup($primary, 'backup', has_streaming => 1);
 $standby->append_conf('postgresql.conf', "primary_slot_name = 'standby'\nmax_standby_streaming_delay = 5s\nshared_buffers = 4MB");
 $standby->start;
 
+my $examples = -d 'docs/examples' ? 'docs/examples' : "$ENV{ACCEL_TOP}/docs/examples";
+command_ok([ 'psql', '-Xq', '-d', $primary->connstr('postgres'), '-v', 'standby=' . $standby->connstr('postgres'), '-f', "$examples/compare.sql" ], 'compare.sql');
+
 my $dir = PostgreSQL::Test::Utils::tempdir();
 my %script = (
 	update => <<'SQL',
@@ -92,7 +95,7 @@ my @load = map {
 		'<', \undef, '>', \my $out, '2>', \my $err)
 } sort grep { $_ ne 'checkpoint' } keys %script;
 
-my %count = (recordings => 0, primary => 0, standby => 0, cancelled => 0);
+my %count = (recordings => 0, primary => 0, standby => 0, compared => 0, cancelled => 0);
 my @found;
 my $turn = 0;
 while (time < $until)
@@ -107,11 +110,19 @@ while (time < $until)
 		$count{ $code == 0 ? $node->name eq 'storm' ? 'primary' : 'standby' : 'cancelled' }++;
 		note $err if $code != 0;
 	}
+	foreach my $relation (qw(hot hot_id hot_hash grows grows_gin grows_gist grows_spgist grows_brin rewritten rewritten_g big numbers))
+	{
+		my ($code, $out, $err) = $primary->psql('postgres',
+			"SELECT '$relation', * FROM compare.with_standby('$relation') WHERE status <> 'not_verifiable'");
+		push @found, map { "compared $_" } split /\n/, $out if $code == 0;
+		$count{ $code == 0 ? 'compared' : 'cancelled' }++;
+		note $err if $code != 0;
+	}
 }
 $_->finish foreach @load;
 is(join("\n", @found), '', 'no finding in a storm');
 note join ', ', map { "$_: $count{$_}" } sort keys %count;
-cmp_ok($count{$_}, '>', 0, "$_: judged") foreach 'recordings', 'primary', 'standby';
+cmp_ok($count{$_}, '>', 0, "$_: judged") foreach 'recordings', 'primary', 'standby', 'compared';
 
 # When all is quiet, every block can be judged.
 Ledger::record($primary);
@@ -119,6 +130,8 @@ $primary->safe_psql('postgres', 'CHECKPOINT');
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
 $standby->safe_psql('postgres', 'CHECKPOINT');
 is(Ledger::findings($_), '', $_->name . ', after the storm') foreach $primary, $standby;
+$primary->safe_psql('postgres', 'CHECKPOINT');
+is($primary->safe_psql('postgres', "SELECT * FROM compare.with_standby('$_')"), '', "compared: $_") foreach 'hot', 'grows', 'grows_gist', 'numbers';
 is(Ledger::reasons($standby, $_), '', "all of $_ is judged") foreach 'hot', 'grows', 'grows_gist';
 $standby->stop;
 $primary->stop;
