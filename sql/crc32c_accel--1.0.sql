@@ -476,13 +476,14 @@ CREATE PROCEDURE verify_database(
 	verbose boolean DEFAULT false,
 	record_digests boolean DEFAULT false,
 	workers integer DEFAULT 0,
-	max_rate integer DEFAULT 0)
+	max_rate integer DEFAULT 0,
+	direct_io boolean DEFAULT false)
 AS 'MODULE_PATHNAME', 'accel_verify_database'
 LANGUAGE C;
-COMMENT ON PROCEDURE verify_database(regclass[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, boolean, integer, integer) IS
+COMMENT ON PROCEDURE verify_database(regclass[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, boolean, integer, integer, boolean) IS
 'verifies the files of the cluster with a CRC of their own and the relations with storage of this database: WARNINGs for findings, an INFO line at the end, and rows in verify_runs, verify_run_relations and verify_findings (not on a standby)';
-REVOKE ALL ON PROCEDURE verify_database(regclass[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, boolean, integer, integer) FROM PUBLIC;
-GRANT EXECUTE ON PROCEDURE verify_database(regclass[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, boolean, integer, integer) TO pg_stat_scan_tables;
+REVOKE ALL ON PROCEDURE verify_database(regclass[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, boolean, integer, integer, boolean) FROM PUBLIC;
+GRANT EXECUTE ON PROCEDURE verify_database(regclass[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, boolean, integer, integer, boolean) TO pg_stat_scan_tables;
 
 CREATE FUNCTION verify_page_digests(
 	relation regclass DEFAULT NULL,
@@ -703,14 +704,15 @@ CREATE FUNCTION crc32c_file(
 	filename text,
 	"offset" bigint DEFAULT 0,
 	length bigint DEFAULT NULL,
-	missing_ok boolean DEFAULT false)
+	missing_ok boolean DEFAULT false,
+	direct_io boolean DEFAULT false)
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'accel_crc32c_file'
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL SAFE;
-COMMENT ON FUNCTION crc32c_file(text, bigint, bigint, boolean) IS
+COMMENT ON FUNCTION crc32c_file(text, bigint, bigint, boolean, boolean) IS
 'CRC-32C of a server file or of a part of it, as crc32c(pg_read_binary_file(...)) in bounded memory; relative names mean the data directory';
-REVOKE ALL ON FUNCTION crc32c_file(text, bigint, bigint, boolean) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION crc32c_file(text, bigint, bigint, boolean)
+REVOKE ALL ON FUNCTION crc32c_file(text, bigint, bigint, boolean, boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION crc32c_file(text, bigint, bigint, boolean, boolean)
 TO pg_read_server_files;
 
 CREATE FUNCTION crc32c_lo(loid oid)
@@ -769,6 +771,7 @@ CREATE FUNCTION verify_wal(
 	timeline_id bigint DEFAULT NULL,
 	workers integer DEFAULT 0,
 	max_rate integer DEFAULT 0,
+	direct_io boolean DEFAULT false,
 	OUT segment text,
 	OUT timeline_id bigint,
 	OUT start_lsn pg_lsn,
@@ -791,10 +794,10 @@ CREATE FUNCTION verify_wal(
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_verify_wal'
 LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION verify_wal(text, text, text, pg_lsn, pg_lsn, bigint, integer, integer) IS
+COMMENT ON FUNCTION verify_wal(text, text, text, pg_lsn, pg_lsn, bigint, integer, integer, boolean) IS
 'verifies every record and page header of WAL segments, in order, gaps included; directory NULL is pg_wal, end_lsn NULL the end of WAL, timeline_id NULL the newest';
-REVOKE ALL ON FUNCTION verify_wal(text, text, text, pg_lsn, pg_lsn, bigint, integer, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION verify_wal(text, text, text, pg_lsn, pg_lsn, bigint, integer, integer) TO pg_read_server_files;
+REVOKE ALL ON FUNCTION verify_wal(text, text, text, pg_lsn, pg_lsn, bigint, integer, integer, boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_wal(text, text, text, pg_lsn, pg_lsn, bigint, integer, integer, boolean) TO pg_read_server_files;
 
 -- What is remembered of WAL archives.  Names are compared by their bytes: the
 -- index must outlive a change of collations.
@@ -861,13 +864,14 @@ CREATE PROCEDURE verify_wal_archive(
 	fail_on_findings boolean DEFAULT false,
 	verbose boolean DEFAULT false,
 	workers integer DEFAULT 0,
-	max_rate integer DEFAULT 0)
+	max_rate integer DEFAULT 0,
+	direct_io boolean DEFAULT false)
 AS 'MODULE_PATHNAME', 'accel_verify_wal_archive'
 LANGUAGE C;
-COMMENT ON PROCEDURE verify_wal_archive(text, bigint, interval, interval, boolean, boolean, integer, integer) IS
+COMMENT ON PROCEDURE verify_wal_archive(text, bigint, interval, interval, boolean, boolean, integer, integer, boolean) IS
 'verifies what is new or has changed in a WAL archive: WARNINGs for findings, an INFO line at the end, and rows in verify_wal_files (not on a standby)';
-REVOKE ALL ON PROCEDURE verify_wal_archive(text, bigint, interval, interval, boolean, boolean, integer, integer) FROM PUBLIC;
-GRANT EXECUTE ON PROCEDURE verify_wal_archive(text, bigint, interval, interval, boolean, boolean, integer, integer) TO pg_read_server_files;
+REVOKE ALL ON PROCEDURE verify_wal_archive(text, bigint, interval, interval, boolean, boolean, integer, integer, boolean) FROM PUBLIC;
+GRANT EXECUTE ON PROCEDURE verify_wal_archive(text, bigint, interval, interval, boolean, boolean, integer, integer, boolean) TO pg_read_server_files;
 
 -- lost writes
 
@@ -921,6 +925,7 @@ CREATE FUNCTION verify_wal_findings(
 	directory text,
 	segment text,
 	max_findings integer DEFAULT 100,
+	direct_io boolean DEFAULT false,
 	OUT lsn pg_lsn,
 	OUT file_offset bigint,
 	OUT status text,
@@ -929,10 +934,10 @@ CREATE FUNCTION verify_wal_findings(
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_verify_wal_findings'
 LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION verify_wal_findings(text, text, integer) IS
+COMMENT ON FUNCTION verify_wal_findings(text, text, integer, boolean) IS
 'each finding in one WAL segment: where it is, what it is, and its reason as a name for scripts';
-REVOKE ALL ON FUNCTION verify_wal_findings(text, text, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION verify_wal_findings(text, text, integer) TO pg_read_server_files;
+REVOKE ALL ON FUNCTION verify_wal_findings(text, text, integer, boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_wal_findings(text, text, integer, boolean) TO pg_read_server_files;
 
 CREATE FUNCTION wal_block_history(
 	relation regclass,
@@ -988,6 +993,7 @@ CREATE FUNCTION verify_backup(
 	include_healed boolean DEFAULT false,
 	workers integer DEFAULT 0,
 	max_rate integer DEFAULT 0,
+	direct_io boolean DEFAULT false,
 	OUT path text,
 	OUT blkno bigint,
 	OUT status text,
@@ -998,10 +1004,10 @@ CREATE FUNCTION verify_backup(
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_verify_backup'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED;
-COMMENT ON FUNCTION verify_backup(text, text, text[], boolean, boolean, integer, integer) IS
+COMMENT ON FUNCTION verify_backup(text, text, text[], boolean, boolean, integer, integer, boolean) IS
 'verifies a base backup, plain, tar or incremental: one row per finding in its manifest, files, pages and WAL; no row: none';
-REVOKE ALL ON FUNCTION verify_backup(text, text, text[], boolean, boolean, integer, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION verify_backup(text, text, text[], boolean, boolean, integer, integer) TO pg_read_server_files;
+REVOKE ALL ON FUNCTION verify_backup(text, text, text[], boolean, boolean, integer, integer, boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_backup(text, text, text[], boolean, boolean, integer, integer, boolean) TO pg_read_server_files;
 
 CREATE FUNCTION verify_backup_summary(
 	directory text,
@@ -1010,6 +1016,7 @@ CREATE FUNCTION verify_backup_summary(
 	check_pages boolean DEFAULT true,
 	workers integer DEFAULT 0,
 	max_rate integer DEFAULT 0,
+	direct_io boolean DEFAULT false,
 	OUT label text,
 	OUT format text,
 	OUT system_identifier bigint,
@@ -1030,10 +1037,10 @@ CREATE FUNCTION verify_backup_summary(
 RETURNS record
 AS 'MODULE_PATHNAME', 'accel_verify_backup_summary'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED;
-COMMENT ON FUNCTION verify_backup_summary(text, text, text[], boolean, integer, integer) IS
+COMMENT ON FUNCTION verify_backup_summary(text, text, text[], boolean, integer, integer, boolean) IS
 'verifies a base backup, plain, tar or incremental: one row with what it is and how much of it is in order';
-REVOKE ALL ON FUNCTION verify_backup_summary(text, text, text[], boolean, integer, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION verify_backup_summary(text, text, text[], boolean, integer, integer) TO pg_read_server_files;
+REVOKE ALL ON FUNCTION verify_backup_summary(text, text, text[], boolean, integer, integer, boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_backup_summary(text, text, text[], boolean, integer, integer, boolean) TO pg_read_server_files;
 
 --
 -- Files of the cluster with a CRC of their own
@@ -1041,6 +1048,7 @@ GRANT EXECUTE ON FUNCTION verify_backup_summary(text, text, text[], boolean, int
 
 CREATE FUNCTION verify_cluster_files(
 	directory text DEFAULT NULL,
+	direct_io boolean DEFAULT false,
 	OUT path text,
 	OUT kind text,
 	OUT status text,
@@ -1052,10 +1060,10 @@ CREATE FUNCTION verify_cluster_files(
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_verify_cluster_files'
 LANGUAGE C VOLATILE PARALLEL SAFE;
-COMMENT ON FUNCTION verify_cluster_files(text) IS
+COMMENT ON FUNCTION verify_cluster_files(text, boolean) IS
 'verifies pg_control, relation maps, prepared transactions, replication slots and origins, logical snapshots and WAL summaries; directory NULL is this server''s';
-REVOKE ALL ON FUNCTION verify_cluster_files(text) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION verify_cluster_files(text) TO pg_read_server_files;
+REVOKE ALL ON FUNCTION verify_cluster_files(text, boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_cluster_files(text, boolean) TO pg_read_server_files;
 
 --
 -- The server's own CRC

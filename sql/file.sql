@@ -55,7 +55,7 @@ RESET ROLE;
 
 -- with the right to call it alone: below the data directory and nowhere else,
 -- and no word on what exists outside
-GRANT EXECUTE ON FUNCTION crc32c_file(text, bigint, bigint, boolean) TO regress_accel_file;
+GRANT EXECUTE ON FUNCTION crc32c_file(text, bigint, bigint, boolean, boolean) TO regress_accel_file;
 SET ROLE regress_accel_file;
 SELECT crc32c_file('PG_VERSION') IS NOT NULL AS below;
 SELECT crc32c_file('accel_in.tmp') IS NOT NULL AS link_below;

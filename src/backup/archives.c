@@ -40,6 +40,7 @@ typedef struct Reading
 	TarReader	reader;
 	Decoder    *decoder;
 	char	   *buffer;			/* BACKUP_PIECE_BYTES, aligned */
+	FileWindow *window;			/* for reads past the page cache, else NULL */
 
 	/* the present one */
 	const Found *file;
@@ -124,7 +125,8 @@ read_stored(void *arg, void *buffer, size_t len, uint64_t offset)
 	Throttle   *throttle = reading->tar->throttle;
 
 	len = Min(len, throttle->pace.max_piece);
-	throttle_wait(throttle, (uint32) len);
+	if (reading->scan.window == NULL)
+		throttle_wait(throttle, (uint32) len);
 	return file_scan_read(&reading->scan, buffer, len, (off_t) offset);
 }
 
@@ -508,7 +510,8 @@ open_archive(Reading *reading)
 {
 	BackupTar  *tar = reading->tar;
 	char	   *path = psprintf("%s/%s", tar->root, reading->file->name);
-	FileScanResult opened = file_scan_open(&reading->scan, path);
+	FileScanResult opened = file_scan_open_direct(&reading->scan, path,
+												  reading->window);
 
 	if (opened == FILE_SCAN_OK)
 	{
@@ -548,6 +551,8 @@ begin_reading(BackupTar *tar)
 
 	reading->tar = tar;
 	reading->buffer = palloc(BACKUP_PIECE_BYTES);
+	if (tar->direct)
+		reading->window = file_window_new(tar->throttle);
 	host_at_end(free_decoder, reading);
 	reading->decoder = decode_new();
 	if (reading->decoder == NULL)
@@ -588,6 +593,7 @@ backup_tar_read(BackupTar *tar)
 		before = reading->file;
 	}
 	free_decoder(reading);
+	file_window_free(reading->window);
 	pfree(reading->buffer);
 	host_free(listing.files);
 }

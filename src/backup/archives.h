@@ -23,6 +23,7 @@ typedef struct BackupTar
 	bool		keep_wal;		/* in the spool, as other files that are */
 	bool		pages_only;		/* nothing but pages, the rest is known */
 	Throttle   *throttle;
+	bool		direct;			/* read past the page cache */
 	BackupSpool *spool;
 	BackupParts *parts;			/* of incremental files, NULL if nobody asks */
 	BackupSink *sink;			/* of what is found of archives, and extra */

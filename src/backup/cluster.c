@@ -69,7 +69,7 @@ on_row(void *arg, const ClusterRow *row)
 }
 
 void
-backup_cluster_verify(const char *root, bool whole,
+backup_cluster_verify(const char *root, bool whole, bool direct,
 					  bool (*known) (void *arg, const char *path), void *arg,
 					  BackupSuspects *suspects, BackupSink *sink)
 {
@@ -77,7 +77,7 @@ backup_cluster_verify(const char *root, bool whole,
 
 	/* without the version, formats are not known */
 	if (known(arg, "PG_VERSION") ||
-		cluster_files_scan(root, NULL, on_row, &scan) == CLUSTER_FILES_OK)
+		cluster_files_scan(root, NULL, direct, on_row, &scan) == CLUSTER_FILES_OK)
 	{
 		if (whole)
 			slru_files_scan(root, false, on_row, &scan);

@@ -13,7 +13,7 @@
  * are there, not only some of an archive's.  "known" tells whether something
  * has been found of this path before.  Then that is enough.
  */
-extern void backup_cluster_verify(const char *root, bool whole,
+extern void backup_cluster_verify(const char *root, bool whole, bool direct,
 								  bool (*known) (void *arg, const char *path),
 								  void *arg, BackupSuspects *suspects,
 								  BackupSink *sink);

@@ -23,6 +23,7 @@ typedef struct SharedFiles
 	uint64		names;			/* bytes */
 	BackupJudgeRules judge;
 	Throttle	throttle;
+	bool		direct;
 } SharedFiles;
 
 typedef struct FileMessage
@@ -41,6 +42,7 @@ typedef struct FileTasks
 	const BackupList *list;
 	BackupFileOptions options;
 	char	   *buffer;			/* BACKUP_PIECE_BYTES, aligned */
+	FileWindow *window;			/* for reads past the page cache, else NULL */
 
 	/* the leader's */
 	void		(*finding) (void *arg, const BackupFileFinding *finding);
@@ -78,7 +80,8 @@ read_pieces(FileTasks *tasks, BackupJudge *judge, FileScan *scan)
 		size_t		wanted = (size_t) Min(scan->size - offset, (int64) piece);
 		ssize_t		got;
 
-		throttle_wait(throttle, (uint32) wanted);
+		if (scan->window == NULL)
+			throttle_wait(throttle, (uint32) wanted);
 		got = file_scan_read(scan, tasks->buffer, wanted, offset);
 		if (got < (ssize_t) wanted)
 		{
@@ -107,7 +110,7 @@ verify_file(ParallelTasks *parallel, uint64 task)
 		return;
 	path = psprintf("%s/%s", tasks->options.root,
 					backup_list_path(list, entry));
-	opened = file_scan_open(&scan, path);
+	opened = file_scan_open_direct(&scan, path, tasks->window);
 	judge.entry = entry;
 	judge.totals.files = 1;
 	if (opened == FILE_SCAN_OK)
@@ -166,6 +169,9 @@ share_files(ParallelTasks *parallel, void *shared_memory)
 	shared->judge = tasks->options.judge;
 	throttle_copy(&shared->throttle, tasks->options.throttle);
 	tasks->options.throttle = &shared->throttle;
+	if (tasks->window != NULL)
+		tasks->window->throttle = &shared->throttle;
+	shared->direct = tasks->options.direct;
 	memcpy(at, list->entries, list->count * sizeof(BackupEntry));
 	at += entries_bytes(list->count);
 	memcpy(at, list->by_size, list->count * sizeof(uint32));
@@ -185,6 +191,8 @@ backup_files_verify(const BackupList *list, const BackupFileOptions *options,
 	tasks.list = list;
 	tasks.options = *options;
 	tasks.buffer = palloc(BACKUP_PIECE_BYTES);
+	if (options->direct)
+		tasks.window = file_window_new(options->throttle);
 	tasks.finding = finding;
 	tasks.arg = arg;
 	tasks.sum = totals;
@@ -202,6 +210,7 @@ backup_files_verify(const BackupList *list, const BackupFileOptions *options,
 	tasks.tasks.share = share_files;
 	parallel_run(&tasks.tasks,
 				 strlen(options->root) < MAXPGPATH ? options->workers : 0);
+	file_window_free(tasks.window);
 	pfree(tasks.buffer);
 }
 
@@ -226,6 +235,8 @@ accel_backup_worker_main(dsm_segment *segment, shm_toc *toc)
 	tasks.options.judge = shared->judge;
 	tasks.options.throttle = &shared->throttle;
 	tasks.buffer = palloc(BACKUP_PIECE_BYTES);
+	if (shared->direct)
+		tasks.window = file_window_new(&shared->throttle);
 	tasks.tasks.work = verify_file;
 	parallel_work(&tasks.tasks, segment, toc);
 }

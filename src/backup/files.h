@@ -14,6 +14,7 @@ typedef struct BackupFileOptions
 	BackupJudgeRules judge;
 	int			workers;
 	Throttle   *throttle;
+	bool		direct;			/* read past the page cache */
 } BackupFileOptions;
 
 /*

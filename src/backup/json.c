@@ -67,10 +67,12 @@ read_bytes(BackupManifest *manifest, FileScan *scan)
 }
 
 static char *
-read_file(BackupManifest *manifest, const char *path, size_t *size)
+read_file(BackupManifest *manifest, const char *path, bool direct,
+		  size_t *size)
 {
 	FileScan	scan;
-	FileScanResult opened = file_scan_open(&scan, path);
+	FileWindow *window = direct ? file_window_new(NULL) : NULL;
+	FileScanResult opened = file_scan_open_direct(&scan, path, window);
 	char	   *bytes;
 
 	if (opened == FILE_SCAN_MISSING)
@@ -80,10 +82,14 @@ read_file(BackupManifest *manifest, const char *path, size_t *size)
 	else if (opened != FILE_SCAN_OK)
 		fail(manifest, BACKUP_IO_ERROR, psprintf("could not open file: %m"));
 	if (opened != FILE_SCAN_OK)
+	{
+		file_window_free(window);
 		return NULL;
+	}
 	*size = (size_t) scan.size;
 	bytes = read_bytes(manifest, &scan);
 	file_scan_close(&scan);
+	file_window_free(window);
 	return bytes;
 }
 
@@ -336,13 +342,13 @@ read_contents(BackupManifest *manifest, char *bytes, size_t size)
 }
 
 void
-backup_manifest_read(BackupManifest *manifest, const char *path)
+backup_manifest_read(BackupManifest *manifest, const char *path, bool direct)
 {
 	size_t		size = 0;
 	char	   *bytes;
 
 	memset(manifest, 0, sizeof(*manifest));
-	bytes = read_file(manifest, path, &size);
+	bytes = read_file(manifest, path, direct, &size);
 	if (bytes != NULL)
 	{
 		read_contents(manifest, bytes, size);

@@ -30,6 +30,7 @@ typedef struct BackupManifest
  * Memory is bounded to 512 MB of the manifest, as many of paths, and 100 bytes
  * per file.
  */
-extern void backup_manifest_read(BackupManifest *manifest, const char *path);
+extern void backup_manifest_read(BackupManifest *manifest, const char *path,
+								 bool direct);
 
 #endif							/* ACCEL_BACKUP_JSON_H */

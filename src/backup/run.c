@@ -28,6 +28,7 @@
 #include "backup/need.h"
 #include "backup/run.h"
 #include "backup/walk.h"
+#include "host/direct.h"
 #include "wal/format.h"
 
 #define MANIFEST_FILE	"backup_manifest"
@@ -83,7 +84,7 @@ read_manifest(BackupRun *run)
 	BackupManifest *manifest = palloc(sizeof(BackupManifest));
 	char	   *path = psprintf("%s/%s", run->options->root, MANIFEST_FILE);
 
-	backup_manifest_read(manifest, path);
+	backup_manifest_read(manifest, path, run->options->direct);
 	pfree(path);
 	run->manifest = manifest;
 	run->list = &manifest->list;
@@ -320,6 +321,7 @@ verify_files(BackupRun *run)
 	set_rules(run, &files.judge);
 	files.workers = run->options->workers;
 	files.throttle = run->throttle;
+	files.direct = run->options->direct;
 	backup_files_verify(run->list, &files, on_finding, run, &totals);
 	summarize_files(run, &totals);
 }
@@ -553,6 +555,8 @@ verify_wal(BackupRun *run)
 	wal.version = run->meta.major;
 	wal.workers = run->options->workers;
 	wal.throttle = run->throttle->pace.paid > 0 ? run->throttle : NULL;
+	/* what came out of archives is in files of ours */
+	wal.direct = run->options->direct && !(wal.own && run->tar);
 	wal.nranges = run->nranges;
 	wal.ranges = run->ranges;
 	backup_wal_open(&wal, run->sink);
@@ -628,6 +632,7 @@ read_backup(BackupRun *run)
 	BackupTar	tar = {run->options->root};
 
 	tar.throttle = run->throttle;
+	tar.direct = run->options->direct;
 	run->suspects.memory = CurrentMemoryContext;
 	run->finding = AllocSetContextCreate(CurrentMemoryContext, "backup file",
 										 ALLOCSET_SMALL_SIZES);
@@ -765,7 +770,8 @@ backup_run(const BackupOptions *options, BackupSink *sink,
 	Throttle	throttle;
 
 	memset(summary, 0, sizeof(*summary));
-	throttle_init(&throttle, options->max_rate, BLCKSZ, BACKUP_PIECE_BYTES);
+	throttle_init(&throttle, options->max_rate, BLCKSZ,
+				  options->direct ? DIRECT_PIECE_PACED : BACKUP_PIECE_BYTES);
 	run.throttle = &throttle;
 	need_directory(options->root);
 	if (options->wal != NULL)
@@ -782,8 +788,8 @@ backup_run(const BackupOptions *options, BackupSink *sink,
 		backup_gaps_find(run.list, run.base, run.meta.major, &run.suspects);
 	/* without an archive nothing is known of its files */
 	if (!run.unread || run.meta.major[0] != '\0')
-		backup_cluster_verify(run.base, !run.tar, is_told, &run, &run.suspects,
-							  sink);
+		backup_cluster_verify(run.base, !run.tar, options->direct && !run.tar,
+							  is_told, &run, &run.suspects, sink);
 	verify_wal(&run);
 	backup_parts_end(&parts);
 	if (run.tar)

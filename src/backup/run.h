@@ -22,6 +22,7 @@ typedef struct BackupOptions
 	bool		include_healed; /* pages that WAL heals are told, too */
 	int			workers;
 	int32		max_rate;		/* kB/s, 0 if no limit */
+	bool		direct;			/* read past the page cache */
 } BackupOptions;
 
 typedef struct BackupSummary

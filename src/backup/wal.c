@@ -154,7 +154,7 @@ void
 backup_wal_open(BackupWal *wal, BackupSink *sink)
 {
 	WalDirectoryResult result = wal_directory_open(&wal->dir, wal->path,
-												   XLOGDIR, NULL);
+												   XLOGDIR, wal->direct, NULL);
 
 	wal->opened = result == WAL_DIRECTORY_OK;
 	if (wal->opened)

@@ -20,6 +20,7 @@ typedef struct BackupWal
 	const char *version;		/* major version of the server, "15" */
 	int			workers;
 	Throttle   *throttle;		/* of all that is read, NULL if no bound */
+	bool		direct;			/* read past the page cache */
 	int			nranges;
 	const ManifestRange *ranges;	/* end WAL_LSN_MAX for all there is */
 

@@ -530,7 +530,7 @@ judge_all(Scan *scan)
 
 ClusterFilesResult
 cluster_files_scan(const char *directory, const ClusterServer *server,
-				   ClusterRowFn row, void *arg)
+				   bool direct, ClusterRowFn row, void *arg)
 {
 	Scan		scan = {{directory, server, {0}, PAUSES, NULL, {0}}, 0, row, arg};
 	struct stat status;
@@ -544,7 +544,7 @@ cluster_files_scan(const char *directory, const ClusterServer *server,
 	scan.major = server != NULL ? cluster_live_major() : read_major(directory);
 	if (scan.major < 0)
 		return CLUSTER_FILES_NO_CLUSTER;
-	cluster_read_begin(&scan.look.reader);
+	cluster_read_begin(&scan.look.reader, direct);
 	judge_all(&scan);
 	cluster_read_end(&scan.look.reader);
 	return CLUSTER_FILES_OK;

@@ -44,11 +44,12 @@ extern bool cluster_files_own(const char *directory);
  * Calls row for every file, ok included, in the order of kinds and names.
  * "directory" is a path as it is, since user input goes through
  * file_path_parse() first.  "server" is what this server says if the directory
- * is its own, else NULL.  Raises no error of its own, but checks for
+ * is its own, else NULL.  If direct, files are read past the page cache, or
+ * the work ends where it cannot be.  Otherwise raises no error of its own, but checks for
  * interrupts.
  */
 extern ClusterFilesResult cluster_files_scan(const char *directory,
 											 const ClusterServer *server,
-											 ClusterRowFn row, void *arg);
+											 bool direct, ClusterRowFn row, void *arg);
 
 #endif							/* ACCEL_CLUSTER_FILES_H */

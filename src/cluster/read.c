@@ -16,10 +16,11 @@
 #define PIECE_BYTES		(128 * 1024)
 
 void
-cluster_read_begin(ClusterReader *reader)
+cluster_read_begin(ClusterReader *reader, bool direct)
 {
 	reader->head = host_alloc(CLUSTER_HEAD);
 	reader->piece = host_alloc(PIECE_BYTES);
+	reader->window = direct ? file_window_new(NULL) : NULL;
 }
 
 void
@@ -27,6 +28,7 @@ cluster_read_end(ClusterReader *reader)
 {
 	host_free(reader->head);
 	host_free(reader->piece);
+	file_window_free(reader->window);
 }
 
 /* Reads exactly len bytes, or else the verdict says why not. */
@@ -91,7 +93,7 @@ cluster_read(ClusterReader *reader, const char *path, ClusterFile *file,
 			 ClusterVerdict *verdict)
 {
 	FileScan	scan;
-	FileScanResult opened = file_scan_open(&scan, path);
+	FileScanResult opened = file_scan_open_direct(&scan, path, reader->window);
 
 	memset(verdict, 0, sizeof(*verdict));
 	file->size = 0;

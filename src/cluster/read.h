@@ -14,9 +14,11 @@ typedef struct ClusterReader
 {
 	uint8_t    *head;			/* CLUSTER_HEAD bytes, those of the last file */
 	uint8_t    *piece;
+	FileWindow *window;			/* for reads past the page cache, else NULL */
 } ClusterReader;
 
-extern void cluster_read_begin(ClusterReader *reader);
+/* A direct one reads past the page cache. */
+extern void cluster_read_begin(ClusterReader *reader, bool direct);
 extern void cluster_read_end(ClusterReader *reader);
 
 /*

@@ -363,7 +363,7 @@ open_wal(Wal *ctx, const char *directory, char path[FILENAME_MAX])
 	control->wal_segment_size};
 
 	snprintf(path, FILENAME_MAX, "%s/pg_wal", directory);
-	if (wal_directory_open(&ctx->dir, path, "", NULL) == WAL_DIRECTORY_FAILED &&
+	if (wal_directory_open(&ctx->dir, path, "", false, NULL) == WAL_DIRECTORY_FAILED &&
 		errno != ENOENT)
 		ctx->error = errno;
 	ctx->dir.limits.server = server;

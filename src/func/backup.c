@@ -132,7 +132,7 @@ prior_argument(FunctionCallInfo fcinfo, int argno, BackupOptions *options)
 
 /*
  * Reads directory, wal_directory text, prior_backups text[], check_pages
- * boolean, and from cost on workers, max_rate integer.
+ * boolean, and from cost on workers, max_rate integer, direct_io boolean.
  */
 static void
 options_of(FunctionCallInfo fcinfo, int cost, BackupOptions *options)
@@ -144,6 +144,7 @@ options_of(FunctionCallInfo fcinfo, int cost, BackupOptions *options)
 	options->check_pages = accel_boolean(fcinfo, 3, true);
 	options->workers = parallel_workers(accel_integer(fcinfo, cost, 0));
 	options->max_rate = accel_integer(fcinfo, cost + 1, 0);
+	options->direct = accel_boolean(fcinfo, cost + 2, false);
 	throttle_init(&throttle, options->max_rate, BLCKSZ, BLCKSZ);
 	options->root = path_argument(fcinfo, 0);
 	options->wal = path_argument(fcinfo, 1);

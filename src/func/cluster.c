@@ -87,7 +87,8 @@ ask_server(ClusterServer *server)
 }
 
 void
-accel_cluster_files(const char *directory, ClusterRowFn row, void *arg)
+accel_cluster_files(const char *directory, bool direct, ClusterRowFn row,
+					void *arg)
 {
 	ClusterServer server;
 	bool		own = directory == NULL || cluster_files_own(directory);
@@ -96,7 +97,7 @@ accel_cluster_files(const char *directory, ClusterRowFn row, void *arg)
 	if (own)
 		ask_server(&server);
 	result = cluster_files_scan(own ? "." : directory, own ? &server : NULL,
-								row, arg);
+								direct, row, arg);
 	if (result == CLUSTER_FILES_FAILED)
 		ereport(ERROR,
 				(errcode_for_file_access(),
@@ -139,7 +140,7 @@ emit_row(void *arg, const ClusterRow *row)
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
-/* verify_cluster_files(directory text) */
+/* verify_cluster_files(directory text, direct_io boolean) */
 SQL_FUNCTION(accel_verify_cluster_files)
 {
 	char	   *directory = NULL;
@@ -147,6 +148,7 @@ SQL_FUNCTION(accel_verify_cluster_files)
 	if (!PG_ARGISNULL(0))
 		directory = file_path_parse(text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	InitMaterializedSRF(fcinfo, 0);
-	accel_cluster_files(directory, emit_row, fcinfo->resultinfo);
+	accel_cluster_files(directory, accel_boolean(fcinfo, 1, false), emit_row,
+						fcinfo->resultinfo);
 	return (Datum) 0;
 }

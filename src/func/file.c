@@ -33,18 +33,22 @@ SQL_FUNCTION(accel_crc32c_file)
 	char	   *path;
 	FileScan	scan;
 	FileScanResult result;
+	FileWindow *window = NULL;
 	uint32		crc;
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
 	path = file_path_parse(text_to_cstring(PG_GETARG_TEXT_PP(0)));
-	result = file_scan_open(&scan, path);
+	if (accel_boolean(fcinfo, 4, false))
+		window = file_window_new(NULL);
+	result = file_scan_open_direct(&scan, path, window);
 	if (result == FILE_SCAN_MISSING && missing_ok)
 		PG_RETURN_NULL();
 	if (result != FILE_SCAN_OK)
 		file_path_error(result, path);
 	crc = crc_range(&scan, offset, length);
 	file_scan_close(&scan);
+	file_window_free(window);
 	PG_RETURN_INT64(crc);
 }
 

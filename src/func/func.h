@@ -92,10 +92,10 @@ extern void accel_finding_values(const PageFinding *finding, Datum *values,
 
 /*
  * func/wal.c opens a directory, where NULL is pg_wal, or raises the errors of
- * a directory.  only is the one segment that is wanted.  If it is NULL, all
- * are listed.
+ * a directory.  If direct, files are read past the page cache.  only is the
+ * one segment that is wanted.  If it is NULL, all are listed.
  */
 extern void accel_wal_directory(WalDirectory *dir, const char *argument,
-								WalName *only);
+								bool direct, WalName *only);
 
 #endif							/* ACCEL_FUNC_H */

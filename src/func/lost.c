@@ -92,11 +92,12 @@ SQL_FUNCTION(accel_verify_lost_writes)
 	options.throttle = max_rate_argument(fcinfo, 3, &throttle);
 	options.horizon = lost_server_horizon();	/* before the directories */
 	notice_horizon(&options);
-	accel_wal_directory(&own, NULL, NULL);
+	accel_wal_directory(&own, NULL, false, NULL);
 	options.own = options.dir = &own;
 	if (!PG_ARGISNULL(0))
 	{
-		accel_wal_directory(&dir, text_to_cstring(PG_GETARG_TEXT_PP(0)), NULL);
+		accel_wal_directory(&dir, text_to_cstring(PG_GETARG_TEXT_PP(0)), false,
+							NULL);
 		if (!dir.limits.live)
 			options.dir = &dir;
 	}
@@ -144,7 +145,7 @@ SQL_FUNCTION(accel_verify_wal_images)
 	options.memory = (size_t) maintenance_work_mem * 1024;
 	accel_check_lsns(options.start, options.end);
 	options.throttle = max_rate_argument(fcinfo, 3, &throttle);
-	accel_wal_directory(&dir, accel_text(fcinfo, 0), NULL);
+	accel_wal_directory(&dir, accel_text(fcinfo, 0), false, NULL);
 	options.dir = &dir;
 	lost_images(&options, emit_image, fcinfo->resultinfo);
 	return (Datum) 0;

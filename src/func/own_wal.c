@@ -44,14 +44,14 @@ own_wal_open(OwnWal *wal, const char *directory)
 
 	memset(wal, 0, sizeof(*wal));
 	wal->present = lost_server_end(wal_segment_size);
-	accel_wal_directory(&wal->own, NULL, NULL);
+	accel_wal_directory(&wal->own, NULL, false, NULL);
 	stream->own = stream->dir = &wal->own;
 	wal->own_history = true;
 	if (limits->nlimits > 0)
 		stream->timeline = limits->limits[limits->nlimits - 1].timeline;
 	if (directory == NULL)
 		return;
-	accel_wal_directory(&wal->dir, directory, NULL);
+	accel_wal_directory(&wal->dir, directory, false, NULL);
 	if (wal->dir.limits.live)
 		return;
 	stream->dir = &wal->dir;

@@ -10,6 +10,7 @@
 #include "utils/tuplestore.h"
 
 #include "func/func.h"
+#include "host/direct.h"
 #include "host/file_path.h"
 #include "host/parallel.h"
 #include "host/throttle.h"
@@ -126,11 +127,13 @@ bound_argument(const char *argument, uint32_t kind)
 }
 
 void
-accel_wal_directory(WalDirectory *dir, const char *argument, WalName *only)
+accel_wal_directory(WalDirectory *dir, const char *argument, bool direct,
+					WalName *only)
 {
 	char	   *path = argument == NULL ? pstrdup(XLOGDIR) :
 		file_path_parse(argument);
-	WalDirectoryResult result = wal_directory_open(dir, path, XLOGDIR, only);
+	WalDirectoryResult result = wal_directory_open(dir, path, XLOGDIR, direct,
+												   only);
 
 	if (result == WAL_DIRECTORY_NONE)
 		ereport(ERROR,
@@ -151,13 +154,13 @@ accel_wal_directory(WalDirectory *dir, const char *argument, WalName *only)
 /* Judges a segment named by the user.  It is an error if that is no file. */
 static void
 judge_named(const char *argument, WalName *name, Throttle *throttle,
-			WalSegmentResult *result, WalFindings *findings)
+			bool direct, WalSegmentResult *result, WalFindings *findings)
 {
 	WalDirectory dir;
 	WalSession	session;
 	FileScanResult opened;
 
-	accel_wal_directory(&dir, argument, name);
+	accel_wal_directory(&dir, argument, direct, name);
 	wal_session_begin(&session, &dir, WAL_RANGE_ALL);
 	wal_files_throttle(session.files, throttle);
 	opened = wal_segment_judge(&session, name, result, findings);
@@ -203,7 +206,8 @@ enum
 	ARG_END_LSN,
 	ARG_TIMELINE_ID,
 	ARG_WORKERS,
-	ARG_MAX_RATE
+	ARG_MAX_RATE,
+	ARG_DIRECT_IO
 };
 
 /* What several rows are made of. */
@@ -215,6 +219,7 @@ typedef struct WalScan
 	char	   *last;
 	int			workers;
 	Throttle	throttle;
+	bool		direct;
 } WalScan;
 
 /* Judges one file by its name.  Nothing else of the directory is listed. */
@@ -224,7 +229,8 @@ scan_one(WalScan *scan)
 	WalName		name = segment_argument(scan->first, false);
 	WalSegmentResult result;
 
-	judge_named(scan->directory, &name, &scan->throttle, &result, NULL);
+	judge_named(scan->directory, &name, &scan->throttle, scan->direct,
+				&result, NULL);
 	emit_result(scan->fcinfo->resultinfo, &result);
 }
 
@@ -249,7 +255,7 @@ scan_range(WalScan *scan)
 		if (timeline < 1 || timeline > PG_UINT32_MAX)
 			out_of_range(timeline, "timeline_id", 1, PG_UINT32_MAX);
 	}
-	accel_wal_directory(&dir, scan->directory, NULL);
+	accel_wal_directory(&dir, scan->directory, scan->direct, NULL);
 	wal_list_range(&dir, range, (uint32) timeline, &list);
 	wal_parallel_judge(&dir, range, &list, scan->workers, &scan->throttle,
 					   emit_result, fcinfo->resultinfo);
@@ -275,7 +281,7 @@ scan_directory(WalScan *scan)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("first_segment \"%s\" must not be after last_segment \"%s\"",
 						scan->first, scan->last)));
-	accel_wal_directory(&dir, scan->directory, NULL);
+	accel_wal_directory(&dir, scan->directory, scan->direct, NULL);
 	wal_list_names(&dir, scan->first == NULL ? NULL : &first,
 				   scan->last == NULL ? NULL : &last, &list);
 	if (list.count == 0 && !dir.limits.live)
@@ -293,7 +299,7 @@ scan_directory(WalScan *scan)
 
 /*
  * verify_wal(directory, first_segment, last_segment text, start_lsn, end_lsn
- * pg_lsn, timeline_id bigint, workers, max_rate integer)
+ * pg_lsn, timeline_id bigint, workers, max_rate integer, direct_io boolean)
  */
 SQL_FUNCTION(accel_verify_wal)
 {
@@ -305,7 +311,9 @@ SQL_FUNCTION(accel_verify_wal)
 	scan.first = accel_text(fcinfo, ARG_FIRST_SEGMENT);
 	scan.last = accel_text(fcinfo, ARG_LAST_SEGMENT);
 	scan.workers = parallel_workers(accel_integer(fcinfo, ARG_WORKERS, 0));
-	throttle_init(&scan.throttle, accel_integer(fcinfo, ARG_MAX_RATE, 0), BLCKSZ, WAL_PIECE_BYTES);
+	scan.direct = accel_boolean(fcinfo, ARG_DIRECT_IO, false);
+	throttle_init(&scan.throttle, accel_integer(fcinfo, ARG_MAX_RATE, 0),
+				  BLCKSZ, scan.direct ? DIRECT_PIECE_PACED : WAL_PIECE_BYTES);
 	if (range && (scan.first != NULL || scan.last != NULL))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -347,7 +355,10 @@ emit_finding(ReturnSetInfo *rsinfo, const WalFinding *finding)
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
-/* verify_wal_findings(directory, segment text, max_findings integer) */
+/*
+ * verify_wal_findings(directory, segment text, max_findings integer, direct_io
+ * boolean)
+ */
 SQL_FUNCTION(accel_verify_wal_findings)
 {
 	char	   *segment = accel_text(fcinfo, 1);
@@ -363,7 +374,8 @@ SQL_FUNCTION(accel_verify_wal_findings)
 		out_of_range(max, "max_findings", 0, PG_INT32_MAX);
 	findings.max = (size_t) max;
 	name = segment_argument(segment, false);
-	judge_named(accel_text(fcinfo, 0), &name, NULL, &result, &findings);
+	judge_named(accel_text(fcinfo, 0), &name, NULL,
+				accel_boolean(fcinfo, 3, false), &result, &findings);
 	if (findings.count > 1)
 		qsort(findings.items, findings.count, sizeof(WalFinding),
 			  compare_findings);

@@ -71,6 +71,7 @@ typedef struct CrewShared
 	Oid			database;
 	int			page_kernel;	/* the leader's, maybe by its own SET */
 	Throttle	throttle;
+	bool		direct;
 	pg_atomic_uint32 over;
 
 	slock_t		lock;			/* of these */
@@ -184,7 +185,8 @@ layout(int workers, uint64 nitems)
 
 Crew *
 crew_start(int workers, const char *library, const char *worker_main,
-		   const Throttle *throttle, const Oid *items, uint64 nitems)
+		   const Throttle *throttle, bool direct, const Oid *items,
+		   uint64 nitems)
 {
 	Crew	   *crew = palloc0(sizeof(Crew));
 
@@ -197,6 +199,7 @@ crew_start(int workers, const char *library, const char *worker_main,
 	dsm_pin_mapping(crew->segment); /* for more than this transaction */
 	crew->workers = palloc0(workers * sizeof(CrewWorker));
 	crew->shared = share(crew, throttle, items, nitems);
+	crew->shared->direct = direct;
 	strlcpy(crew->shared->library, library, MAXPGPATH);
 	on_dsm_detach(crew->segment, dismiss, PointerGetDatum(crew->shared));
 	BecomeLockGroupLeader();
@@ -711,4 +714,10 @@ Throttle *
 crew_member_throttle(CrewMember *member)
 {
 	return member->shared->throttle.pace.paid > 0 ? &member->shared->throttle : NULL;
+}
+
+bool
+crew_member_direct(const CrewMember *member)
+{
+	return member->shared->direct;
 }

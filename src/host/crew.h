@@ -23,12 +23,13 @@ typedef struct CrewMember CrewMember;	/* a worker's end */
  * The leader starts workers, which call library's function worker_main.
  * Returns NULL if there is no room for any.  Items are OIDs, and InvalidOid is
  * one that the leader keeps to itself.  The bound is theirs and the leader's
- * from now on, see crew_throttle().  The crew and what it keeps live in the
+ * from now on, see crew_throttle().  Direct ones read past the page cache.
+ * The crew and what it keeps live in the
  * current memory context.
  */
 extern Crew *crew_start(int workers, const char *library,
 						const char *worker_main, const Throttle *throttle,
-						const Oid *items, uint64 nitems);
+						bool direct, const Oid *items, uint64 nitems);
 
 /*
  * The leader dismisses the workers.  If at_once, they may be at work, and are
@@ -90,5 +91,8 @@ extern uint64 crew_job(CrewMember *member, uint64 *ntasks,
 
 /* Returns the bound that all share, to a worker, or NULL if there is none. */
 extern Throttle *crew_member_throttle(CrewMember *member);
+
+/* Does a worker read past the page cache? */
+extern bool crew_member_direct(const CrewMember *member);
 
 #endif							/* ACCEL_HOST_CREW_H */

@@ -8,17 +8,51 @@
  * was opened is looked at again.
  */
 #include <errno.h>
+#include <stdint.h>
 #include <string.h>
 
+#include "host/direct.h"
 #include "host/file_scan.h"
 #include "host/host.h"
 
 #define PIECE_BYTES		((size_t) 1024 * 1024)
 
+/* The most of a window, so that a core's own cache has room for others. */
+#define WINDOW_BYTES	DIRECT_PIECE_PACED
+
 static FileScanResult result_of_errno(void);
+static ssize_t read_window(FileScan *scan, void *buffer, size_t length,
+						   off_t offset);
+
+FileWindow *
+file_window_new(struct Throttle *throttle)
+{
+	FileWindow *window = host_alloc(sizeof(FileWindow));
+
+	memset(window, 0, sizeof(*window));
+	window->allocated = host_alloc(WINDOW_BYTES + DIRECT_ALIGN);
+	window->bytes = (unsigned char *) DIRECT_ROUND_UP((uintptr_t) window->allocated);
+	window->throttle = throttle;
+	return window;
+}
+
+void
+file_window_free(FileWindow *window)
+{
+	if (window == NULL)
+		return;
+	host_free(window->allocated);
+	host_free(window);
+}
 
 FileScanResult
 file_scan_open(FileScan *scan, const char *path)
+{
+	return file_scan_open_direct(scan, path, NULL);
+}
+
+FileScanResult
+file_scan_open_direct(FileScan *scan, const char *path, FileWindow *window)
 {
 	struct stat status;
 
@@ -29,7 +63,10 @@ file_scan_open(FileScan *scan, const char *path)
 		return result_of_errno();
 	if (!S_ISREG(status.st_mode))
 		return FILE_SCAN_IRREGULAR;
-	scan->fd = host_open(path);
+	scan->window = window;
+	if (window != NULL)
+		window->held = 0;
+	scan->fd = window != NULL ? host_open_direct(path) : host_open(path);
 	if (scan->fd < 0)
 		return result_of_errno();
 	if (fstat(scan->fd, &status) != 0)
@@ -56,6 +93,8 @@ file_scan_read(FileScan *scan, void *buffer, size_t length, off_t offset)
 {
 	size_t		done = 0;
 
+	if (scan->window != NULL)
+		return read_window(scan, buffer, length, offset);
 	while (done < length)
 	{
 		size_t		left = length - done;
@@ -75,11 +114,64 @@ file_scan_read(FileScan *scan, void *buffer, size_t length, off_t offset)
 	return (ssize_t) done;
 }
 
+/*
+ * Fills the window from an offset on, as far as the file goes, and no further
+ * than a turn.  Returns false with errno.
+ */
+static bool
+fill_window(FileScan *scan, off_t offset)
+{
+	FileWindow *window = scan->window;
+	off_t		from = DIRECT_ROUND_DOWN(offset);
+	off_t		left = scan->size > from ? scan->size - from : 1;
+	size_t		wanted = left < (off_t) WINDOW_BYTES ?
+		DIRECT_ROUND_UP((size_t) left) : WINDOW_BYTES;
+	int			error;
+
+	host_interrupts();
+	wanted = host_turn(window->throttle, wanted);
+	window->at = from;
+	window->held = direct_read(scan->fd, window->bytes, wanted, from, &error);
+	errno = error;
+	return error == 0 || from + (off_t) window->held > offset;
+}
+
+static ssize_t
+read_window(FileScan *scan, void *buffer, size_t length, off_t offset)
+{
+	FileWindow *window = scan->window;
+	size_t		done = 0;
+
+	while (done < length)
+	{
+		off_t		at = offset + (off_t) done;
+		size_t		skip;
+		size_t		some;
+
+		if (at < window->at || at >= window->at + (off_t) window->held)
+		{
+			if (!fill_window(scan, at))
+				return -1;
+			if (at >= window->at + (off_t) window->held)
+				break;			/* the end of the file */
+		}
+		skip = (size_t) (at - window->at);
+		some = window->held - skip;
+		if (some > length - done)
+			some = length - done;
+		memcpy((char *) buffer + done, window->bytes + skip, some);
+		done += some;
+	}
+	return (ssize_t) done;
+}
+
 void
 file_scan_resize(FileScan *scan)
 {
 	struct stat status;
 
+	if (scan->window != NULL)
+		scan->window->held = 0; /* it may have changed */
 	if (fstat(scan->fd, &status) == 0)
 		scan->size = status.st_size;
 }

@@ -22,6 +22,24 @@ typedef enum FileScanResult
 } FileScanResult;
 
 /*
+ * Memory of reads past the page cache, for any number of files in turn.  It
+ * holds a piece of the one that was opened last.  Whole pieces are read ahead,
+ * so each of them takes its turn, and what is asked of the file takes none.
+ */
+typedef struct FileWindow
+{
+	void	   *allocated;
+	unsigned char *bytes;		/* aligned */
+	off_t		at;				/* its place in the file */
+	size_t		held;			/* bytes of it */
+	struct Throttle *throttle;	/* bounds what is read, NULL if nothing does */
+} FileWindow;
+
+/* The window is of the memory that is allocated now, and is freed with it. */
+extern FileWindow *file_window_new(struct Throttle *throttle);
+extern void file_window_free(FileWindow *window);	/* may be NULL */
+
+/*
  * An open file, which lives until file_scan_close() or the end of transaction.
  */
 typedef struct FileScan
@@ -31,6 +49,7 @@ typedef struct FileScan
 	off_t		size;			/* bytes, at open */
 	dev_t		device;			/* identity, at open */
 	ino_t		inode;
+	FileWindow *window;			/* of reads past the page cache, else NULL */
 } FileScan;
 
 /*
@@ -39,6 +58,13 @@ typedef struct FileScan
  * of a server goes through file_path_parse() first.
  */
 extern FileScanResult file_scan_open(FileScan *scan, const char *path);
+
+/*
+ * The same for reads past the page cache, if the window is not NULL.  No other
+ * open file uses it.  Ends the work where the file system does not read so.
+ */
+extern FileScanResult file_scan_open_direct(FileScan *scan, const char *path,
+											FileWindow *window);
 
 /*
  * Reads length bytes at offset.  Short reads and EINTR are retried.  Returns

@@ -375,7 +375,7 @@ open_now(LostScan *scan, WalDirectory *now)
 	const char *path = scan->options->own->path;
 
 	scan->tail_why = NULL;
-	if (wal_directory_open(now, path, path, NULL) != WAL_DIRECTORY_OK)
+	if (wal_directory_open(now, path, path, false, NULL) != WAL_DIRECTORY_OK)
 		scan->tail_why = "could not read pg_wal again";
 	else if (now->limits.limits[0].timeline != scan->path.timeline)
 		scan->tail_why = "a new timeline began meanwhile";

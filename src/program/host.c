@@ -2,6 +2,10 @@
  * host.c
  *	  What a program without a server is to the readers of files.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE				/* O_DIRECT */
+#endif
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "host/direct.h"
 #include "host/pace.h"
 #include "program/host.h"
 #include "program/sha1.h"
@@ -367,6 +372,28 @@ int
 host_open(const char *path)
 {
 	return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+}
+
+int
+host_open_direct(const char *path)
+{
+	int			fd = -1;
+
+	errno = EINVAL;				/* as from file systems that have no such flag */
+	if (DIRECT_OPEN != 0)
+		fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | DIRECT_OPEN);
+	if (fd < 0 ? errno == EINVAL : !direct_probe(fd))
+		host_refuse_direct(path);
+	return fd;
+}
+
+void
+host_refuse_direct(const char *path)
+{
+	char		name[DIRECT_NAME_SIZE];
+
+	program_fail("file system of \"%s\" does not read past its page cache: its type is %s",
+				 path, direct_file_system(path, name));
 }
 
 ssize_t

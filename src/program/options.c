@@ -26,6 +26,7 @@ enum
 	OPTION_BACKUP = 256,
 	OPTION_BINDIR,
 	OPTION_BLOCK,
+	OPTION_DIRECT_IO,
 	OPTION_FORMAT,
 	OPTION_MAX_RATE,
 	OPTION_METRICS,
@@ -49,17 +50,19 @@ enum
 
 /* In the order of long_options. */
 static const int used_by[] = {
-	COMMAND_RECOVER, COMMAND_RECOVER, COMMAND_RECOVER, READING, COMMAND_WAL,
-	READING, COMMAND_WAL, COMMAND_SEGMENT, COMMAND_RECOVER, COMMAND_WAL,
-	READING, COMMAND_SEGMENT, COMMAND_WAL, READING, READING, COMMAND_WAL,
-	COMMAND_WAL, READING, COMMAND_RECOVER, COMMAND_WAL | COMMAND_RECOVER,
-	COMMAND_FETCH, COMMAND_WAL, READING, COMMAND_RECOVER
+	COMMAND_RECOVER, COMMAND_RECOVER, COMMAND_RECOVER, COMMAND_WAL, READING,
+	COMMAND_WAL, READING, COMMAND_WAL, COMMAND_SEGMENT, COMMAND_RECOVER,
+	COMMAND_WAL, READING, COMMAND_SEGMENT, COMMAND_WAL, READING, READING,
+	COMMAND_WAL, COMMAND_WAL, READING, COMMAND_RECOVER,
+	COMMAND_WAL | COMMAND_RECOVER, COMMAND_FETCH, COMMAND_WAL, READING,
+	COMMAND_RECOVER
 };
 
 static const struct option long_options[] = {
 	{"backup", required_argument, NULL, OPTION_BACKUP},
 	{"bindir", required_argument, NULL, OPTION_BINDIR},
 	{"block", required_argument, NULL, OPTION_BLOCK},
+	{"direct-io", no_argument, NULL, OPTION_DIRECT_IO},
 	{"format", required_argument, NULL, OPTION_FORMAT},
 	{"jobs", required_argument, NULL, 'j'},
 	{"max-rate", required_argument, NULL, OPTION_MAX_RATE},
@@ -263,6 +266,9 @@ parse_option(Options *options, int option, const char *value)
 			break;
 		case OPTION_REPORT:
 			options->report = value;
+			break;
+		case OPTION_DIRECT_IO:
+			options->direct = true;
 			break;
 		case OPTION_REVERIFY_AFTER:
 			options->reverify_after = parse_time(value);

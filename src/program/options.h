@@ -58,6 +58,7 @@ typedef struct Options
 	uint32_t	timeline;		/* 0 if not given */
 	int64_t		reverify_after; /* microseconds, -1 if never */
 	int			jobs;
+	bool		direct;			/* past the page cache */
 
 	/* of recover */
 	const char *backup;			/* folders */

@@ -48,7 +48,8 @@ now(void)
 static void
 open_directory(WalRun *run, const char *path)
 {
-	WalDirectoryResult result = wal_directory_open(&run->dir, path, "", NULL);
+	WalDirectoryResult result = wal_directory_open(&run->dir, path, "",
+												   run->options->direct, NULL);
 	const char *failed = run->dir.listing->failed;
 
 	if (result == WAL_DIRECTORY_NONE)

@@ -135,7 +135,7 @@ open_pass(Pass *pass, const char *folder)
 {
 	Recover    *ctx = pass->ctx;
 
-	if (wal_directory_open(&pass->dir, folder, "", NULL) != WAL_DIRECTORY_OK)
+	if (wal_directory_open(&pass->dir, folder, "", false, NULL) != WAL_DIRECTORY_OK)
 		return recover_fail_file(ctx, "read", folder);
 	pass->dir.limits.server.system = ctx->control.system;
 	pass->dir.limits.server.page_size = ctx->control.wal_block_size;

@@ -52,7 +52,7 @@ read_manifest(Reading *reading)
 	int64		entry;
 
 	backup_manifest_read(manifest, psprintf("%s/backup_manifest",
-											reading->root));
+											reading->root), false);
 	if (manifest->status != BACKUP_OK)
 		return refuse(reading, "backup_manifest: %s", manifest->message);
 	if (manifest->nranges != 1)

@@ -123,7 +123,7 @@ read_wal(AgeSearch *ctx, WalLsn end)
 	WalDirectory own;
 	WalStream	stream = {0};
 
-	if (wal_directory_open(&own, XLOGDIR, XLOGDIR, NULL) != WAL_DIRECTORY_OK)
+	if (wal_directory_open(&own, XLOGDIR, XLOGDIR, false, NULL) != WAL_DIRECTORY_OK)
 		return false;
 	lost_witnesses_begin(&ctx->witnesses, own.limits.server.magic);
 	stream.dir = stream.own = &own;

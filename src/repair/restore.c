@@ -431,7 +431,7 @@ compare_backup(const BackupPage *backup, WalStream *stream)
 {
 	WalDirectory dir;
 
-	if (wal_directory_open(&dir, backup->wal, XLOGDIR, NULL) != WAL_DIRECTORY_OK)
+	if (wal_directory_open(&dir, backup->wal, XLOGDIR, false, NULL) != WAL_DIRECTORY_OK)
 		return RESTORE_BACKUP_UNKNOWN;
 	switch (wal_stream_compare(stream, &dir, backup->timeline, backup->start,
 							   backup->end))

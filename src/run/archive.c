@@ -23,6 +23,7 @@
 #include "utils/timestamp.h"
 
 #include "func/func.h"
+#include "host/direct.h"
 #include "host/file_path.h"
 #include "host/parallel.h"
 #include "run/archive_record.h"
@@ -98,7 +99,8 @@ enum
 	ARG_FAIL_ON_FINDINGS,
 	ARG_VERBOSE,
 	ARG_WORKERS,
-	ARG_MAX_RATE
+	ARG_MAX_RATE,
+	ARG_DIRECT_IO
 };
 
 /* ---------------------------------------------------------------- *
@@ -695,7 +697,8 @@ open_directory(ArchiveRun *run, FunctionCallInfo fcinfo)
 	const PgStat_ArchiverStats *stats = pgstat_fetch_stat_archiver();
 	HostServer *server = &run->dir.limits.server;
 
-	accel_wal_directory(&run->dir, named, NULL);
+	accel_wal_directory(&run->dir, named,
+						accel_boolean(fcinfo, ARG_DIRECT_IO, false), NULL);
 	if (!run->dir.limits.live && realpath(named, real) != NULL)
 		run->dir.path = pstrdup(real);
 	if (!PG_ARGISNULL(ARG_SYSTEM_IDENTIFIER) &&
@@ -718,7 +721,8 @@ read_arguments(ArchiveRun *run, FunctionCallInfo fcinfo)
 		run->started - accel_interval(fcinfo, ARG_REVERIFY_AFTER, "reverify_after", 0);
 	run->workers = parallel_workers(accel_integer(fcinfo, ARG_WORKERS, 0));
 	throttle_init(&run->throttle, accel_integer(fcinfo, ARG_MAX_RATE, 0),
-				  BLCKSZ, WAL_PIECE_BYTES);
+				  BLCKSZ, accel_boolean(fcinfo, ARG_DIRECT_IO, false) ?
+				  DIRECT_PIECE_PACED : WAL_PIECE_BYTES);
 	run->deadline = max_duration == 0 ? 0 : run->started + max_duration;
 	run->verbose = accel_boolean(fcinfo, ARG_VERBOSE, false);
 	open_directory(run, fcinfo);

@@ -97,7 +97,7 @@ verify_files(DatabaseRun *run)
 	run_begin_batch(run);
 	memset(&run->totals, 0, sizeof(run->totals));
 	PushActiveSnapshot(GetTransactionSnapshot());
-	accel_cluster_files(NULL, note_row, run);
+	accel_cluster_files(NULL, run->options.direct, note_row, run);
 	PopActiveSnapshot();
 }
 

@@ -24,6 +24,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
+#include "host/direct.h"
 #include "host/parallel.h"
 #include "page/parallel_scan.h"
 #include "run/database_run.h"
@@ -86,7 +87,7 @@ static Oid *items_for_workers(const DatabaseRun *run);
 static void do_item(CrewMember *member, Oid relid);
 static void record_item(CrewMember *member, Oid relid);
 static bool scan_whole(WholeRelation *whole, Oid relid, Throttle *throttle,
-					   TimestampTz deadline, bool digests);
+					   bool direct, TimestampTz deadline, bool digests);
 static bool note_enough(ScanSink *sink);
 static void note_finding(ScanSink *sink, const PageFinding *finding);
 static void note_fork_end(ScanSink *sink, const ForkSummary *summary);
@@ -127,7 +128,8 @@ start_crew(DatabaseRun *run)
 	run->crew = crew_start(workers, parallel_library(),
 						   run->options.record_digests ?
 						   "accel_record_worker_main" : "accel_run_worker_main",
-						   &run->scan.throttle, items, (uint64) run->nitems);
+						   &run->scan.throttle, run->options.direct, items,
+						   (uint64) run->nitems);
 	pfree(items);
 	MemoryContextSwitchTo(context);
 	if (run->crew != NULL)
@@ -239,7 +241,8 @@ send_whole(CrewMember *member, Oid relid, bool digests)
 	Size		bytes;
 	void	   *flat;
 
-	if (!scan_whole(whole, relid, crew_member_throttle(member), 0, digests))
+	if (!scan_whole(whole, relid, crew_member_throttle(member),
+					crew_member_direct(member), 0, digests))
 		return;
 	flat = flatten(whole, &bytes);
 	crew_send_result(member, flat, bytes);
@@ -289,7 +292,7 @@ describe(WholeRelation *whole, Relation rel)
  */
 static bool
 scan_whole(WholeRelation *whole, Oid relid, Throttle *throttle,
-		   TimestampTz deadline, bool digests)
+		   bool direct, TimestampTz deadline, bool digests)
 {
 	static const RelationScanOptions options = SCAN_OPTIONS_ALL;
 	ScanPolicy	policy = SCAN_POLICY_ALONE;
@@ -304,6 +307,9 @@ scan_whole(WholeRelation *whole, Oid relid, Throttle *throttle,
 	describe(whole, rel);
 	relation_close(rel, NoLock);	/* the lock stays up to the commit */
 	InvalidateCatalogSnapshot();	/* would hold back vacuum */
+	policy.direct = direct;
+	if (direct)
+		policy.piece_blocks = DIRECT_PIECE / BLCKSZ;
 	if (throttle != NULL)
 	{
 		policy.throttle = throttle;
@@ -385,7 +391,8 @@ do_ahead(void *arg, Oid relid, uint64 number)
 		void	   *flat;
 
 		if (scan_whole(whole, relid, run->scan.policy.throttle,
-					   run->deadline, run->options.record_digests))
+					   run->options.direct, run->deadline,
+					   run->options.record_digests))
 		{
 			flat = flatten(whole, &bytes);
 			crew_keep(run->crew, number, flat, bytes);

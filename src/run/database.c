@@ -14,6 +14,7 @@
 #include "compat.h"
 
 #include "access/xlog.h"
+#include "access/xlog_internal.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "storage/proc.h"
@@ -27,6 +28,7 @@
 #include "utils/timestamp.h"
 
 #include "host/digits.h"
+#include "host/host.h"
 #include "run/database_run.h"
 
 /*
@@ -112,7 +114,8 @@ enum
 	ARG_VERBOSE,
 	ARG_RECORD_DIGESTS,
 	ARG_WORKERS,
-	ARG_MAX_RATE
+	ARG_MAX_RATE,
+	ARG_DIRECT_IO
 };
 
 static void
@@ -153,7 +156,7 @@ init_sink(DatabaseRun *run)
 		ledger_server(&run->ledger.server);
 	}
 	scan_run_begin(&run->scan, &run->sink, run->options.workers,
-				   run->options.max_rate, false);
+				   run->options.max_rate, run->options.direct);
 	run->store_desc = CreateTemplateTupleDesc(FINDING_COLUMNS);
 #define FINDING_COLUMN(name, type, ...) \
 	TupleDescInitEntry(run->store_desc, FINDING_COLUMN_##name + 1, #name, type, -1, 0);
@@ -288,6 +291,17 @@ read_options(RunOptions *options, FunctionCallInfo fcinfo)
 	options->record_digests = accel_boolean(fcinfo, ARG_RECORD_DIGESTS, false);
 	options->workers = accel_integer(fcinfo, ARG_WORKERS, 0);
 	options->max_rate = accel_integer(fcinfo, ARG_MAX_RATE, 0);
+	options->direct = accel_boolean(fcinfo, ARG_DIRECT_IO, false);
+}
+
+/* Once and at once, not for each relation. */
+static void
+refuse_unless_direct(void)
+{
+	int			fd = host_open_direct(XLOG_CONTROL_FILE);
+
+	if (fd >= 0)
+		host_close(fd);
 }
 
 static void
@@ -309,6 +323,8 @@ check_options(DatabaseRun *run)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("resume_at requires that order_by is \"oid\"")));
+	if (run->options.direct)
+		refuse_unless_direct();
 	if (run->options.cluster_files && !run_cluster_allowed())
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),

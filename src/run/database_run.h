@@ -60,6 +60,7 @@ typedef struct RunOptions
 	bool		record_digests;
 	int			workers;
 	int			max_rate;		/* kB/s, 0 if no bound */
+	bool		direct;			/* read past the page cache */
 } RunOptions;
 
 /*

@@ -340,7 +340,9 @@ wal_beside_judge(const WalDirectory *dir, struct Throttle *throttle,
 	memset(ctx, 0, sizeof(*ctx));
 	ctx->dir = dir;
 	wal_file_init(&ctx->file);
-	ctx->file.throttle = throttle;
+	if (dir->limits.direct)
+		wal_file_read_device(&ctx->file);
+	wal_file_throttle(&ctx->file, throttle);
 	judge_histories(ctx, row, arg);
 	wal_file_end(&ctx->file);
 	host_free(ctx->names.names);

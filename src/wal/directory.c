@@ -256,11 +256,13 @@ typedef struct Asking
 } Asking;
 
 static Asking *
-asking_begin(void)
+asking_begin(const WalDirectory *dir)
 {
 	Asking	   *asking = host_alloc(sizeof(Asking));
 
 	wal_file_init(&asking->file);
+	if (dir->limits.direct)
+		wal_file_read_device(&asking->file);
 	return asking;
 }
 
@@ -356,7 +358,7 @@ look_at(WalDirectory *dir, const char *own)
 static bool
 read_other(WalDirectory *dir, WalName *only)
 {
-	Asking	   *asking = asking_begin();
+	Asking	   *asking = asking_begin(dir);
 	bool		asked = only != NULL && wal_directory_find(dir, only) &&
 		ask_file(dir, asking, only);
 	bool		done = read_directory(dir, !asked && !dir->listing->complete);
@@ -383,11 +385,12 @@ begin(WalDirectory *dir, const char *path)
 
 WalDirectoryResult
 wal_directory_open(WalDirectory *dir, const char *path, const char *own,
-				   WalName *only)
+				   bool direct, WalName *only)
 {
 	WalDirectoryResult result;
 
 	begin(dir, path);
+	dir->limits.direct = direct;
 	dir->limits.server = host_server();
 	dir->limits.segment_size = dir->limits.server.segment_size;
 	result = look_at(dir, own);

@@ -18,6 +18,7 @@ typedef struct WalLimits
 	uint32_t	segment_size;	/* bytes, of the server until a file tells */
 	bool		live;			/* this server's own pg_wal */
 	bool		pg_wal;			/* this or another server's (not an archive) */
+	bool		direct;			/* segments are read past the page cache */
 
 	/* If live, how far it was removed, and complete, when the scan began. */
 	uint64_t	removed;		/* a segment's number, 0 if unknown */
@@ -60,12 +61,12 @@ typedef enum WalDirectoryResult
 
 /*
  * Opens a directory, whose path must outlive it.  This server's pg_wal is at
- * own.  Lists its segments if only is NULL.  Else only is the one that is
+ * own.  If direct, files are read past the page cache.  Lists its segments if only is NULL.  Else only is the one that is
  * wanted, and becomes the name of its file, see wal_directory_find().
  */
 extern WalDirectoryResult wal_directory_open(WalDirectory *dir,
 											 const char *path,
-											 const char *own,
+											 const char *own, bool direct,
 											 WalName *only);
 
 /*

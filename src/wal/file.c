@@ -33,10 +33,25 @@ wal_file_init(WalFile *file)
 	file->at_end = host_at_end(release, file);
 }
 
+void
+wal_file_read_device(WalFile *file)
+{
+	file->device = file_window_new(file->throttle);
+}
+
+void
+wal_file_throttle(WalFile *file, struct Throttle *throttle)
+{
+	file->throttle = throttle;
+	if (file->device != NULL)
+		file->device->throttle = throttle;
+}
+
 /* ---- the file as it is stored ---- */
 
 /*
- * Reads what may be read at once.  A turn is paid for what there is to read.
+ * Reads what may be read at once.  A turn is paid for what there is to read, by
+ * the window if there is one.
  */
 static ssize_t
 read_stored(void *arg, void *buffer, size_t len, uint64_t offset)
@@ -48,8 +63,9 @@ read_stored(void *arg, void *buffer, size_t len, uint64_t offset)
 		return 0;
 	if (len > size - offset)
 		len = (size_t) (size - offset);
-	return file_scan_read(&file->scan, buffer,
-						  host_turn(file->throttle, len), (off_t) offset);
+	if (file->scan.window == NULL)
+		len = host_turn(file->throttle, len);
+	return file_scan_read(&file->scan, buffer, len, (off_t) offset);
 }
 
 /*
@@ -120,7 +136,8 @@ wal_file_open(WalFile *file, const char *path, DecodeFormat named)
 		return FILE_SCAN_FAILED;
 	}
 	memcpy(file->path, path, len + 1);
-	opened = file_scan_open(&file->scan, file->path);
+	opened = file_scan_open_direct(&file->scan, file->path,
+								   file->through_cache ? NULL : file->device);
 	if (opened != FILE_SCAN_OK)
 	{
 		file->path[0] = '\0';
@@ -173,7 +190,9 @@ wal_file_end(WalFile *file)
 	host_forget(file->at_end);
 	host_free(file->head);
 	host_free(file->window);
+	file_window_free(file->device);
 	file->head = file->window = NULL;
+	file->device = NULL;
 }
 
 uint64_t

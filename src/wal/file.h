@@ -27,6 +27,8 @@ typedef struct WalFile
 	char		path[PATH_MAX]; /* empty if not open */
 	DecodeFormat format;		/* settled by the first read */
 	struct Throttle *throttle;	/* for each read of it, NULL if unbounded */
+	FileWindow *device;			/* for reads past the page cache, else NULL */
+	bool		through_cache;	/* the next one is read so all the same */
 
 	/*
 	 * If it is compressed, the first piece, and the last bytes decoded, from
@@ -50,6 +52,15 @@ typedef struct WalFile
  * after it.
  */
 extern void wal_file_init(WalFile *file);
+
+/*
+ * From now on files are read past the page cache.  The memory is of the same
+ * kind.
+ */
+extern void wal_file_read_device(WalFile *file);
+
+/* From now on what is read is bounded, or no longer (NULL). */
+extern void wal_file_throttle(WalFile *file, struct Throttle *throttle);
 
 /*
  * Opens a file of any format, readable or not.  The format that its name

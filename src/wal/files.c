@@ -17,7 +17,11 @@ wal_files_begin(const WalDirectory *dir)
 	memset(files, 0, sizeof(*files));
 	files->dir = dir;
 	for (int i = 0; i < WAL_FILES; i++)
+	{
 		wal_file_init(&files->slots[i].file);
+		if (dir->limits.direct)
+			wal_file_read_device(&files->slots[i].file);
+	}
 	return files;
 }
 
@@ -32,7 +36,7 @@ void
 wal_files_throttle(WalFiles *files, struct Throttle *throttle)
 {
 	for (int i = 0; i < WAL_FILES; i++)
-		files->slots[i].file.throttle = throttle;
+		wal_file_throttle(&files->slots[i].file, throttle);
 }
 
 /* Is what was read of the file still what is in it? */
@@ -66,6 +70,20 @@ find_slot(WalFiles *files, const WalName *name)
 	return oldest;
 }
 
+/*
+ * May this server be writing the segment?  Reads of the device would have its
+ * commits wait, and would tell nothing yet.
+ */
+static bool
+is_being_written(const WalDirectory *dir, const WalName *name)
+{
+	uint32_t	size = dir->limits.segment_size;
+	WalLsn		limit;
+
+	return wal_live_limit(&dir->limits, name->timeline, &limit) &&
+		(wal_name_segno(name, size) + 1) * size > limit;
+}
+
 WalFile *
 wal_files_open(WalFiles *files, const WalName *name, FileScanResult *opened)
 {
@@ -80,6 +98,7 @@ wal_files_open(WalFiles *files, const WalName *name, FileScanResult *opened)
 		char	   *path = wal_directory_file(files->dir, name);
 
 		wal_file_close(file);
+		file->through_cache = is_being_written(files->dir, name);
 		*opened = wal_file_open(file, path, wal_name_format(name));
 		host_free(path);
 		if (*opened != FILE_SCAN_OK)

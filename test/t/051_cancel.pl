@@ -107,6 +107,8 @@ my %input = (
 	wal_block_history => "SELECT count(*) FROM wal_block_history('big', 'main', 0, start_lsn => '$start')",
 	wal_page_image => '- one record',
 	verify_backup => "SELECT count(*) FROM verify_backup('$backup')",
+	'verify_backup, the device' => "SELECT count(*) FROM verify_backup('$backup', direct_io => true)",
+	'verify_wal, the device' => "SELECT * FROM verify_wal('$dir', direct_io => true)",
 	verify_backup_summary => "SELECT * FROM verify_backup_summary('$backup')",
 	crc32c_combine => '- constant time', crc32_combine => '- constant time',
 	crc32c_bytes => '- four bytes',

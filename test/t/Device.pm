@@ -51,11 +51,21 @@ sub pieces
 	return unpack('(a4096)*', $bytes);
 }
 
-# Inverts three bytes on the device at an offset, or writes bytes there.
+# Inverts three bytes on the device at an offset.  mend() undoes it all.
+my @damaged;
 sub damage
 {
 	my ($name, $at) = @_;
+	push @damaged, [ $name, $at ];
 	AccelWal::poke(image($name), $at, ~AccelWal::peek(image($name), $at, 3) & "\xff" x 3);
+	return;
+}
+
+sub mend
+{
+	my @places = splice(@damaged);
+	damage(@$_) foreach @places;
+	@damaged = ();
 	return;
 }
 
@@ -69,6 +79,36 @@ sub cached
 	my $status = syscall(451, fileno($fh), $range, $state, 0);
 	close($fh);
 	return $status == 0 ? (unpack('Q5', $state))[0] : undef;
+}
+
+# Does "prepare" and "checks" until the page cache has as much of the files
+# afterwards as before the checks: whoever is short of memory takes clean pages out
+# of it at any time.  Files are read into it first, and "prepare" gets sound devices.
+# The checks return rows of (title, got, expected), which are the result.
+sub while_cached
+{
+	my ($files, $prepare, $checks) = @_;
+	my @rows;
+
+	@damaged = ();				# of files that may be gone
+	for (1 .. 10)
+	{
+		drop_cached(@$files);
+		pieces($_) foreach @$files;
+		my $before = cached_of(@$files);
+		$prepare->();
+		@rows = $checks->();
+		last if cached_of(@$files) == $before;
+		mend();
+	}
+	return @rows;
+}
+
+sub cached_of
+{
+	my $sum = 0;
+	$sum += cached($_) // 0 foreach @_;
+	return $sum;
 }
 
 # Takes files out of the page cache.

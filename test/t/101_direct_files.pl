@@ -1,0 +1,225 @@
+# Devices: WAL, archives, backups and files of the cluster on them, which
+# direct_io reads below the page cache (094 does so with relations).
+#
+# Each is damaged on the device under good bytes in the page cache: nothing is
+# found without direct_io, and each place with it.
+use strict;
+use warnings;
+use Accel;
+use AccelProgram;
+use AccelWal;
+use Device;
+use File::Copy;
+use File::Find;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $none = Device::missing('ext4');
+plan(skip_all => $none) if defined $none;
+
+my $node = Accel::new_node('main', extra => ['--wal-segsize=1'], allows_streaming => 1,
+	conf => "autovacuum = off\nfsync = on\nmax_worker_processes = 8\n");
+$node->start;
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+sql('CREATE EXTENSION crc32c_accel');
+sql("CREATE TABLE t AS SELECT g, md5(g::text) AS m, repeat(md5(g::text), 20) AS b FROM generate_series(1, 30000) g");
+sql('SELECT pg_switch_wal()');
+
+$AccelProgram::comparing = 1;	# it would read them into the page cache
+
+my $seed = $ENV{ACCEL_SEED} || time;
+srand($seed);
+note("seed $seed");
+
+sub err
+{
+	my ($sql) = @_;
+	my ($code, $out, $err) = $node->psql('postgres', $sql);
+	return $err;
+}
+
+# Writes a file and has it on its device.
+sub put_file
+{
+	my ($from, $to) = @_;
+	copy($from, $to) or die "$to: $!";
+	system('sync', $to) == 0 or die 'sync';
+	return;
+}
+
+# --- archives ------------------------------------------------------------------------
+
+my $pg_wal = $node->data_dir . '/pg_wal';
+my @segments = map { m{([0-9A-F]{24})$} } sort glob("$pg_wal/0000000100000000????????");
+my ($last) = sql("SELECT pg_walfile_name(pg_current_wal_lsn())");
+@segments = grep { $_ lt $last } @segments;
+cmp_ok(scalar(@segments), '>', 20, 'segments');
+splice(@segments, 20);
+
+foreach my $fs ('ext4', 'xfs')
+{
+  SKIP:
+	{
+		my $why = Device::missing($fs);
+		skip("$fs: $why", 1) if defined $why;
+		foreach my $format ('plain', 'gzip')
+		{
+			my $archive = Device::folder($fs) . "/archive_$format";
+			mkdir $archive;
+			foreach my $name (@segments)
+			{
+				put_file("$pg_wal/$name", "$archive/$name");
+				system('gzip', '-1', "$archive/$name") == 0 or die 'gzip' if $format eq 'gzip';
+			}
+			my @files = sort glob("$archive/*");
+			system('sync', @files) == 0 or die 'sync';
+			my %pieces = map { $_ => [ Device::pieces($_) ] } @files;
+			my $direct = "verify_wal('$archive', direct_io => true%s)";
+			my $bad = "SELECT count(*) FROM %s WHERE is_finding";
+			is(sql(sprintf($bad, sprintf($direct, ''))), '0', "$fs: a healthy archive, $format");
+			Device::drop_cached(@files);
+			my $before = Device::cached_of(@files);
+			is(sql(sprintf($bad, sprintf($direct, ''))), '0', '... that is not in the page cache');
+			is(Device::cached_of(@files), $before, '... where it does not come by that');
+
+			# a place in the first half of each, which no end of WAL leaves out
+			my $places = Device::places($fs, map { $pieces{$_}->[ 1 + @{ $pieces{$_} } / 4 ] } @files);
+			my ($name) = $files[3] =~ m{([^/]+)$};
+			my $program = AccelProgram::path();
+			my $segments = "SELECT string_agg(DISTINCT left(segment, 24), ' ' ORDER BY left(segment, 24)) FROM %s WHERE is_finding";
+			my $run = sub {
+				my ($code, $out, $err) = $node->psql('postgres', "CALL verify_wal_archive('$archive', reverify_after => '0 s'$_[0])");
+				return sql("SELECT count(*) FROM verify_wal_files WHERE status = 'corrupt' AND directory LIKE '%/$fs/archive_$format'");
+			};
+			is($_->[1], $_->[2], $_->[0]) foreach Device::while_cached(\@files,
+				sub {
+					foreach my $file (@files)
+					{
+						my $piece = $pieces{$file}->[ 1 + @{ $pieces{$file} } / 4 ];
+						Device::damage($fs, $places->{$piece} + 64 + int(rand(3000)));
+					}
+				},
+				sub {
+					return ([ "... all $format files damaged below the page cache: nothing without direct_io", sql(sprintf($bad, "verify_wal('$archive')")), '0' ],
+						[ '... each with it', sql(sprintf($segments, sprintf($direct, ''))), join(' ', @segments) ],
+						[ '... by workers, with a bound on the rate', sql(sprintf($segments, sprintf($direct, ', workers => 2, max_rate => 100000'))), join(' ', @segments) ],
+						[ '... one file: nothing without', sql("SELECT count(*) FROM verify_wal_findings('$archive', '$name')"), '0' ],
+						[ '... and findings with it', sql("SELECT count(*) > 0 FROM verify_wal_findings('$archive', '$name', direct_io => true)"), 't' ],
+						[ '... another CRC-32C of the file', sql("SELECT crc32c_file('$files[3]') = crc32c_file('$files[3]', direct_io => true)"), 'f' ],
+						[ '... a run over the archive: nothing without', $run->(''), '0' ],
+						[ '... and all of them with it', $run->(', direct_io => true'), '20' ],
+						[ '... the program: nothing without', system("$program wal -q $archive >/dev/null 2>&1") >> 8, 0 ],
+						[ '... and findings with it', system("$program wal -q --direct-io -j 2 $archive >/dev/null 2>&1") >> 8, 2 ]);
+				});
+			Device::drop_cached(@files);
+			is(sql(sprintf("SELECT count(DISTINCT left(segment, 24)) FROM %s WHERE is_finding", "verify_wal('$archive')")), '20',
+				'... the page cache forgot them: all without direct_io');
+			system('rm', '-rf', $archive);
+		}
+	}
+}
+
+# The server's own WAL, with the segment that is being written.
+is(sql("SELECT count(*) FROM verify_wal(direct_io => true) WHERE is_finding"), '0', "the server's own WAL");
+
+# crc32c_file at any place
+my $odd = Device::folder('ext4') . '/odd';
+append_to_file($odd, join('', map { chr(rand(256)) } 1 .. 100_003));
+foreach my $range ('', ', 1', ', 4095, 2', ', 4096, 4096', ', 99999', ', 5000, 70000', ', 100003', ', 200000')
+{
+	is(sql("SELECT crc32c_file('$odd'$range, direct_io => true)"), sql("SELECT crc32c_file('$odd'$range)"), "a file of an odd size$range");
+}
+like(err("SELECT crc32c_file('" . Device::folder('ext4') . "/nothing', direct_io => true)"), qr/No such file/, 'no file');
+is(sql("SELECT crc32c_file('" . Device::folder('ext4') . "/nothing', missing_ok => true, direct_io => true)"), '', '... which may be');
+
+# --- backups -------------------------------------------------------------------------
+
+foreach my $format ('plain', 'tar')
+{
+	my $backup = Device::folder('ext4') . "/backup_$format";
+	command_ok([ 'pg_basebackup', '-D', $backup, '-d', $node->connstr('postgres'), '-F', $format eq 'tar' ? 't' : 'p', '-c', 'fast', '-X', 'fetch' ], "a backup, $format");
+	my @files;
+	find(sub { push @files, $File::Find::name if -f $_ && -s $_ >= 8192 && $_ ne 'backup_manifest' && $File::Find::name !~ m{/pg_wal/}; }, $backup);
+	system('sync', @files) == 0 or die 'sync';
+	my (%of, %times);
+	foreach my $file (@files)
+	{
+		my $n = 0;
+		foreach my $piece (Device::pieces($file))
+		{
+			$times{$piece}++;
+			$of{$piece} = $file;
+		}
+	}
+	my @once = grep { $times{$_} == 1 && length $_ == 4096 && !/^\0+$/ } sort keys %of;
+	# sparse enough that a folder of the file system holds no copy
+	my @chosen = map { $once[ int(rand(@once)) ] } 1 .. 1000;
+	my $places = Device::places('ext4', @chosen);
+	@chosen = grep { defined $places->{$_} } @chosen;
+	is(sql("SELECT count(*) FROM verify_backup('$backup', direct_io => true)"), '0', "$format: a healthy backup");
+	my %bad = map { $of{$_} => 1 } @chosen;
+	my $expected = join(' ', sort map { s{^\Q$backup\E/}{}r } keys %bad);
+	$expected = '' if $format eq 'tar';
+	is($_->[1], $_->[2], $_->[0]) foreach Device::while_cached(\@files,
+		sub {
+			my %damaged;
+			foreach my $piece (@chosen)
+			{
+				Device::damage('ext4', $places->{$piece} + 100 + int(rand(3900))) if !$damaged{$piece}++;
+			}
+			note(scalar(keys %damaged) . ' places in ' . scalar(keys %bad) . ' files');
+		},
+		sub {
+			my $found = sql("SELECT DISTINCT path FROM verify_backup('$backup', direct_io => true)");
+			my %found = map { $_ => 1 } split /\n/, $found;
+			return ([ '... damaged below the page cache: nothing without direct_io', sql("SELECT count(*) FROM verify_backup('$backup')"), '0' ],
+				[ '... each file with it', join(' ', grep { $found{$_} } split / /, $expected), $expected ],
+				[ '... by workers', sql("SELECT status FROM verify_backup_summary('$backup', direct_io => true, workers => 2, max_rate => 1000000)"), 'damaged' ]);
+		});
+	Device::mend();
+	system('rm', '-rf', $backup);
+}
+
+# --- the cluster ---------------------------------------------------------------------
+
+is(sql("SELECT count(*) FROM verify_cluster_files(direct_io => true) WHERE is_finding"), '0', 'files of the cluster');
+my ($code, $out, $err) = $node->psql('postgres', 'CALL verify_database(direct_io => true, workers => 2)');
+like($err, qr/; 0 findings/, 'a database');
+
+# a data directory of its own on the device, with a damaged pg_control below a good one
+my $copy = Device::folder('ext4') . '/copy';
+$node->stop;
+system('cp', '-a', $node->data_dir, $copy) == 0 or die 'cp';
+$node->start;
+my $control = "$copy/global/pg_control";
+system('sync', $control) == 0 or die 'sync';
+my ($first) = Device::pieces($control);
+Device::pieces($control);
+Device::damage('ext4', Device::places('ext4', $first)->{$first} + 40);
+is(sql("SELECT count(*) FROM verify_cluster_files('$copy') WHERE is_finding"), '0', 'pg_control damaged below the page cache: nothing without direct_io');
+is(sql("SELECT kind, status FROM verify_cluster_files('$copy', direct_io => true) WHERE is_finding"), 'control|checksum_mismatch', '... with it');
+
+# --- refused -------------------------------------------------------------------------
+
+SKIP:
+{
+	my $why = Device::missing('tmpfs');
+	skip("tmpfs: $why", 1) if defined $why;
+	my $folder = Device::folder('tmpfs') . '/archive';
+	mkdir $folder;
+	copy("$pg_wal/$_", "$folder/$_") foreach @segments[0 .. 1];
+	foreach my $sql ("SELECT verify_wal('$folder', direct_io => true)", "SELECT verify_wal('$folder', direct_io => true, workers => 1)",
+		"SELECT verify_wal_findings('$folder', '$segments[0]', direct_io => true)", "CALL verify_wal_archive('$folder', direct_io => true)",
+		"SELECT crc32c_file('$folder/$segments[0]', direct_io => true)")
+	{
+		like(err($sql), qr/ERROR:  file system of "\Q$folder\E\/$segments[0]" does not read past its page cache\nDETAIL:  Its type is tmpfs/, "tmpfs: $sql");
+	}
+	my $said = `@{[ AccelProgram::path() ]} wal --direct-io $folder 2>&1`;
+	like($said, qr/file system of .* does not read past its page cache: its type is tmpfs/, 'tmpfs: the program');
+	command_ok([ 'pg_basebackup', '-D', Device::folder('tmpfs') . '/backup', '-d', $node->connstr('postgres'), '-c', 'fast', '-X', 'none' ], 'a backup there');
+	like(err("SELECT verify_backup('" . Device::folder('tmpfs') . "/backup', direct_io => true)"), qr/does not read past its page cache/, '... is refused');
+	like(err("SELECT verify_cluster_files('" . Device::folder('tmpfs') . "/backup', direct_io => true)"), qr/does not read past its page cache/, '... and its files');
+}
+
+$node->stop;
+done_testing();
