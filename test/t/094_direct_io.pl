@@ -193,8 +193,8 @@ foreach my $fs ('ext4', 'xfs')
 	sql('UPDATE locked SET g = g WHERE ctid = \'(3,1)\'');
 	my $checkpoint;
 	my $waits = 0;
-	# the probe, all blocks, this one, then the one that is compared
-	my ($out, $err) = Accel::stopped_at($node, 'read', 4, "/$file\$",
+	# the probe, all blocks, this one, the page cache's, then the one that is compared
+	my ($out, $err) = Accel::stopped_at($node, 'read', 5, "/$file\$",
 		"SELECT blkno, status, buffer_state FROM verify_relation('locked', direct_io => true)", sub {
 		my ($said, $wrong) = ('', '');
 		my $session = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', 'CHECKPOINT' ],
