@@ -133,6 +133,16 @@ compat_take_path(char *dst, char *path, size_t size)
 #define BACKEND_STATUS(index)	pgstat_get_local_beentry_by_index((index) + 1)
 #endif
 
+/*
+ * Does the server read relations past the page cache, as debug_io_direct of 16
+ * has it?  Wants storage/fd.h.
+ */
+#if PG_VERSION_NUM >= 160000
+#define SERVER_READS_DIRECT()	((io_direct_flags & IO_DIRECT_DATA) != 0)
+#else
+#define SERVER_READS_DIRECT()	false
+#endif
+
 /* 17 bounds transactions, and ends the session with them. */
 #if PG_VERSION_NUM >= 170000
 #define DISABLE_TRANSACTION_TIMEOUT()	disable_timeout(TRANSACTION_TIMEOUT, false)

@@ -116,6 +116,10 @@
  * without its content (RBM_ZERO) would destroy the page, and reading D without
  * waiting (RWF_NOWAIT) does wait.
  *
+ * A server that itself reads past the page cache (debug_io_direct) knows
+ * nothing of C, and could not read the buffer.  There D stands in the place of
+ * C, and is read without a lock until four reads agree.
+ *
  * A block that the server does not reach, after a segment that is short, has
  * no buffer.  Nobody writes it, so no lock is needed.
  *
@@ -133,6 +137,7 @@
 #include "miscadmin.h"
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
+#include "storage/fd.h"
 #include "storage/smgr.h"
 #include "utils/rel.h"
 
@@ -447,7 +452,8 @@ decide_device(Attempt *attempt, PageRules *rules)
 		decision->verdict.status == PAGE_NEW;
 	for (int try = 0; try < EAGER_TRIES; try++)
 	{
-		if (decide_without_device(attempt, rules, zeros))
+		if (decide_without_device(attempt, rules, zeros) ||
+			SERVER_READS_DIRECT())
 			return;
 		if (compare_device(attempt, rules))
 		{

@@ -176,6 +176,8 @@ fork_reader_read(ForkReader *reader, BlockNumber blkno, uint32 nblocks,
 				 char *dst)
 {
 	reader->error = 0;
+	if (reader->direct && SERVER_READS_DIRECT() && nblocks == 1)
+		return fork_reader_read_device(reader, blkno, dst);
 	return reader->fork->md ? read_file(reader, blkno, nblocks, dst) :
 		read_smgr(reader, blkno, nblocks, dst);
 }
@@ -312,6 +314,8 @@ fork_reader_read_cached(ForkReader *reader, BlockNumber blkno, char *dst,
 						uint32 *nread)
 {
 	reader->error = 0;
+	if (reader->direct && SERVER_READS_DIRECT())
+		return false;
 	return reader->fork->md && read_file_cached(reader, blkno, dst, nread);
 }
 

@@ -63,6 +63,9 @@ extern uint32 fork_reader_read(ForkReader *reader, BlockNumber blkno,
 							   uint32 nblocks, char *dst);
 
 /*
+ * A direct reader reads single blocks from the device, too, if the server
+ * itself does so.  Nothing of theirs is taken from the page cache then.
+ *
  * Reads up to nblocks blocks into reader->buffer, through the page cache, or
  * from the device if the reader is direct.  Returns as fork_reader_read().
  */

@@ -209,6 +209,24 @@ foreach my $fs ('ext4', 'xfs')
 	sql('DROP TABLE locked');
 }
 
+# A server that reads past the page cache, too
+SKIP:
+{
+	skip('debug_io_direct came with 16', 1) if $node->pg_version < 16;
+	my $io = sql("SELECT count(*) FROM pg_settings WHERE name = 'io_method' AND 'io_uring' = ANY (enumvals)") ? "io_method = io_uring\n" : '';
+	$node->append_conf('postgresql.conf', "debug_io_direct = data\n$io");
+	$node->restart;
+	my ($path, $pieces) = make_table('ext4', 'beside', 5000);
+	is(found('beside', ', direct_io => true'), '0||', 'debug_io_direct: a healthy table');
+	is(found('beside', ''), '0||', '... through the page cache');
+	my $places = Device::places('ext4', $pieces->[6], $pieces->[10]);
+	Device::damage('ext4', $places->{ $pieces->[$_] } + 100) foreach 6, 10;
+	is(found('beside', ', direct_io => true'), '2|checksum_mismatch|checksum_mismatch', '... damaged on the device below the page cache, which the server does not read');
+	sql('DROP TABLE beside');
+	$node->append_conf('postgresql.conf', "debug_io_direct = ''\n");
+	$node->restart;
+}
+
 # File systems that do not read past their page cache
 foreach my $fs ('tmpfs', 'journal', 'btrfs')
 {
