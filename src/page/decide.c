@@ -126,7 +126,9 @@
  * The other way round, C is bad and D may be good.  D is read once.  Its
  * checksum proves it.  If C was dirty, this read has written it over D.  So a
  * good D says that C was clean.  C is decided before and after, and must be
- * the same bytes, so that D and C are of one time.
+ * the same bytes, so that D and C are of one time.  If they differ, and a
+ * buffer held the block before, that was written in between.  Then the first
+ * decision stands, for it was exact.
  *
  * This is proven by experiment in test/t/094_direct_io.pl.
  */
@@ -469,12 +471,33 @@ decide_device(Attempt *attempt, PageRules *rules)
 			sizeof(reader->message));
 }
 
+/*
+ * Decides again what was decided to be bad.  Returns true if the page cache
+ * still holds the same page.  If not, the buffer over it was written
+ * meanwhile, say, which takes nothing from what was found below it.
+ */
+static bool
+stays_bad(ForkReader *reader, BlockNumber blkno, PageRules *rules,
+		  BlockDecision *decision)
+{
+	BlockDecision *first = palloc(sizeof(BlockDecision));
+	bool		same;
+
+	*first = *decision;
+	block_decide_cached(reader, blkno, rules, decision);
+	same = decision->fate == BLOCK_JUDGED &&
+		memcmp(first->image.data, decision->image.data, BLCKSZ) == 0;
+	if (!same && BLOCK_IS_CACHED(first))
+		*decision = *first;
+	pfree(first);
+	return same;
+}
+
 void
 block_ask_device(ForkReader *reader, BlockNumber blkno, PageRules *rules,
 				 BlockDecision *decision)
 {
 	Attempt		attempt = {reader, blkno, decision};
-	PGAlignedBlock bad = decision->image;	/* 8 kB, so a copy */
 	PageVerdict verdict;
 
 	if (!rules->checksums || decision->verdict.status == PAGE_OK ||
@@ -482,11 +505,8 @@ block_ask_device(ForkReader *reader, BlockNumber blkno, PageRules *rules,
 		fork_reader_read_device(reader, blkno, decision->before.data) != 1)
 		return;
 	judge(&attempt, decision->before.data, rules, &verdict);
-	if (verdict.status != PAGE_OK)
-		return;
-	block_decide_cached(reader, blkno, rules, decision);
-	if (decision->fate != BLOCK_JUDGED ||
-		memcmp(bad.data, decision->image.data, BLCKSZ) != 0)
+	if (verdict.status != PAGE_OK ||
+		!stays_bad(reader, blkno, rules, decision))
 		return;
 	decision->place = BLOCK_IN_PAGE_CACHE;
 	decision->good_lsn = verdict.lsn;

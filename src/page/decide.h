@@ -69,20 +69,21 @@ extern void block_decide_cached(ForkReader *reader, BlockNumber blkno,
 								PageRules *rules, BlockDecision *decision);
 
 /*
- * Asks the device about a block that was decided to be bad, so it may be the
- * page cache's page alone.  If so, sets the decision's place.
- */
-extern void block_ask_device(ForkReader *reader, BlockNumber blkno,
-							 PageRules *rules, BlockDecision *decision);
-
-/*
- * Does the same, and returns a valid buffer that holds the block, pinned and
- * locked exclusively, for UnlockReleaseBuffer(), or InvalidBuffer if there is
- * none.
+ * As block_decide(), and returns a valid buffer that holds the block, pinned
+ * and locked exclusively, for UnlockReleaseBuffer(), or InvalidBuffer if there
+ * is none.
  */
 extern Buffer block_decide_and_hold(ForkReader *reader, BlockNumber blkno,
 									PageRules *rules,
 									BlockDecision *decision);
+
+/*
+ * Asks the device about a block that was decided to be bad, so it may be the
+ * page cache's page alone.  If so, sets the decision's place.  If it is found
+ * to be good by now, that is the decision, unless a buffer held it.
+ */
+extern void block_ask_device(ForkReader *reader, BlockNumber blkno,
+							 PageRules *rules, BlockDecision *decision);
 
 /*
  * The status of a decided block that is not gone.  "initialized" tells that
