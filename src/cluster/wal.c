@@ -353,7 +353,8 @@ has_file(const char *directory, const char *name)
 
 /*
  * Opens it as a stopped server's, with the sizes that pg_control says.  The
- * path must outlive it.
+ * path must outlive it.  WAL is only a witness here, so the page cache's will
+ * do.
  */
 static bool
 open_wal(Wal *ctx, const char *directory, char path[FILENAME_MAX])

@@ -24,8 +24,7 @@ typedef struct CrewMember CrewMember;	/* a worker's end */
  * Returns NULL if there is no room for any.  Items are OIDs, and InvalidOid is
  * one that the leader keeps to itself.  The bound is theirs and the leader's
  * from now on, see crew_throttle().  Direct ones read past the page cache.
- * The crew and what it keeps live in the
- * current memory context.
+ * The crew and what it keeps live in the current memory context.
  */
 extern Crew *crew_start(int workers, const char *library,
 						const char *worker_main, const Throttle *throttle,

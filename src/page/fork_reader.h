@@ -57,15 +57,13 @@ extern bool fork_reader_open(ForkReader *reader, BlockNumber blkno);
  * came whole.  If they are fewer than asked for, reader->error says why, 0 at
  * the end of the file.  With files it never raises an error, never checks for
  * interrupts, and may be called with an LWLock held.  With other storage
- * managers a cancel is raised.
+ * managers a cancel is raised.  A direct reader reads a single block from the
+ * device if the server itself does so, and nothing from the page cache then.
  */
 extern uint32 fork_reader_read(ForkReader *reader, BlockNumber blkno,
 							   uint32 nblocks, char *dst);
 
 /*
- * A direct reader reads single blocks from the device, too, if the server
- * itself does so.  Nothing of theirs is taken from the page cache then.
- *
  * Reads up to nblocks blocks into reader->buffer, through the page cache, or
  * from the device if the reader is direct.  Returns as fork_reader_read().
  */

@@ -61,8 +61,9 @@ typedef enum WalDirectoryResult
 
 /*
  * Opens a directory, whose path must outlive it.  This server's pg_wal is at
- * own.  If direct, files are read past the page cache.  Lists its segments if only is NULL.  Else only is the one that is
- * wanted, and becomes the name of its file, see wal_directory_find().
+ * own.  If direct, files are read past the page cache.  Lists its segments if
+ * only is NULL.  Else only is the one that is wanted, and becomes the name of
+ * its file, see wal_directory_find().
  */
 extern WalDirectoryResult wal_directory_open(WalDirectory *dir,
 											 const char *path,

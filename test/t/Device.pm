@@ -8,6 +8,9 @@ package Device;
 use strict;
 use warnings;
 use AccelWal;
+use IPC::Open2;
+use PostgreSQL::Test::Utils ();
+use Test::More ();
 
 # Why there is no such file system, undef if there is one.
 sub missing
@@ -81,27 +84,31 @@ sub cached
 	return $status == 0 ? (unpack('Q5', $state))[0] : undef;
 }
 
-# Does "prepare" and "checks" until the page cache has as much of the files
-# afterwards as before the checks: whoever is short of memory takes clean pages out
-# of it at any time.  Files are read into it first, and "prepare" gets sound devices.
-# The checks return rows of (title, got, expected), which are the result.
-sub while_cached
+# Reads files into the page cache and keeps them there as long as the result lives:
+# whoever is short of memory takes clean pages out of it at any time.
+my $keeper;
+sub keep
 {
-	my ($files, $prepare, $checks) = @_;
-	my @rows;
-
-	@damaged = ();				# of files that may be gone
-	for (1 .. 10)
+	my (@files) = @_;
+	if (!defined $keeper)
 	{
-		drop_cached(@$files);
-		pieces($_) foreach @$files;
-		my $before = cached_of(@$files);
-		$prepare->();
-		@rows = $checks->();
-		last if cached_of(@$files) == $before;
-		mend();
+		$keeper = PostgreSQL::Test::Utils::tempdir() . '/keep';
+		PostgreSQL::Test::Utils::system_or_bail('cc', '-O1', '-Wall', '-o', $keeper, 'test/fault/keep.c');
 	}
-	return @rows;
+	my $pid = open2(my $out, my $in, $keeper, @files);
+	my $said = <$out>;
+	Test::More::note("pages may leave the page cache: $said") if $said ne "kept\n";
+	return bless { pid => $pid, in => $in, out => $out }, 'Device';
+}
+
+sub DESTROY
+{
+	my ($self) = @_;
+	local ($?, $/);
+	close($self->{in});
+	my $rest = readline($self->{out});	# until all of them have ended
+	waitpid($self->{pid}, 0);
+	return;
 }
 
 sub cached_of

@@ -91,26 +91,23 @@ foreach my $fs ('ext4', 'xfs')
 				my ($code, $out, $err) = $node->psql('postgres', "CALL verify_wal_archive('$archive', reverify_after => '0 s'$_[0])");
 				return sql("SELECT count(*) FROM verify_wal_files WHERE status = 'corrupt' AND directory LIKE '%/$fs/archive_$format'");
 			};
-			is($_->[1], $_->[2], $_->[0]) foreach Device::while_cached(\@files,
-				sub {
-					foreach my $file (@files)
-					{
-						my $piece = $pieces{$file}->[ 1 + @{ $pieces{$file} } / 4 ];
-						Device::damage($fs, $places->{$piece} + 64 + int(rand(3000)));
-					}
-				},
-				sub {
-					return ([ "... all $format files damaged below the page cache: nothing without direct_io", sql(sprintf($bad, "verify_wal('$archive')")), '0' ],
-						[ '... each with it', sql(sprintf($segments, sprintf($direct, ''))), join(' ', @segments) ],
-						[ '... by workers, with a bound on the rate', sql(sprintf($segments, sprintf($direct, ', workers => 2, max_rate => 100000'))), join(' ', @segments) ],
-						[ '... one file: nothing without', sql("SELECT count(*) FROM verify_wal_findings('$archive', '$name')"), '0' ],
-						[ '... and findings with it', sql("SELECT count(*) > 0 FROM verify_wal_findings('$archive', '$name', direct_io => true)"), 't' ],
-						[ '... another CRC-32C of the file', sql("SELECT crc32c_file('$files[3]') = crc32c_file('$files[3]', direct_io => true)"), 'f' ],
-						[ '... a run over the archive: nothing without', $run->(''), '0' ],
-						[ '... and all of them with it', $run->(', direct_io => true'), '20' ],
-						[ '... the program: nothing without', system("$program wal -q $archive >/dev/null 2>&1") >> 8, 0 ],
-						[ '... and findings with it', system("$program wal -q --direct-io -j 2 $archive >/dev/null 2>&1") >> 8, 2 ]);
-				});
+			my $kept = Device::keep(@files);
+			foreach my $file (@files)
+			{
+				my $piece = $pieces{$file}->[ 1 + @{ $pieces{$file} } / 4 ];
+				Device::damage($fs, $places->{$piece} + 64 + int(rand(3000)));
+			}
+			is(sql(sprintf($bad, "verify_wal('$archive')")), '0', "... all $format files damaged below the page cache: nothing without direct_io");
+			is(sql(sprintf($segments, sprintf($direct, ''))), join(' ', @segments), '... each with it');
+			is(sql(sprintf($segments, sprintf($direct, ', workers => 2, max_rate => 100000'))), join(' ', @segments), '... by workers, with a bound on the rate');
+			is(sql("SELECT count(*) FROM verify_wal_findings('$archive', '$name')"), '0', '... one file: nothing without');
+			is(sql("SELECT count(*) > 0 FROM verify_wal_findings('$archive', '$name', direct_io => true)"), 't', '... and findings with it');
+			is(sql("SELECT crc32c_file('$files[3]') = crc32c_file('$files[3]', direct_io => true)"), 'f', '... another CRC-32C of the file');
+			is($run->(''), '0', '... a run over the archive: nothing without');
+			is($run->(', direct_io => true'), '20', '... and all of them with it');
+			is(system("$program wal -q $archive >/dev/null 2>&1") >> 8, 0, '... the program: nothing without');
+			is(system("$program wal -q --direct-io -j 2 $archive >/dev/null 2>&1") >> 8, 2, '... and findings with it');
+			undef $kept;
 			Device::drop_cached(@files);
 			is(sql(sprintf("SELECT count(DISTINCT left(segment, 24)) FROM %s WHERE is_finding", "verify_wal('$archive')")), '20',
 				'... the page cache forgot them: all without direct_io');
@@ -160,22 +157,18 @@ foreach my $format ('plain', 'tar')
 	my %bad = map { $of{$_} => 1 } @chosen;
 	my $expected = join(' ', sort map { s{^\Q$backup\E/}{}r } keys %bad);
 	$expected = '' if $format eq 'tar';
-	is($_->[1], $_->[2], $_->[0]) foreach Device::while_cached(\@files,
-		sub {
-			my %damaged;
-			foreach my $piece (@chosen)
-			{
-				Device::damage('ext4', $places->{$piece} + 100 + int(rand(3900))) if !$damaged{$piece}++;
-			}
-			note(scalar(keys %damaged) . ' places in ' . scalar(keys %bad) . ' files');
-		},
-		sub {
-			my $found = sql("SELECT DISTINCT path FROM verify_backup('$backup', direct_io => true)");
-			my %found = map { $_ => 1 } split /\n/, $found;
-			return ([ '... damaged below the page cache: nothing without direct_io', sql("SELECT count(*) FROM verify_backup('$backup')"), '0' ],
-				[ '... each file with it', join(' ', grep { $found{$_} } split / /, $expected), $expected ],
-				[ '... by workers', sql("SELECT status FROM verify_backup_summary('$backup', direct_io => true, workers => 2, max_rate => 1000000)"), 'damaged' ]);
-		});
+	my $kept = Device::keep(@files);
+	my %damaged;
+	foreach my $piece (@chosen)
+	{
+		Device::damage('ext4', $places->{$piece} + 100 + int(rand(3900))) if !$damaged{$piece}++;
+	}
+	note(scalar(keys %damaged) . ' places in ' . scalar(keys %bad) . ' files');
+	is(sql("SELECT count(*) FROM verify_backup('$backup')"), '0', '... damaged below the page cache: nothing without direct_io');
+	my %found = map { $_ => 1 } split /\n/, sql("SELECT DISTINCT path FROM verify_backup('$backup', direct_io => true)");
+	is(join(' ', grep { $found{$_} } split / /, $expected), $expected, '... each file with it');
+	is(sql("SELECT status FROM verify_backup_summary('$backup', direct_io => true, workers => 2, max_rate => 1000000)"), 'damaged', '... by workers');
+	undef $kept;
 	Device::mend();
 	system('rm', '-rf', $backup);
 }
@@ -194,7 +187,7 @@ $node->start;
 my $control = "$copy/global/pg_control";
 system('sync', $control) == 0 or die 'sync';
 my ($first) = Device::pieces($control);
-Device::pieces($control);
+my $kept = Device::keep($control);
 Device::damage('ext4', Device::places('ext4', $first)->{$first} + 40);
 is(sql("SELECT count(*) FROM verify_cluster_files('$copy') WHERE is_finding"), '0', 'pg_control damaged below the page cache: nothing without direct_io');
 is(sql("SELECT kind, status FROM verify_cluster_files('$copy', direct_io => true) WHERE is_finding"), 'control|checksum_mismatch', '... with it');
