@@ -5,7 +5,9 @@
  * The probe asks for one byte.  Whoever reads past the page cache asks the
  * device for it, which has whole sectors, so the byte is refused.  Whoever
  * gives the byte has it from memory.  A hole is read without asking the
- * device, so the byte is the first of the file's data.
+ * device, so the byte is the first of the file's data.  If the page cache has
+ * written to it, that is written back before.  The error of that is told once,
+ * so the byte is asked for twice.
  *
  * A read may come short in the middle of a sector only where the file ends.
  * For any other reason it may come short, too.  So what is left is asked for
@@ -27,17 +29,30 @@
 #include "host/direct.h"
 
 bool
-direct_probe(int fd)
+direct_probe(int fd, int *write_back)
 {
 #if DIRECT_OPEN != 0 && defined(SEEK_DATA)
 	off_t		data = lseek(fd, 0, SEEK_DATA);
 	char		byte[2];
+	int			failed = 0;
 
 	if (data < 0)
 		return errno == ENXIO;
-	return pread(fd, byte + 1, 1, data) < 0 && errno == EINVAL;
+	for (int i = 0; i < 2; i++)
+	{
+		if (pread(fd, byte + 1, 1, data) >= 0)
+			return false;
+		if (errno == EINVAL)
+		{
+			if (failed != 0)
+				*write_back = failed;
+			return true;
+		}
+		failed = errno;
+	}
+	return false;
 #else
-	(void) fd;
+	(void) fd, (void) write_back;
 	return false;
 #endif
 }

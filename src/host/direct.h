@@ -40,9 +40,10 @@
 
 /*
  * Does the file system read the open file past its page cache?  A file without
- * data says yes, since there is nothing to read.
+ * data says yes, since there is nothing to read.  What is dirty is written back
+ * first.  If that failed, *write_back is its errno, else it stays as it was.
  */
-extern bool direct_probe(int fd);
+extern bool direct_probe(int fd, int *write_back);
 
 /*
  * Reads up to length bytes at offset, and returns how many came.  If these are

@@ -116,7 +116,9 @@ file_scan_read(FileScan *scan, void *buffer, size_t length, off_t offset)
 
 /*
  * Fills the window from an offset on, as far as the file goes, and no further
- * than a turn.  Returns false with errno.
+ * than a turn.  A write-back that failed is told to one read, and what the
+ * device has is judged all the same.  So a read that fails is tried once more.
+ * Returns false with errno.
  */
 static bool
 fill_window(FileScan *scan, off_t offset)
@@ -131,7 +133,12 @@ fill_window(FileScan *scan, off_t offset)
 	host_interrupts();
 	wanted = host_turn(window->throttle, wanted);
 	window->at = from;
-	window->held = direct_read(scan->fd, window->bytes, wanted, from, &error);
+	for (int i = 0; i < 2; i++)
+	{
+		window->held = direct_read(scan->fd, window->bytes, wanted, from, &error);
+		if (error == 0)
+			break;
+	}
 	errno = error;
 	return error == 0 || from + (off_t) window->held > offset;
 }

@@ -163,7 +163,7 @@ fork_reader_open_device(ForkReader *reader)
 	same = fstat(reader->fd, &ours) == 0 &&
 		fstat(reader->device_fd, &other) == 0 &&
 		ours.st_dev == other.st_dev && ours.st_ino == other.st_ino;
-	if (same && direct_probe(reader->device_fd))
+	if (same && direct_probe(reader->device_fd, &reader->write_back))
 		return true;
 	CloseTransientFile(reader->device_fd);
 	reader->device_fd = -1;

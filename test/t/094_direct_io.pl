@@ -274,9 +274,9 @@ SKIP:
 	skip("full: $why", 1) if defined $why;
 	my ($path) = make_table('full', 'filled', 1000);
 	my $filler = Device::folder('full') . '.disk/filler';
+	system("head -c 64M /dev/zero >$filler 2>/dev/null");
 	sql("UPDATE filled SET g = g + 1");
 	sql("INSERT INTO filled SELECT g, repeat(md5(g::text), 30) FROM generate_series(1, 20000) g");
-	system("head -c 64M /dev/zero >$filler 2>/dev/null");
 	my $found = "SELECT status, count(*) > 0, bool_or(message ~ 'a write-back of the page cache failed: ') FROM verify_relation('filled', direct_io => true) GROUP BY 1 ORDER BY 1";
 	is(sql($found), "bad_on_device_cached_ok|t|f\nio_error|t|t", 'a write-back that fails is a finding of the file');
 	my ($code, $out, $err) = $node->psql('postgres', 'CHECKPOINT');
