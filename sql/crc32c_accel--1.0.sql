@@ -427,7 +427,7 @@ CREATE TABLE internal_page_digests (
 	full_page_writes boolean NOT NULL,
 	lsns bytea NOT NULL,
 	digests bytea NOT NULL);
-ALTER TABLE internal_page_digests ALTER COLUMN digests SET STORAGE EXTERNAL;
+ALTER TABLE internal_page_digests ALTER COLUMN lsns SET STORAGE EXTERNAL, ALTER COLUMN digests SET STORAGE EXTERNAL;
 CREATE INDEX internal_page_digests_file ON internal_page_digests (filenode, first_block);
 COMMENT ON TABLE internal_page_digests IS 'the page ledger: what verify_database(record_digests => true) has read, for verify_page_digests';
 COMMENT ON COLUMN internal_page_digests.datid IS 'OID of the database, 0 for a shared relation';
@@ -443,7 +443,7 @@ COMMENT ON COLUMN internal_page_digests.mask_version IS 'version of the mask: di
 COMMENT ON COLUMN internal_page_digests.checksums IS 'whether data checksums were on';
 COMMENT ON COLUMN internal_page_digests.wal_log_hints IS 'wal_log_hints of the server';
 COMMENT ON COLUMN internal_page_digests.full_page_writes IS 'full_page_writes of the server';
-COMMENT ON COLUMN internal_page_digests.lsns IS 'LSN of each block, 8 bytes, 0 if it is not recorded';
+COMMENT ON COLUMN internal_page_digests.lsns IS 'the oldest LSN, 8 bytes, and of each block how far its LSN is after that, plus 1, all in as few bytes; 0 if it is not recorded';
 COMMENT ON COLUMN internal_page_digests.digests IS 'CRC-32C of each masked page, 4 bytes';
 
 -- The history is written without logical decoding, see src/run/history.c; its

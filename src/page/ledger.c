@@ -189,37 +189,81 @@ load_number(const uint8_t *bytes, int size)
 	return number;
 }
 
-size_t
-ledger_pack(const LedgerPage *known, uint8_t *lsns, uint8_t *digests)
+/* The bytes that a number takes. */
+static int
+width_of(uint64_t number)
+{
+	int			width = 0;
+
+	for (; number > 0; number >>= 8)
+		width++;
+	return width;
+}
+
+/* The oldest and the newest LSN that is known, in one of count blocks. */
+static void
+find_range(const LedgerPage *known, size_t count, uint64_t *oldest,
+		   uint64_t *newest)
+{
+	*oldest = UINT64_MAX;
+	*newest = 0;
+	for (size_t i = 0; i < count; i++)
+	{
+		if (known[i].lsn != 0 && known[i].lsn < *oldest)
+			*oldest = known[i].lsn;
+		if (known[i].lsn > *newest)
+			*newest = known[i].lsn;
+	}
+}
+
+void
+ledger_pack(const LedgerPage *known, LedgerArrays *arrays)
 {
 	size_t		count = LEDGER_BLOCKS;
+	uint8_t    *lsn = arrays->lsns + LEDGER_LSN_BYTES;
+	uint64_t	oldest;
+	uint64_t	newest;
+	int			width;
 
 	while (count > 0 && known[count - 1].lsn == 0)
 		count--;
-	for (size_t i = 0; i < count; i++)
+	find_range(known, count, &oldest, &newest);
+	width = count == 0 ? 0 : width_of(newest - oldest + 1);
+	store_number(arrays->lsns, oldest, LEDGER_LSN_BYTES);
+	for (size_t i = 0; i < count; i++, lsn += width)
 	{
-		store_number(lsns + i * LEDGER_LSN_BYTES, known[i].lsn,
-					 LEDGER_LSN_BYTES);
-		store_number(digests + i * LEDGER_DIGEST_BYTES, known[i].digest,
-					 LEDGER_DIGEST_BYTES);
+		store_number(lsn, known[i].lsn == 0 ? 0 : known[i].lsn - oldest + 1,
+					 width);
+		store_number(arrays->digests + i * LEDGER_DIGEST_BYTES,
+					 known[i].digest, LEDGER_DIGEST_BYTES);
 	}
-	return count;
+	arrays->lsn_bytes = lsn - arrays->lsns;
+	arrays->digest_bytes = count * LEDGER_DIGEST_BYTES;
 }
 
 bool
 ledger_unpack(LedgerPage *known, const uint8_t *lsns, size_t lsn_bytes,
 			  const uint8_t *digests, size_t digest_bytes)
 {
-	size_t		count = lsn_bytes / LEDGER_LSN_BYTES;
+	size_t		count = digest_bytes / LEDGER_DIGEST_BYTES;
+	size_t		width;
+	uint64_t	oldest;
 
 	memset(known, 0, LEDGER_BLOCKS * sizeof(LedgerPage));
-	if (lsn_bytes != count * LEDGER_LSN_BYTES || count > LEDGER_BLOCKS ||
+	if (lsn_bytes < LEDGER_LSN_BYTES || count > LEDGER_BLOCKS ||
 		digest_bytes != count * LEDGER_DIGEST_BYTES)
 		return false;
-	for (size_t i = 0; i < count; i++)
+	lsn_bytes -= LEDGER_LSN_BYTES;
+	width = count == 0 ? 0 : lsn_bytes / count;
+	if (lsn_bytes != count * width || width > LEDGER_LSN_BYTES)
+		return false;
+	oldest = load_number(lsns, LEDGER_LSN_BYTES);
+	lsns += LEDGER_LSN_BYTES;
+	for (size_t i = 0; i < count; i++, lsns += width)
 	{
-		known[i].lsn = load_number(lsns + i * LEDGER_LSN_BYTES,
-								   LEDGER_LSN_BYTES);
+		uint64_t	number = load_number(lsns, (int) width);
+
+		known[i].lsn = number == 0 ? 0 : oldest + number - 1;
 		known[i].digest = (uint32_t) load_number(digests + i * LEDGER_DIGEST_BYTES,
 												 LEDGER_DIGEST_BYTES);
 	}

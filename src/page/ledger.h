@@ -14,7 +14,7 @@
 
 /* A row of the ledger is about so many blocks. */
 #define LEDGER_BLOCKS		1024
-#define LEDGER_LSN_BYTES	8
+#define LEDGER_LSN_BYTES	8	/* at most */
 #define LEDGER_DIGEST_BYTES 4
 
 /* A page has an LSN of its own from here on.  Builds of indexes write 0 and 1. */
@@ -109,12 +109,23 @@ extern bool ledger_merge(LedgerPage *known, const LedgerPage *read,
 						 LedgerKind kind);
 
 /*
- * Makes the arrays of a row of what is known, up to its last block.  Returns
- * how many there are.  The other direction says false if the arrays do not fit
- * each other.
+ * The arrays of a row.  The LSNs begin with the oldest one, in
+ * LEDGER_LSN_BYTES.  Each block then has how far its LSN is after that, plus 1,
+ * in as many bytes as the largest one takes, or 0 if it is not recorded.
  */
-extern size_t ledger_pack(const LedgerPage *known, uint8_t *lsns,
-						  uint8_t *digests);
+typedef struct LedgerArrays
+{
+	size_t		lsn_bytes;
+	size_t		digest_bytes;
+	uint8_t		lsns[(1 + LEDGER_BLOCKS) * LEDGER_LSN_BYTES];
+	uint8_t		digests[LEDGER_BLOCKS * LEDGER_DIGEST_BYTES];
+} LedgerArrays;
+
+/*
+ * Makes the arrays of what is known, up to its last block.  The other direction
+ * says false if the arrays do not fit each other.
+ */
+extern void ledger_pack(const LedgerPage *known, LedgerArrays *arrays);
 extern bool ledger_unpack(LedgerPage *known, const uint8_t *lsns,
 						  size_t lsn_bytes, const uint8_t *digests,
 						  size_t digest_bytes);

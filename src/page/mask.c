@@ -164,21 +164,56 @@ page_mask_empty(const PageMask *mask, const char *page)
 	return mask->map;
 }
 
+/*
+ * Two line pointers at a time, each in 32 bits of a number.  No sum of theirs
+ * is carried into the other one.  ItemIdData is a bit field, whose first 15
+ * bits are the offset and whose last 15 are the length.
+ */
+#define BOTH(number)	(UINT64CONST(0x100000001) * (number))
+
+#ifdef WORDS_BIGENDIAN
+#define OFFSETS(items)	((items) >> 17 & BOTH(0x7fff))
+#define LENGTHS(items)	((items) & BOTH(0x7fff))
+#else
+#define OFFSETS(items)	((items) & BOTH(0x7fff))
+#define LENGTHS(items)	((items) >> 17 & BOTH(0x7fff))
+#endif
+
+/* Added to what is beyond the page, this gives the highest of 32 bits. */
+#define TO_BEYOND		(UINT64CONST(0x80000000) - BLCKSZ - 1)
+#define IS_BEYOND		BOTH(UINT64CONST(0x80000000))
+
+/* The bits IS_BEYOND say whether the items end there, or tuple headers would. */
+static inline uint64
+ends_beyond(uint64 items)
+{
+	uint64		offsets = OFFSETS(items);
+	uint64		bytes = (LENGTHS(items) + BOTH(MAXIMUM_ALIGNOF - 1)) &
+		~BOTH(MAXIMUM_ALIGNOF - 1);
+
+	return (offsets + bytes + BOTH(TO_BEYOND)) |
+		(offsets + BOTH(TO_BEYOND + MAXALIGN(SizeofHeapTupleHeader)));
+}
+
 /* Does a line pointer lead beyond the page, by its item or a header there? */
 static bool
 points_beyond(const PageHeaderData *header)
 {
-	int			n = (header->pd_lower - SizeOfPageHeaderData) / sizeof(ItemIdData);
-	uint32		end = 0;
+	Size		left = header->pd_lower - SizeOfPageHeaderData;
+	const char *next = (const char *) header->pd_linp;
+	uint64		beyond = 0;
+	uint64		items;
 
-	for (int i = 0; i < n; i++)
+	StaticAssertStmt(2 * sizeof(ItemIdData) == sizeof(items),
+					 "a line pointer does not have 32 bits");
+	for (; left >= sizeof(items); left -= sizeof(items), next += sizeof(items))
 	{
-		ItemIdData	item = header->pd_linp[i];
-		uint32		bytes = Max(MAXALIGN(item.lp_len), MAXALIGN(SizeofHeapTupleHeader));
-
-		end = Max(end, item.lp_off + bytes);
+		memcpy(&items, next, sizeof(items));
+		beyond |= ends_beyond(items);
 	}
-	return end > BLCKSZ;
+	items = 0;
+	memcpy(&items, next, left - left % sizeof(ItemIdData));
+	return ((beyond | ends_beyond(items)) & IS_BEYOND) != 0;
 }
 
 const char *

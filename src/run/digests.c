@@ -231,7 +231,7 @@ count_known(const LedgerPage *known)
 static void
 load_range(DigestJudge *judge)
 {
-	uint64		count = ledger_select(&judge->history, &judge->file,
+	uint64		count = ledger_select(&judge->history, NULL, &judge->file,
 									  judge->first, judge->first + RANGE_BLOCKS);
 
 	memset(judge->rows, 0, sizeof(judge->rows));

@@ -145,15 +145,15 @@ refuse(const LedgerOrigin *row, const LedgerServer *server)
 }
 
 uint64
-ledger_select(const History *history, const LedgerFile *file, int64 first,
-			  int64 next)
+ledger_select(const History *history, SPIPlanPtr *kept,
+			  const LedgerFile *file, int64 first, int64 next)
 {
 	Oid			types[] = {OIDOID, OIDOID, OIDOID, OIDOID, INT8OID, INT8OID};
 	Datum		values[] = {ObjectIdGetDatum(file->database),
 		ObjectIdGetDatum(file->tablespace), ObjectIdGetDatum(file->number),
 	ObjectIdGetDatum(file->relid), Int64GetDatum(first), Int64GetDatum(next)};
 
-	history_execute(history, LEDGER_TABLE_NAME, SPI_OK_SELECT, NULL,
+	history_execute(history, LEDGER_TABLE_NAME, SPI_OK_SELECT, kept,
 					"SELECT t.* FROM " HISTORY_SCHEMA ".internal_page_digests t"
 					" WHERE t.datid = $1 AND t.tablespace = $2"
 					" AND t.filenode = $3 AND t.relid = $4"
@@ -225,7 +225,8 @@ delete_cut_off(LedgerRun *run, const LedgerFile *file, int64 end)
 		ObjectIdGetDatum(file->tablespace), ObjectIdGetDatum(file->number),
 	Int64GetDatum(end)};
 
-	history_execute(run->history, LEDGER_TABLE_NAME, SPI_OK_DELETE, NULL,
+	history_execute(run->history, LEDGER_TABLE_NAME, SPI_OK_DELETE,
+					&run->cut_off,
 					"SELECT t.ctid FROM " HISTORY_SCHEMA ".internal_page_digests t"
 					" WHERE t.datid = $1 AND t.tablespace = $2"
 					" AND t.filenode = $3 AND t.first_block >= $4 FOR UPDATE",
@@ -258,14 +259,13 @@ make_bytea(const uint8 *bytes, Size size)
 static void
 fill_arrays(const LedgerPage *known, Datum *values)
 {
-	uint8		lsns[LEDGER_BLOCKS * LEDGER_LSN_BYTES];
-	uint8		digests[LEDGER_BLOCKS * LEDGER_DIGEST_BYTES];
-	size_t		count = ledger_pack(known, lsns, digests);
+	LedgerArrays arrays;
 
+	ledger_pack(known, &arrays);
 	values[ROW_LSNS] =
-		PointerGetDatum(make_bytea(lsns, count * LEDGER_LSN_BYTES));
+		PointerGetDatum(make_bytea(arrays.lsns, arrays.lsn_bytes));
 	values[ROW_DIGESTS] =
-		PointerGetDatum(make_bytea(digests, count * LEDGER_DIGEST_BYTES));
+		PointerGetDatum(make_bytea(arrays.digests, arrays.digest_bytes));
 }
 
 /* Inserts a row, or puts it in the place of the one that is there. */
@@ -363,7 +363,8 @@ static void
 write_groups(LedgerRun *run, const LedgerFile *file, const LedgerBatch *batch)
 {
 	int64		first = batch->first - batch->first % LEDGER_BLOCKS;
-	uint64		rows = ledger_select(run->history, file, first, batch->next);
+	uint64		rows = ledger_select(run->history, &run->select, file, first,
+									 batch->next);
 	SPITupleTable *table = SPI_tuptable;
 	uint64		at = 0;
 
@@ -409,9 +410,10 @@ ledger_write(LedgerRun *run, const LedgerFile *file, const LedgerBatch *batch)
 void
 ledger_end(LedgerRun *run)
 {
-	if (run->insert != NULL)
-		SPI_freeplan(run->insert);
-	if (run->update != NULL)
-		SPI_freeplan(run->update);
-	run->insert = run->update = NULL;
+	SPIPlanPtr	plans[] = {run->select, run->insert, run->update, run->cut_off};
+
+	for (int i = 0; i < (int) lengthof(plans); i++)
+		if (plans[i] != NULL)
+			SPI_freeplan(plans[i]);
+	run->select = run->insert = run->update = run->cut_off = NULL;
 }

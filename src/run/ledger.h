@@ -66,10 +66,11 @@ typedef struct LedgerRow
 
 /*
  * Selects the rows of a file that are about the blocks first to next - 1, and
- * leaves them in SPI_tuptable.  Returns how many.
+ * leaves them in SPI_tuptable.  Returns how many.  The plan is kept there,
+ * unless that is NULL.
  */
-extern uint64 ledger_select(const History *history, const LedgerFile *file,
-							int64 first, int64 next);
+extern uint64 ledger_select(const History *history, SPIPlanPtr *kept,
+							const LedgerFile *file, int64 first, int64 next);
 
 /* Reads one of them, with LEDGER_BLOCKS pages that it knows of. */
 extern void ledger_read(HeapTuple tuple, const LedgerFile *file,
@@ -82,8 +83,10 @@ typedef struct LedgerRun
 	const History *history;
 	LedgerServer server;
 	bool		begun;
+	SPIPlanPtr	select;
 	SPIPlanPtr	insert;
 	SPIPlanPtr	update;
+	SPIPlanPtr	cut_off;
 } LedgerRun;
 
 /*

@@ -187,38 +187,65 @@ test_merge(void)
 	check(!changed && now.lsn == 0, "a page without an LSN is known");
 }
 
+/* Packs what is known, and sees it come back. */
+static void
+check_arrays(const LedgerPage *known, LedgerArrays *arrays, size_t count, int width)
+{
+	static LedgerPage again[LEDGER_BLOCKS];
+
+	memset(arrays, 0xaa, sizeof(*arrays));
+	ledger_pack(known, arrays);
+	check(arrays->digest_bytes == count * 4, "%zu bytes of %zu blocks", arrays->digest_bytes, count);
+	check(arrays->lsn_bytes == 8 + count * width, "%zu bytes of LSNs of %zu blocks", arrays->lsn_bytes, count);
+	check(ledger_unpack(again, arrays->lsns, arrays->lsn_bytes, arrays->digests,
+						arrays->digest_bytes), "%zu blocks do not fit", count);
+	for (size_t i = 0; i < LEDGER_BLOCKS; i++)
+		check(again[i].lsn == known[i].lsn && again[i].digest == known[i].digest,
+			  "block %zu of %zu", i, count);
+}
+
 static void
 test_arrays(void)
 {
 	static LedgerPage known[LEDGER_BLOCKS];
 	static LedgerPage again[LEDGER_BLOCKS];
-	static uint8_t lsns[LEDGER_BLOCKS * LEDGER_LSN_BYTES];
-	static uint8_t digests[LEDGER_BLOCKS * LEDGER_DIGEST_BYTES];
+	static LedgerArrays arrays;
+	const uint64_t first = UINT64_C(0x0102030405060708);
 
-	for (size_t count = 0; count <= LEDGER_BLOCKS; count += 1 + unit_random() % 100)
-	{
-		size_t		packed;
+	for (size_t count = 2; count <= LEDGER_BLOCKS; count += 1 + unit_random() % 100)
+		for (int width = 1; width <= 8; width++)
+		{
+			uint64_t	far = UINT64_MAX >> (64 - 8 * width);
+			uint64_t	base = 1 + unit_random() % (UINT64_MAX - far + 1 == 0 ? 1 : UINT64_MAX - far + 1);
 
-		memset(known, 0, sizeof(known));
-		for (size_t i = 0; i < count; i++)
-			known[i] = (LedgerPage) {unit_random() | 1, (uint32_t) unit_random(), LEDGER_UNREAD};
-		packed = ledger_pack(known, lsns, digests);
-		check(packed == count, "%zu of %zu blocks", packed, count);
-		check(ledger_unpack(again, lsns, packed * LEDGER_LSN_BYTES, digests,
-							packed * LEDGER_DIGEST_BYTES), "%zu blocks do not fit", count);
-		for (size_t i = 0; i < LEDGER_BLOCKS; i++)
-			check(again[i].lsn == known[i].lsn && again[i].digest == known[i].digest,
-				  "block %zu of %zu", i, count);
-	}
+			memset(known, 0, sizeof(known));
+			for (size_t i = 0; i < count; i++)
+				known[i] = (LedgerPage) {base + unit_random() % far, (uint32_t) unit_random(), LEDGER_UNREAD};
+			if (count > 3)
+				known[unit_random() % (count - 2)].lsn = 0;
+			known[count - 2].lsn = base;
+			known[count - 1].lsn = base + far - 1;
+			check_arrays(known, &arrays, count, width);
+		}
 	memset(known, 0, sizeof(known));
-	known[0].lsn = UINT64_C(0x0102030405060708);
+	check_arrays(known, &arrays, 0, 0);
+	known[0].lsn = known[1].lsn = UINT64_MAX;
+	check_arrays(known, &arrays, 2, 1);
+	known[0].lsn = 1;
+	check_arrays(known, &arrays, 2, 8);
+	known[0].lsn = first;
 	known[0].digest = 0x0A0B0C0D;
-	ledger_pack(known, lsns, digests);
-	check(lsns[0] == 1 && lsns[7] == 8 && digests[0] == 0x0A && digests[3] == 0x0D,
-		  "the high byte does not come first");
-	check(!ledger_unpack(again, lsns, 8, digests, 8), "more digests than LSNs");
-	check(!ledger_unpack(again, lsns, 7, digests, 0), "part of an LSN");
-	check(!ledger_unpack(again, lsns, (LEDGER_BLOCKS + 1) * 8, digests,
+	known[1].lsn = first + 0x1233;
+	check_arrays(known, &arrays, 2, 2);
+	check(arrays.lsns[0] == 1 && arrays.lsns[7] == 8 && arrays.lsns[8] == 0 && arrays.lsns[9] == 1 &&
+		  arrays.lsns[10] == 0x12 && arrays.lsns[11] == 0x34 &&
+		  arrays.digests[0] == 0x0A && arrays.digests[3] == 0x0D, "the high byte does not come first");
+	check(!ledger_unpack(again, arrays.lsns, 11, arrays.digests, 8), "part of an LSN");
+	check(!ledger_unpack(again, arrays.lsns, 7, arrays.digests, 0), "no oldest LSN");
+	check(!ledger_unpack(again, arrays.lsns, 9, arrays.digests, 0), "LSNs without digests");
+	check(!ledger_unpack(again, arrays.lsns, 8 + 9, arrays.digests, 4), "an LSN of nine bytes");
+	check(!ledger_unpack(again, arrays.lsns, 12, arrays.digests, 7), "part of a digest");
+	check(!ledger_unpack(again, arrays.lsns, 8 + LEDGER_BLOCKS + 1, arrays.digests,
 						 (LEDGER_BLOCKS + 1) * 4), "too many blocks");
 }
 
