@@ -13,7 +13,7 @@ import report_kernels
 import report_scale
 import report_servers
 
-PARTS = ["pages", "wal", "backup", "checksums", "server", "recovery", "dump", "scale", "kernels"]
+PARTS = ["pages", "wal", "backup", "checksums", "server", "recovery", "recover", "dump", "scale", "kernels"]
 
 TITLES = {
     "kernels": "Kernels: the checksum itself",
@@ -23,6 +23,7 @@ TITLES = {
     "server": "Server: PostgreSQL's own CRC-32C accelerated",
     "checksums": "Data checksums: what they cost",
     "recovery": "Recovery: a backup taken under load",
+    "recover": "Recover: blocks beside a whole restore",
     "dump": "Dump: pg_dump by compression method",
     "scale": "Scale: how cost grows with the work",
 }
@@ -35,6 +36,7 @@ EXTRAS = {
     "server": report_servers.part_server,
     "checksums": report_checksums.part_checksums,
     "recovery": report_servers.part_recovery,
+    "recover": report_servers.part_recover,
     "dump": report_servers.part_dump,
     "scale": report_scale.part_scale,
 }

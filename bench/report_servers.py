@@ -285,6 +285,25 @@ def part_recovery(results, section, folder, plots):
                         + (f"; the CRC's share of CPU is {share[0].median:g} % and {share[1].median:g} %." if all(share) else "."))
 
 
+# --- recover ---------------------------------------------------------------
+
+def part_recover(results, section, folder, plots):
+    whole, rows = "whole restore", []
+    for case in results.cases():
+        for m in results.variants(case, "elapsed"):
+            disk, tracked = results.get(case, m.variant, "disk"), results.get(case, m.variant, "blocks tracked")
+            rows.append((case, m.variant, f"{m.median:.1f} s", "-" if m.variant == whole else change(results, case, whole, m.variant),
+                         f"{disk.median:.0f} MB", f"{tracked.median:.0f}" if tracked else "-"))
+    section.blocks.append(("table", "crc32c_verify recover beside a restore of the whole backup to the same LSN",
+                           ("WAL since the backup", "what", "time", "beside the restore", "disk", "blocks tracked"), rows, False))
+    plot_metric(section, folder, plots, results, "recover-time", "elapsed", "Blocks given back: seconds, less is better", [whole])
+    last = results.cases()[-1]
+    one, restore = results.get(last, "1 block", "elapsed"), results.get(last, whole, "elapsed")
+    disks = results.get(last, "1 block", "disk"), results.get(last, whole, "disk")
+    section.sentence = (f"One block, over {last}: {one.median:.1f} s and {disks[0].median / 1000:.1f} GB of disk; the whole restore takes "
+                        f"{restore.median:.1f} s and {disks[1].median / 1000:.1f} GB.")
+
+
 # --- dump ------------------------------------------------------------------
 
 def dump_rows(results):
