@@ -174,3 +174,35 @@ cluster_control_read(const uint8_t *data, ClusterControl *control)
 	read_ids(data + layout->next_xid, layout->wide_offsets, control);
 	return true;
 }
+
+static void
+store32(uint8_t *at, uint32_t value)
+{
+	memcpy(at, &value, sizeof(value));
+}
+
+static void
+store64(uint8_t *at, uint64_t value)
+{
+	memcpy(at, &value, sizeof(value));
+}
+
+/* After minRecoveryPoint come its timeline and three fields of a backup. */
+bool
+cluster_control_restart(uint8_t *data, const ClusterRestart *restart)
+{
+	const Layout *layout =
+		layout_of_version(cluster_load32(data + CLUSTER_CONTROL_VERSION));
+
+	if (!has_crc_of(data, layout) ||
+		CLUSTER_CONTROL_REDO + restart->len > layout->min_recovery)
+		return false;
+	store32(data + CLUSTER_CONTROL_STATE, CLUSTER_STATE_IN_ARCHIVE_RECOVERY);
+	store64(data + CLUSTER_CONTROL_CHECKPOINT, restart->checkpoint);
+	memcpy(data + CLUSTER_CONTROL_REDO, restart->bytes, restart->len);
+	store64(data + layout->min_recovery, restart->end);
+	store32(data + layout->min_recovery + 8, restart->end_timeline);
+	memset(data + layout->min_recovery + 16, 0, 17);
+	store32(data + layout->crc, crc_of(data, layout->crc));
+	return true;
+}

@@ -45,4 +45,21 @@ extern void cluster_control_judge(const ClusterFile *file,
  */
 extern bool cluster_control_read(const uint8_t *data, ClusterControl *control);
 
+/* Where a cluster is to begin, and to be consistent. */
+typedef struct ClusterRestart
+{
+	uint64_t	checkpoint;		/* LSN of its record */
+	uint8_t		bytes[128];		/* CheckPoint, as in that record */
+	uint32_t	len;
+	uint64_t	end;			/* LSN */
+	uint32_t	end_timeline;
+} ClusterRestart;
+
+/*
+ * Makes a file that of a cluster in archive recovery.  Returns false if its
+ * CRC is wrong, or the checkpoint is none of its version.
+ */
+extern bool cluster_control_restart(uint8_t *data,
+									const ClusterRestart *restart);
+
 #endif							/* ACCEL_CLUSTER_CONTROL_H */

@@ -26,6 +26,7 @@ enum
 	OPTION_BACKUP = 256,
 	OPTION_BINDIR,
 	OPTION_BLOCK,
+	OPTION_CLUSTER,
 	OPTION_DIRECT_IO,
 	OPTION_FORMAT,
 	OPTION_MAX_RATE,
@@ -50,10 +51,10 @@ enum
 
 /* In the order of long_options. */
 static const int used_by[] = {
-	COMMAND_RECOVER, COMMAND_RECOVER, COMMAND_RECOVER, COMMAND_WAL, READING,
-	COMMAND_WAL, READING, COMMAND_WAL, COMMAND_SEGMENT, COMMAND_RECOVER,
-	COMMAND_WAL, READING, COMMAND_SEGMENT, COMMAND_WAL, READING, READING,
-	COMMAND_WAL, COMMAND_WAL, READING, COMMAND_RECOVER,
+	COMMAND_RECOVER, COMMAND_RECOVER, COMMAND_RECOVER, COMMAND_RECOVER,
+	COMMAND_WAL, READING, COMMAND_WAL, READING, COMMAND_WAL, COMMAND_SEGMENT,
+	COMMAND_RECOVER, COMMAND_WAL, READING, COMMAND_SEGMENT, COMMAND_WAL,
+	READING, READING, COMMAND_WAL, COMMAND_WAL, READING, COMMAND_RECOVER,
 	COMMAND_WAL | COMMAND_RECOVER, COMMAND_FETCH, COMMAND_WAL, READING,
 	COMMAND_RECOVER
 };
@@ -62,6 +63,7 @@ static const struct option long_options[] = {
 	{"backup", required_argument, NULL, OPTION_BACKUP},
 	{"bindir", required_argument, NULL, OPTION_BINDIR},
 	{"block", required_argument, NULL, OPTION_BLOCK},
+	{"cluster", required_argument, NULL, OPTION_CLUSTER},
 	{"direct-io", no_argument, NULL, OPTION_DIRECT_IO},
 	{"format", required_argument, NULL, OPTION_FORMAT},
 	{"jobs", required_argument, NULL, 'j'},
@@ -223,6 +225,9 @@ parse_recover_option(Options *options, int option, const char *value)
 		case OPTION_BLOCK:
 			add_value(&options->blocks, value);
 			break;
+		case OPTION_CLUSTER:
+			options->cluster = value;
+			break;
 		case OPTION_OUT:
 			options->out = value;
 			break;
@@ -347,8 +352,10 @@ answer_questions(int argc, char **argv)
 static void
 check_recover(const Options *options)
 {
-	if (options->backup == NULL)
-		refuse("--backup is missing for command", options->command_name);
+	if (options->backup == NULL && options->cluster == NULL)
+		refuse("--backup or --cluster is missing for command", options->command_name);
+	if (options->backup != NULL && options->cluster != NULL)
+		refuse("not together with --cluster", "--backup");
 	if (options->bindir == NULL)
 		refuse("--bindir is missing for command", options->command_name);
 	if (options->out == NULL)

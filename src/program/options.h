@@ -62,6 +62,7 @@ typedef struct Options
 
 	/* of recover */
 	const char *backup;			/* folders */
+	const char *cluster;
 	const char *bindir;
 	const char *out;
 	OptionValues wal;

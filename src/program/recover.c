@@ -3,7 +3,7 @@
  *	  The command that gives pages of blocks back.
  *
  * PostgreSQL's server refuses root.  Started by root, the command goes on as
- * the owner of the backup.
+ * the owner of the backup, or of the cluster.
  */
 #include <errno.h>
 #include <grp.h>
@@ -124,8 +124,9 @@ recover_command(const Options *options)
 	Recover		recover = {0};
 	bool		all;
 
-	leave_root(options->backup);
-	recover.backup = options->backup;
+	recover.is_cluster = options->cluster != NULL;
+	recover.backup = recover.is_cluster ? options->cluster : options->backup;
+	leave_root(recover.backup);
 	recover.bindir = options->bindir;
 	recover.out = options->out;
 	recover.wal = options->wal.values;

@@ -26,6 +26,7 @@ typedef struct Recover
 {
 	/* what is asked for */
 	const char *backup;			/* plain, its folder */
+	bool		is_cluster;		/* it is a data directory instead */
 	const char **wal;			/* folders */
 	size_t		nwal;
 	const char *bindir;
@@ -41,6 +42,7 @@ typedef struct Recover
 	uint32_t	major;
 	WalLsn		start;			/* where redo begins */
 	uint32_t	start_timeline;
+	ClusterRestart restart;		/* of a cluster */
 
 	/* paths in out, allocated */
 	char	   *scratch;

@@ -122,13 +122,16 @@ static bool
 copy_file(const char *from, const char *to)
 {
 	int			source = open(from, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	int			target = source < 0 ? -1 :
-		open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
-	bool		copied = target >= 0 && copy_bytes(source, target);
-	int			why = errno;
+	int			target;
+	bool		copied;
+	int			why;
 
-	if (source >= 0)
-		close(source);
+	if (source < 0)
+		return errno == ENOENT;
+	target = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+	copied = target >= 0 && copy_bytes(source, target);
+	why = errno;
+	close(source);
 	if (target >= 0 && close(target) != 0 && copied)
 	{
 		copied = false;

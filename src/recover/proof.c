@@ -74,13 +74,17 @@ ending_words(RecoverEnding ending)
 }
 
 static bool
-expect(RecoverWanted *wanted, const RecoverBlock *block)
+expect(const Recover *ctx, RecoverWanted *wanted,
+	   const RecoverBlock *block)
 {
 	if (block->restored)
 		return true;
 	if (block->ending != RECOVER_GOES_ON)
 		return refuse(wanted, "%s up to " LSN_FORMAT ", and no record makes all of the page since",
 					  ending_words(block->ending), LSN_ARGS(block->ended));
+	if (block->last == 0 && ctx->is_cluster)
+		return refuse(wanted, "no record names it since the oldest checkpoint at " LSN_FORMAT,
+					  LSN_ARGS(ctx->restart.checkpoint));
 	if (block->last == 0)
 		return refuse(wanted, "no record names it since the backup: restore_block(..., backup => '...') gives its page back");
 	return refuse(wanted, "records change it up to " LSN_FORMAT ", and none of them makes all of the page (full_page_writes)",
@@ -96,8 +100,8 @@ recover_proof_expect(Recover *ctx)
 	{
 		RecoverWanted *wanted = &ctx->wanted[i];
 
-		wanted->recovered = expect(wanted, recover_set_find(&ctx->filter.blocks,
-															&wanted->tag));
+		wanted->recovered = expect(ctx, wanted, recover_set_find(&ctx->filter.blocks,
+																 &wanted->tag));
 		count += wanted->recovered ? 1 : 0;
 	}
 	return count;

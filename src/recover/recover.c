@@ -19,6 +19,7 @@
 #include "recover/path.h"
 #include "recover/proof.h"
 #include "recover/recover.h"
+#include "recover/restart.h"
 #include "recover/skeleton.h"
 #include "recover/wal.h"
 
@@ -41,10 +42,22 @@ is_in(const Recover *ctx, const char *name)
 	return there;
 }
 
-/* Says what the folder is, if it is not a plain backup. */
+static bool
+check_cluster(Recover *ctx)
+{
+	if (!is_in(ctx, "PG_VERSION"))
+		return recover_fail(ctx, "\"%s\" is no data directory", ctx->backup);
+	if (is_in(ctx, "backup_label"))
+		return recover_fail(ctx, "\"%s\" has a backup_label: name it by --backup", ctx->backup);
+	return true;
+}
+
+/* Says what the folder is, if it is not what it must be. */
 static bool
 check_kind(Recover *ctx)
 {
+	if (ctx->is_cluster)
+		return check_cluster(ctx);
 	if (is_in(ctx, "PG_VERSION") && is_in(ctx, "backup_label"))
 		return true;
 	if (is_in(ctx, "base.tar") || is_in(ctx, "base.tar.gz") ||
@@ -90,7 +103,7 @@ read_control(Recover *ctx)
 		ctx->major = (uint32_t) strtoul(version, NULL, 10);
 	host_free(path);
 	if (ctx->major < 15 || ctx->major > 19)
-		return recover_fail(ctx, "the backup is of version %u, and versions 15 to 19 are supported", ctx->major);
+		return recover_fail(ctx, "\"%s\" is of version %u, and versions 15 to 19 are supported", ctx->backup, ctx->major);
 	if (!cluster_read_control(ctx->backup, &ctx->control))
 		return recover_fail(ctx, "pg_control of \"%s\" is not valid", ctx->backup);
 	if (ctx->control.checksum_version == 0)
@@ -167,8 +180,8 @@ check_server(Recover *ctx, const char *postgres)
 	if (major == 0)
 		return recover_fail(ctx, "\"%s\" is no server that can be run here", postgres);
 	if (major != ctx->major)
-		return recover_fail(ctx, "the backup is of version %u, and \"%s\" is of version %u",
-							ctx->major, postgres, major);
+		return recover_fail(ctx, "the %s is of version %u, and \"%s\" is of version %u",
+							ctx->is_cluster ? "cluster" : "backup", ctx->major, postgres, major);
 	return true;
 }
 
@@ -299,7 +312,9 @@ prepare(Recover *ctx)
 	return check_all_wanted(ctx) &&
 		(recover_make_folder(ctx->links) || recover_fail_file(ctx, "make", ctx->links)) &&
 		recover_skeleton_make(ctx) && recover_wal_link(ctx) &&
+		(!ctx->is_cluster || recover_restart_find(ctx, ctx->links)) &&
 		recover_wal_write(ctx) && recover_wal_check(ctx) &&
+		(!ctx->is_cluster || recover_restart_write(ctx)) &&
 		recover_skeleton_relations(ctx);
 }
 
@@ -323,8 +338,8 @@ recover_run(Recover *ctx)
 	bool		done;
 
 	ctx->keeper = &keeper;
-	if (!check_kind(ctx) || !read_control(ctx) || !read_label(ctx) ||
-		!check_server(ctx, postgres) || !make_scratch(ctx, postgres))
+	if (!check_kind(ctx) || !read_control(ctx) ||
+		(!ctx->is_cluster && !read_label(ctx)) || !check_server(ctx, postgres) || !make_scratch(ctx, postgres))
 		return false;
 	done = recover_in_scratch(ctx);
 	recover_keeper_end(&keeper);

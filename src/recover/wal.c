@@ -111,7 +111,7 @@ recover_wal_link(Recover *ctx)
 		linked = link_status(ctx, ctx->wal[i]) &&
 			link_folder(ctx, ctx->wal[i], false);
 	if (linked && stat(own, &status) == 0)
-		linked = link_folder(ctx, own, false);
+		linked = link_status(ctx, own) && link_folder(ctx, own, false);
 	host_free(own);
 	return linked;
 }
@@ -130,16 +130,24 @@ typedef struct Pass
 	bool		failed;
 } Pass;
 
+bool
+recover_wal_open(Recover *ctx, const char *folder, WalDirectory *dir)
+{
+	if (wal_directory_open(dir, folder, "", false, NULL) != WAL_DIRECTORY_OK)
+		return recover_fail_file(ctx, "read", folder);
+	dir->limits.server.system = ctx->control.system;
+	dir->limits.server.page_size = ctx->control.wal_block_size;
+	dir->limits.segment_size = ctx->control.wal_segment_size;
+	return true;
+}
+
 static bool
 open_pass(Pass *pass, const char *folder)
 {
 	Recover    *ctx = pass->ctx;
 
-	if (wal_directory_open(&pass->dir, folder, "", false, NULL) != WAL_DIRECTORY_OK)
-		return recover_fail_file(ctx, "read", folder);
-	pass->dir.limits.server.system = ctx->control.system;
-	pass->dir.limits.server.page_size = ctx->control.wal_block_size;
-	pass->dir.limits.segment_size = ctx->control.wal_segment_size;
+	if (!recover_wal_open(ctx, folder, &pass->dir))
+		return false;
 	pass->path = wal_list_path(&pass->dir, ctx->timeline);
 	pass->filter->block_size = ctx->control.block_size;
 	pass->backup_end.start = ctx->start;
@@ -269,8 +277,10 @@ check_end(Pass *pass)
 	Recover    *ctx = pass->ctx;
 
 	if (ctx->target != WAL_LSN_MAX && ctx->end == ctx->start)
-		return recover_fail(ctx, "the target is before the backup's start at " LSN_FORMAT,
-							LSN_ARGS(ctx->start));
+		return recover_fail(ctx, "the target is before the %s at " LSN_FORMAT,
+							ctx->is_cluster ? "oldest checkpoint" : "backup's start", LSN_ARGS(ctx->start));
+	if (ctx->is_cluster)
+		return true;			/* its pages are not used */
 	if (pass->backup_end.end == 0 && ctx->control.min_recovery == 0)
 		return recover_fail(ctx, "the WAL ends at " LSN_FORMAT ", before the end of the backup",
 							LSN_ARGS(ctx->end));
@@ -312,6 +322,8 @@ recover_wal_write(Recover *ctx)
 	wal_list_range(&pass.dir, range, ctx->timeline, &list);
 	written = check_list(ctx, &list) && recover_skeleton_space(ctx, list.count) &&
 		write_all(&pass, &list);
+	ctx->restart.end = ctx->end;
+	ctx->restart.end_timeline = wal_path_at(&pass.path, ctx->end - 1);
 	host_free(list.names);
 	return written;
 }

@@ -13,9 +13,13 @@
  */
 extern bool recover_wal_link(Recover *ctx);
 
+/* Opens a folder of the cluster's WAL. */
+extern bool recover_wal_open(Recover *ctx, const char *folder,
+							 WalDirectory *dir);
+
 /*
  * Writes the filtered WAL, from the start up to the target, into pg_wal of the
- * data directory.  Sets ctx->end.
+ * data directory.  Sets ctx->end, and its timeline.
  */
 extern bool recover_wal_write(Recover *ctx);
 

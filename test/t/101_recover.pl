@@ -100,6 +100,9 @@ sql('CREATE TABLE young (id int PRIMARY KEY, b text)');
 sql("INSERT INTO young SELECT g, repeat('q', 500) FROM generate_series(1, 500) g; UPDATE young SET b = 'r' WHERE id % 9 = 1");
 work(30000);
 sql(q{ROLLBACK PREPARED 'two'});
+sql($_) foreach q{BEGIN; SELECT id FROM far WHERE id % 9 = 0 FOR SHARE; PREPARE TRANSACTION 'three'},
+	'SELECT id FROM far WHERE id % 18 = 0 FOR SHARE', 'SELECT id FROM far WHERE id % 27 = 0 FOR KEY SHARE',	# multixacts
+	q{COMMIT PREPARED 'three'};
 
 my $toast = sql("SELECT reltoastrelid::regclass FROM pg_class WHERE relname = 't'");
 my @relations = ('t', $toast, qw(t_btree t_hash t_gin t_gist t_spgist t_brin far cut young young_pkey s pgbench_accounts
@@ -218,6 +221,36 @@ foreach my $block (@hot)
 	is(AccelWal::number(lsn_of(recovered(@$block))), AccelWal::number($last), "$relation:$blkno is as of the last record before it");
 }
 
+# --- without a backup ------------------------------------------------------------------------------
+
+my @cluster = ('--cluster=' . $node->data_dir, "--bindir=$bindir");
+sql(q{UPDATE far SET b = 'without a backup' WHERE id % 50 = 7; UPDATE pgbench_tellers SET filler = 'again'; CHECKPOINT});
+($status, $said, $err) = again([ @cluster, "--wal=$archive" ], @blocks, [ 'cold', 0 ]);
+is("$status$err", '0', scalar(@blocks) . ' blocks of a running cluster, without a backup') or note join "\n", grep { /not recovered/ } split /\n/, $said;
+like($said, qr/^recovery begins with the checkpoint at /, '... since the oldest checkpoint');
+is(join(' ', map { "$_->[0]:$_->[1]" } grep { lsn_of(recovered(@$_)) ne lsn_of(page(@$_)) } @blocks, [ 'cold', 0 ]), '', '... each has the LSN on disk');
+my %before = map { $_ => sql(sprintf $digest, $_) } qw(far t_gin);
+$node->stop;
+my @again = ([ 'far', $wanted{far}[0] ], [ 't_gin', $wanted{t_gin}[0] ]);
+AccelWal::poke(file($_->[0]), $_->[1] * 8192, "\0" x 8192) foreach @again;
+$node->start;
+foreach my $block (@again)
+{
+	my ($relation, $blkno) = @$block;
+	is(sql("SELECT status FROM restore_block('$relation', 'main', $blkno, pg_read_binary_file('$out/$path{$relation}.$blkno'), allow_unproven => true)"), 'restored', "$relation: restored");
+	is(sql(sprintf $digest, $relation), $before{$relation}, '... and equal, masked');
+}
+mkdir "$scratch/recent";
+foreach my $segment (map { m{([0-9A-F]{24})$} } glob("$archive/????????????????????????"))
+{
+	symlink "$archive/$segment", "$scratch/recent/$segment" if AccelWal::number($start) / 2**20 < hex substr $segment, 16;
+}
+my $bare = variant('bare', sub { unlink "$_[0]/backup_label" });
+($status, $said, $err) = again([ "--cluster=$bare", "--bindir=$bindir", "--wal=$scratch/recent" ], [ 'far', 3 ], [ 'cold', 0 ]);
+is("$status$err", '3', 'with recent WAL alone');
+like($said, qr/^\Q$path{far}\E:3: recovered at /m, '... a block is recovered');
+like($said, qr/^\Q$path{cold}\E:0: not recovered: no record names it since the oldest checkpoint at /m, '... and another is not, in words');
+
 sql(q{CREATE TABLE gone AS SELECT g FROM generate_series(1, 1000) g});
 live_blocks('gone');
 sql(q{CREATE TABLE stub AS SELECT g FROM generate_series(1, 1000) g; DELETE FROM stub WHERE g > 10; VACUUM stub});
@@ -307,6 +340,8 @@ AccelWal::copy_files($archive, "$scratch/hole");
 unlink "$scratch/hole/$middle";
 AccelWal::copy_files($archive, "$scratch/damaged");
 AccelWal::poke("$scratch/damaged/$middle", 500_000, chr(1 + ord AccelWal::peek("$scratch/damaged/$middle", 500_000, 1) & 127));
+mkdir "$scratch/few";
+copy("$archive/$middle", "$scratch/few/$middle");
 my $foreign = Accel::new_node('foreign', allows_streaming => 1);
 $foreign->start;
 $foreign->backup('foreign');
@@ -347,6 +382,12 @@ my @cases = (
 	[ 'a later file of a relation', [ "--backup=$plain", $bin, "--wal=$archive", "--block=$path{far}.1:0" ], qr/is no path as pg_relation_filepath\(\) gives it/ ],
 	[ 'a path of another version', [ "--backup=$plain", $bin, "--wal=$archive", '--block=pg_tblspc/16500/PG_14_202107181/5/16501:0' ], qr/is no path of this version/ ],
 	[ 'no path at all', [ "--backup=$plain", $bin, "--wal=$archive", '--block=../x:0' ], qr/is no path as/ ],
+	[ 'a backup as a cluster', [ "--cluster=$plain", $bin, "--wal=$archive", $one ], qr/has a backup_label: name it by --backup/ ],
+	[ 'no cluster', [ "--cluster=$archive", $bin, "--wal=$archive", $one ], qr/is no data directory/ ],
+	[ 'a cluster of another major version', [ '--cluster=' . $node->data_dir, "--bindir=$scratch/other_bin", $one ], qr/the cluster is of version \d+, and "[^"]*" is of version 14/ ],
+	[ 'a target before the oldest checkpoint', [ '--cluster=' . $node->data_dir, $bin, "--wal=$archive", '--target-lsn=0/1', $one ], qr/the target is before the oldest checkpoint/ ],
+	[ 'a cluster and WAL of another', [ '--cluster=' . variant('other', sub { unlink "$_[0]/backup_label" }), $bin, "--wal=$foreign_backup/pg_wal", $one ], qr/has no checkpoint/ ],
+	[ 'WAL without a checkpoint', [ '--cluster=' . variant('late', sub { unlink "$_[0]/backup_label" }), $bin, "--wal=$scratch/few", $one ], qr/has no checkpoint/ ],
 	[ 'a block that is named twice', [ "--backup=$plain", $bin, "--wal=$archive", $one, $one ], qr/block 3 of "[^"]*" is named twice/ ]);
 foreach my $case (@cases)
 {
@@ -368,7 +409,8 @@ is(join(' ', glob("$scratch/refused/*"), glob("$closed/*")), '', 'nothing was le
 ok(!-e $node->data_dir . '/base/new', '... nor in the data directory');
 
 foreach my $case (
-	[ 'no backup', [ $bin, $one, '--out=x' ], qr/--backup is missing/ ],
+	[ 'no backup', [ $bin, $one, '--out=x' ], qr/--backup or --cluster is missing/ ],
+	[ 'a backup and a cluster', [ "--backup=$plain", "--cluster=$plain", $bin, $one, '--out=x' ], qr/"--backup"|not together with --cluster/ ],
 	[ 'no server', [ "--backup=$plain", $one, '--out=x' ], qr/--bindir is missing/ ],
 	[ 'no place', [ "--backup=$plain", $bin, $one ], qr/--out is missing/ ],
 	[ 'no block', [ "--backup=$plain", $bin, '--out=x' ], qr/--block is missing/ ],
@@ -488,23 +530,30 @@ SKIP:
 
 # --- storage that no WAL describes -----------------------------------------------------------------
 
-$standby->append_conf('postgresql.conf', "wal_level = minimal\nmax_wal_senders = 0\narchive_mode = off\nwal_keep_size = 1GB");
+$standby->append_conf('postgresql.conf', "wal_level = minimal\nmax_wal_senders = 0\narchive_mode = off\nwal_keep_size = 1GB\nwal_skip_threshold = 0");
 $standby->start;
-$standby->safe_psql('postgres', $_) foreach split /\n/, <<'SQL';
+sub of_minimal { return $standby->safe_psql('postgres', $_[0]); }
+of_minimal(q{CHECKPOINT});
+my $old_page = of_minimal(q{SELECT encode(read_disk_page('far', 'main', 5), 'hex')});
+of_minimal($_) foreach split /\n/, <<'SQL';
+UPDATE far SET b = 'before the move' WHERE id IN (SELECT id FROM far WHERE (ctid::text::point)[0] = 5)
 SET allow_in_place_tablespaces = on; CREATE TABLESPACE other LOCATION ''
 ALTER TABLE far SET TABLESPACE other
 CHECKPOINT
-UPDATE far SET b = 'elsewhere' WHERE id % 5 = 0
+DELETE FROM far WHERE ctid < '(1,0)'
 CHECKPOINT
 SQL
 my $old_path = $path{far};
-$path{far} = $standby->safe_psql('postgres', q{SELECT pg_relation_filepath('far')});
-my $page = $standby->safe_psql('postgres', q{SELECT status FROM restore_block('far', 'main', 0, read_disk_page('far', 'main', 0))});
-note "restore_block over a sound block: $page";
+$path{far} = of_minimal(q{SELECT pg_relation_filepath('far')});
 $standby->stop;
-isnt($path{far}, $old_path, 'wal_level minimal: the table is elsewhere, and no WAL has its pages');
+AccelWal::poke($standby->data_dir . "/$path{far}", 5 * 8192, "\0" x 8192);
+$standby->start;
+like(of_minimal(qq{SELECT status || ': ' || message FROM restore_block('far', 'main', 5, decode('$old_page', 'hex'))}),
+	qr/^outdated: .*made its storage anew/, 'wal_level minimal: a page from before the move is no page of the table');
+$standby->stop;
+isnt($path{far}, $old_path, '... which is elsewhere, and no WAL has its pages');
 ($status, $said, $err) = again([ "--backup=$backup", $bin, "--wal=$archive", '--wal=' . $standby->data_dir . '/pg_wal' ], [ 'far', 0 ]);
-is($status, 1, '... refused');
+is($status, 1, '... recover refuses it');
 like($err, qr/the server could not recover: .*wal_level=minimal/, '... in the words of the server');
 is(join(' ', glob("$out/*")), '', '... nothing is left');
 chmod 0755, $closed;

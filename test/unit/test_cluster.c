@@ -289,6 +289,42 @@ expect(const char *what, Bytes *b, ClusterStatus status, const char *expected)
 		  "%s: %s, \"%s\"", what, cluster_status_name(verdict.status), words);
 }
 
+/* A sound file becomes one of the same cluster that begins elsewhere. */
+static void
+try_restart(int major)
+{
+	size_t		min_recovery = major == 19 ? 144 : 136;
+	ClusterRestart restart = {.checkpoint = 0x5000028,.len = 88,.end = 0x70000A8,.end_timeline = 3};
+	ClusterControl before;
+	ClusterControl after;
+	Bytes		b;
+
+	for (uint32_t i = 0; i < restart.len; i++)
+		restart.bytes[i] = (uint8_t) (unit_random() & 0xFF);
+	make_control(&b, major);
+	for (size_t i = 0; i < 33; i++)
+		b.data[min_recovery + i] = (uint8_t) (i + 1);
+	close_control(&b, major);
+	check(cluster_control_read(b.data, &before), "restart: a control file");
+	check(cluster_control_restart(b.data, &restart), "restart: made");
+	expect("restart: the file", &b, CLUSTER_OK, "");
+	check(cluster_control_read(b.data, &after) && after.system == before.system &&
+		  after.catalog == before.catalog && after.block_size == before.block_size,
+		  "restart: of the same cluster");
+	check(after.state == CLUSTER_STATE_IN_ARCHIVE_RECOVERY &&
+		  after.checkpoint == restart.checkpoint &&
+		  memcmp(b.data + CLUSTER_CONTROL_REDO, restart.bytes, restart.len) == 0 &&
+		  after.min_recovery == restart.end && after.min_recovery_timeline == 3,
+		  "restart: its fields");
+	for (size_t i = 16; i < 33; i++)
+		check(b.data[min_recovery + i] == 0, "restart: no backup");
+	b.data[CLUSTER_CONTROL_SYSTEM] ^= 1;
+	check(!cluster_control_restart(b.data, &restart), "restart: a damaged file");
+	b.data[CLUSTER_CONTROL_SYSTEM] ^= 1;
+	restart.len = (uint32_t) (min_recovery - CLUSTER_CONTROL_REDO) + 1;
+	check(!cluster_control_restart(b.data, &restart), "restart: too long a checkpoint");
+}
+
 static void
 test_controls(void)
 {
@@ -299,6 +335,7 @@ test_controls(void)
 	{
 		make_control(&b, major);
 		try_kind("control", &b);
+		try_restart(major);
 		b.file.major = 0;
 		expect("control, release unknown", &b, CLUSTER_OK, "");
 		check(cluster_control_read(b.data, &control) &&
