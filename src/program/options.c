@@ -240,6 +240,26 @@ parse_recover_option(Options *options, int option, const char *value)
 	}
 }
 
+/* An option of the commands that are given files. */
+static void
+parse_file_option(Options *options, int option, const char *value)
+{
+	switch (option)
+	{
+		case OPTION_ON_FINDING:
+			options->fail_on_finding = parse_on_finding(value);
+			break;
+		case OPTION_REPORT:
+			options->report = value;
+			break;
+		case OPTION_TO:
+			options->to = value;
+			break;
+		default:
+			parse_recover_option(options, option, value);
+	}
+}
+
 static void
 parse_option(Options *options, int option, const char *value)
 {
@@ -266,12 +286,6 @@ parse_option(Options *options, int option, const char *value)
 		case OPTION_METRICS:
 			options->metrics = value;
 			break;
-		case OPTION_ON_FINDING:
-			options->fail_on_finding = parse_on_finding(value);
-			break;
-		case OPTION_REPORT:
-			options->report = value;
-			break;
 		case OPTION_DIRECT_IO:
 			options->direct = true;
 			break;
@@ -296,15 +310,12 @@ parse_option(Options *options, int option, const char *value)
 		case OPTION_TIMELINE:
 			options->timeline = (uint32_t) parse_number(value, "--timeline", 1, UINT32_MAX);
 			break;
-		case OPTION_TO:
-			options->to = value;
-			break;
 		case OPTION_UNTIL:
 			options->until = parse_segment(value);
 			options->until.kind = WAL_KIND_MISSING; /* after all of its files */
 			break;
 		default:
-			parse_recover_option(options, option, value);
+			parse_file_option(options, option, value);
 	}
 }
 
