@@ -16,7 +16,8 @@ is_segment(const WalName *name)
 }
 
 bool
-alone_begin(Alone *alone, const char *path, struct Throttle *throttle)
+alone_begin(Alone *alone, const char *path, struct Throttle *throttle,
+			bool direct)
 {
 	const char *slash = strrchr(path, '/');
 	const char *last = slash == NULL ? path : slash + 1;
@@ -30,7 +31,9 @@ alone_begin(Alone *alone, const char *path, struct Throttle *throttle)
 	alone->directory[len] = '\0';
 	alone->file = host_alloc(sizeof(WalFile));
 	wal_file_init(alone->file);
-	alone->file->throttle = throttle;
+	if (direct)
+		wal_file_read_device(alone->file);
+	wal_file_throttle(alone->file, throttle);
 	return true;
 }
 
@@ -64,7 +67,8 @@ alone_judge(Alone *alone, uint64_t system, uint16_t magic,
 
 	if (!is_segment(&alone->name))
 	{
-		wal_beside_judge_alone(alone->directory, &alone->name, result);
+		wal_beside_judge_alone(alone->directory, &alone->name,
+							   alone->file->device != NULL, result);
 		return;
 	}
 	wal_session_begin_alone(&session);

@@ -14,9 +14,12 @@ typedef struct Alone
 	WalFile    *file;			/* a segment, made ready, closed */
 } Alone;
 
-/* Returns false if the path's last part names no file of WAL. */
+/*
+ * Returns false if the path's last part names no file of WAL.  If direct, the
+ * file is read past the page cache.
+ */
 extern bool alone_begin(Alone *alone, const char *path,
-						struct Throttle *throttle);
+						struct Throttle *throttle, bool direct);
 
 /* Opens the file.  If that fails, errno says why. */
 extern FileScanResult alone_open(Alone *alone);

@@ -81,7 +81,7 @@ try_copy(Output *output, const char *path, struct Throttle *throttle)
 	FileScanResult opened;
 	bool		given = false;
 
-	if (!alone_begin(&alone, path, throttle))
+	if (!alone_begin(&alone, path, throttle, output->options->direct))
 		program_fail("\"%s\" has not the name of a file of WAL", path);
 	opened = alone_open(&alone);
 	if (opened == FILE_SCAN_OK)

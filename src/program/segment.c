@@ -49,7 +49,7 @@ judge_path(Output *output, const char *path, struct Throttle *throttle)
 	WalSegmentResult result;
 	FileScanResult opened;
 
-	if (!alone_begin(&alone, path, throttle))
+	if (!alone_begin(&alone, path, throttle, output->options->direct))
 	{
 		program_warn("\"%s\" has not the name of a file of WAL", path);
 		output->failed = true;

@@ -205,7 +205,7 @@ repair_write(ForkReader *reader, BlockNumber blkno, PageRules *rules,
 		log_newpage_buffer(buffer, false);
 	END_CRIT_SECTION();
 	FlushOneBuffer(buffer);
-	if ((reader->direct ? fork_reader_read_device(reader, blkno, disk) :
+	if ((reader->device_fd >= 0 ? fork_reader_read_device(reader, blkno, disk) :
 		 fork_reader_read(reader, blkno, 1, disk)) != 1)
 		disk_page_failed(reader, blkno, BLOCK_UNREADABLE);
 	page_judge(disk, blkno, rules, &verdict);

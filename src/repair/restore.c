@@ -574,6 +574,17 @@ hold(Restore *ctx, RestoreVerdict verdict)
 
 /* ---- the write ---- */
 
+/*
+ * What is written is read back from the device, where the file system does
+ * read it.
+ */
+static void
+open_device(Restore *ctx)
+{
+	(void) fork_reader_open_device(&ctx->reader);
+	ctx->reader.write_back = 0; /* of other writes */
+}
+
 /* Says why a page is not written, and what could be done. */
 static void
 refuse(Restore *ctx, RestoreStatus status, RestoreVerdict verdict,
@@ -631,12 +642,17 @@ restore_write(Restore *ctx)
 			"the page on disk is the proven one, but for its LSN");
 		return true;
 	}
+	open_device(ctx);
 	if (!hold(ctx, verdict))
 		return false;
 	if (repair_write(&ctx->reader, ctx->blkno, &ctx->rules, ctx->buffer,
 					 page, ctx->decision.image.data))
 		say(ctx, RESTORE_RESTORED, "the page was written and read back%s: %s",
 			proven ? "" : ", not proven", words);
+	else if (ctx->reader.write_back != 0)
+		say(ctx, RESTORE_NOT_RESTORED,
+			"the page was written, but its write-back failed: %s",
+			strerror(ctx->reader.write_back));
 	else
 		say(ctx, RESTORE_NOT_RESTORED,
 			"the page was written, but was another one when it was read back");

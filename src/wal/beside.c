@@ -379,13 +379,15 @@ keep_result(void *arg, const WalSegmentResult *result)
 
 void
 wal_beside_judge_alone(const char *directory, const WalName *name,
-					   WalSegmentResult *result)
+					   bool direct, WalSegmentResult *result)
 {
 	WalFile    *file = host_alloc(sizeof(WalFile));
 	WalLineage	lineage = {0};
 	WalVerdict	verdict;
 
 	wal_file_init(file);
+	if (direct)
+		wal_file_read_device(file);
 	if (name->kind == WAL_KIND_HISTORY)
 		verdict = wal_timelines_history(&lineage, file, directory, name->timeline);
 	else

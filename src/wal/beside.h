@@ -20,8 +20,11 @@ extern void wal_beside_judge(const WalDirectory *dir,
 							 struct Throttle *throttle, WalBesideFn row,
 							 void *arg);
 
-/* Judges the text of a file that its directory has, and nothing else. */
+/*
+ * Judges the text of a file that its directory has, and nothing else.  If
+ * direct, it is read past the page cache.
+ */
 extern void wal_beside_judge_alone(const char *directory, const WalName *name,
-								   WalSegmentResult *result);
+								   bool direct, WalSegmentResult *result);
 
 #endif							/* ACCEL_WAL_BESIDE_H */

@@ -227,6 +227,23 @@ foreach my $fs ('ext4', 'xfs')
 	is("$out$err", '3|bad_on_device_cached_ok|dirty', '... so what was read is of one time');
 	is($checkpoint->(), '', '... then the flush goes on');
 	is(found('locked', ', direct_io => true'), '0||', '... and heals the device');
+
+	# restore_block reads back what the device has, which is damaged once it is written
+	undef $kept;
+	my @good = (Device::pieces($path))[10, 11];
+	my $of = Device::places('ext4', @good);
+	my $peek = sub { return AccelWal::peek(Device::image('ext4'), $of->{ $good[0] }, 4096) };
+	$node->stop;
+	AccelWal::poke($path, 5 * 8192 + 100, ~substr($good[0], 100, 3) & "\xff" x 3);
+	system('sync', $path) == 0 or die 'sync';
+	Accel::start_under($shim, $node);
+	my ($hex) = unpack('H*', join('', @good));
+	($out, $err) = Accel::stopped_at($node, 'read', '1+', "/$file\$",
+		"SELECT status, message FROM restore_block('locked', 'main', 5, page => '\\x$hex', allow_unproven => true)", sub {
+		system('sync', $path) == 0 or die 'sync';
+		Device::damage('ext4', $of->{ $good[0] } + 100) if substr($peek->(), 16) eq substr($good[0], 16);
+	});
+	is("$out$err", 'not_restored|the page was written, but was another one when it was read back', 'restore_block reads back from the device');
 	sql('DROP TABLE locked');
 }
 

@@ -107,6 +107,11 @@ foreach my $fs ('ext4', 'xfs')
 			is($run->(', direct_io => true'), '20', '... and all of them with it');
 			is(system("$program wal -q $archive >/dev/null 2>&1") >> 8, 0, '... the program: nothing without');
 			is(system("$program wal -q --direct-io -j 2 $archive >/dev/null 2>&1") >> 8, 2, '... and findings with it');
+			my $to = $node->basedir . '/fetched';
+			is(system("$program segment -q --on-finding=fail $files[3] >/dev/null 2>&1") >> 8, 0, '... of one file: nothing without');
+			is(system("$program segment -q --on-finding=fail --direct-io $files[3] >/dev/null 2>&1") >> 8, 2, '... and findings with it');
+			is(system("$program fetch --to=$to $files[3] >/dev/null 2>&1") >> 8, 0, '... a copy is given without');
+			is(system("$program fetch --direct-io --to=$to $files[3] >/dev/null 2>&1") >> 8, 2, '... and not with it');
 			undef $kept;
 			Device::drop_cached(@files);
 			is(sql(sprintf("SELECT count(DISTINCT left(segment, 24)) FROM %s WHERE is_finding", "verify_wal('$archive')")), '20',
