@@ -11,6 +11,8 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
+Accel::need_modules('dblink', 'postgres_fdw');
+
 my $examples = -d 'docs/examples' ? 'docs/examples' : "$ENV{ACCEL_TOP}/docs/examples";
 my $primary = Accel::new_node('primary', allows_streaming => 1, conf => <<'CONF');
 autovacuum = off
