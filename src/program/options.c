@@ -27,12 +27,14 @@ enum
 	OPTION_BINDIR,
 	OPTION_BLOCK,
 	OPTION_CLUSTER,
+	OPTION_DATABASE,
 	OPTION_DIRECT_IO,
 	OPTION_FORMAT,
 	OPTION_MAX_RATE,
 	OPTION_METRICS,
 	OPTION_ON_FINDING,
 	OPTION_OUT,
+	OPTION_RELATION,
 	OPTION_REPORT,
 	OPTION_REVERIFY_AFTER,
 	OPTION_SEGMENT_SIZE,
@@ -52,11 +54,11 @@ enum
 /* In the order of long_options. */
 static const int used_by[] = {
 	COMMAND_RECOVER, COMMAND_RECOVER, COMMAND_RECOVER, COMMAND_RECOVER,
-	READING, READING, COMMAND_WAL, READING, COMMAND_WAL, COMMAND_SEGMENT,
-	COMMAND_RECOVER, COMMAND_WAL, READING, COMMAND_SEGMENT, COMMAND_WAL,
-	READING, READING, COMMAND_WAL, COMMAND_WAL, READING, COMMAND_RECOVER,
-	COMMAND_WAL | COMMAND_RECOVER, COMMAND_FETCH, COMMAND_WAL, READING,
-	COMMAND_RECOVER
+	COMMAND_RECOVER, READING, READING, COMMAND_WAL, READING, COMMAND_WAL,
+	COMMAND_SEGMENT, COMMAND_RECOVER, COMMAND_WAL, READING, COMMAND_RECOVER,
+	COMMAND_SEGMENT, COMMAND_WAL, READING, READING, COMMAND_WAL,
+	COMMAND_WAL, READING, COMMAND_RECOVER, COMMAND_WAL | COMMAND_RECOVER,
+	COMMAND_FETCH, COMMAND_WAL, READING, COMMAND_RECOVER
 };
 
 static const struct option long_options[] = {
@@ -64,6 +66,7 @@ static const struct option long_options[] = {
 	{"bindir", required_argument, NULL, OPTION_BINDIR},
 	{"block", required_argument, NULL, OPTION_BLOCK},
 	{"cluster", required_argument, NULL, OPTION_CLUSTER},
+	{"database", required_argument, NULL, OPTION_DATABASE},
 	{"direct-io", no_argument, NULL, OPTION_DIRECT_IO},
 	{"format", required_argument, NULL, OPTION_FORMAT},
 	{"jobs", required_argument, NULL, 'j'},
@@ -73,6 +76,7 @@ static const struct option long_options[] = {
 	{"out", required_argument, NULL, OPTION_OUT},
 	{"progress", no_argument, NULL, 'P'},
 	{"quiet", no_argument, NULL, 'q'},
+	{"relation", required_argument, NULL, OPTION_RELATION},
 	{"report", required_argument, NULL, OPTION_REPORT},
 	{"reverify-after", required_argument, NULL, OPTION_REVERIFY_AFTER},
 	{"segment-size", required_argument, NULL, OPTION_SEGMENT_SIZE},
@@ -228,6 +232,12 @@ parse_recover_option(Options *options, int option, const char *value)
 		case OPTION_CLUSTER:
 			options->cluster = value;
 			break;
+		case OPTION_DATABASE:
+			options->database = (uint32_t) parse_number(value, "--database", 1, UINT32_MAX);
+			break;
+		case OPTION_RELATION:
+			add_value(&options->relations, value);
+			break;
 		case OPTION_OUT:
 			options->out = value;
 			break;
@@ -371,8 +381,14 @@ check_recover(const Options *options)
 		refuse("--bindir is missing for command", options->command_name);
 	if (options->out == NULL)
 		refuse("--out is missing for command", options->command_name);
-	if (options->blocks.count == 0)
-		refuse("--block is missing for command", options->command_name);
+	if (options->blocks.count == 0 && options->database == 0)
+		refuse("--block or --database is missing for command", options->command_name);
+	if (options->blocks.count > 0 && options->database != 0)
+		refuse("not together with --database", "--block");
+	if (options->cluster != NULL && options->database != 0)
+		refuse("not together with --database", "--cluster");
+	if (options->relations.count > 0 && options->database == 0)
+		refuse("only together with --database", "--relation");
 }
 
 static void

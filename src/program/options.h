@@ -67,6 +67,8 @@ typedef struct Options
 	const char *out;
 	OptionValues wal;
 	OptionValues blocks;
+	OptionValues relations;
+	uint32_t	database;		/* 0 if not given */
 	WalLsn		target;			/* 0 if not given */
 } Options;
 

@@ -98,6 +98,13 @@ print_recovered(const Recover *recover, const RecoverWanted *wanted)
 	host_free(path);
 }
 
+static void
+print_tables(const Recover *recover)
+{
+	printf("recovered up to %X/%X: sh start_alone.sh %s/data PORT starts it, for pg_dump\n",
+		   (unsigned) (recover->end >> 32), (unsigned) recover->end, recover->out);
+}
+
 /* Returns whether all were recovered. */
 static bool
 print_results(const Recover *recover)
@@ -138,8 +145,13 @@ recover_command(const Options *options)
 	recover.nwanted = options->blocks.count;
 	for (size_t i = 0; i < recover.nwanted; i++)
 		recover.wanted[i] = parse_block(options->blocks.values[i]);
+	recover.database = options->database;
+	recover.relations = options->relations.values;
+	recover.nrelations = options->relations.count;
 	if (!recover_run(&recover))
 		program_fail("%s", recover.message);
+	if (recover.database != 0)
+		print_tables(&recover);
 	all = print_results(&recover);
 	if (fflush(stdout) != 0 || ferror(stdout))
 		program_fail("could not write to standard output");

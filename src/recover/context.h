@@ -35,6 +35,9 @@ typedef struct Recover
 	WalLsn		target;			/* WAL_LSN_MAX for the end of the WAL */
 	RecoverWanted *wanted;
 	size_t		nwanted;
+	uint32_t	database;		/* whose tables are recovered instead, or 0 */
+	const char **relations;		/* paths of theirs */
+	size_t		nrelations;
 	void		(*say) (const char *line);
 
 	/* of the backup */

@@ -25,6 +25,14 @@
  * that make or cut storage are kept for relations with a tracked block.  A
  * transaction's end is not.  The files that it drops do no harm.
  *
+ * Where tables are recovered, relations are tracked as a whole: those that are
+ * wanted, and all that initdb made in their database and for all databases.
+ * These are the catalogs, since later relations get higher numbers.  Their
+ * files begin as those of the backup.  Each record that names a block of them
+ * is kept as it is, and so are the ends of transactions, which make rows
+ * visible, and maps of relations.  So the server does with these files what a
+ * restore of the whole backup does.
+ *
  * Facts are those of PostgreSQL's xlogrecord.h, rmgrlist.h and pg_control.h,
  * the same from 15 to 19.
  */
@@ -34,9 +42,11 @@
 #include "wal/record.h"
 #include "wal/storage.h"
 
+#define RM_XACT			1
 #define RM_SMGR			2
 #define RM_CLOG			3
 #define RM_MULTIXACT	6
+#define RM_RELMAP		7
 #define RM_HEAP2		9
 #define RM_HEAP			10
 #define RM_BTREE		11
@@ -46,6 +56,8 @@
 #define XLOG_FPI_FOR_HINT	0xA0
 #define XLOG_FPI			0xB0
 #define CHECK_CONSISTENCY	0x02	/* XLR_CHECK_CONSISTENCY, of any xl_info */
+
+#define FIRST_USER_RELATION	16384	/* FirstNormalObjectId */
 
 #define NOOP_BYTES	(WAL_REC_HEADER + 5)
 
@@ -68,6 +80,42 @@ void
 recover_filter_want(RecoverFilter *ctx, const WalBlockTag *tag)
 {
 	track(ctx, tag)->wanted = true;
+}
+
+static WalBlockTag
+main_fork(const WalBlockTag *tag)
+{
+	return (WalBlockTag)
+	{
+		tag->tablespace, tag->database, tag->relation, WAL_FORK_MAIN, 0
+	};
+}
+
+void
+recover_filter_want_relation(RecoverFilter *ctx, const WalBlockTag *tag)
+{
+	WalBlockTag fork = main_fork(tag);
+
+	recover_set_add(&ctx->relations, &fork);
+}
+
+bool
+recover_filter_is_whole(const RecoverFilter *ctx, const WalBlockTag *tag)
+{
+	WalBlockTag fork = main_fork(tag);
+
+	if (ctx->database == 0 ||
+		(tag->database != 0 && tag->database != ctx->database))
+		return false;
+	return tag->relation < FIRST_USER_RELATION ||
+		recover_set_find(&ctx->relations, &fork) != NULL;
+}
+
+static bool
+tracks(const RecoverFilter *ctx, const WalBlockTag *tag)
+{
+	return recover_set_find(&ctx->blocks, tag) != NULL ||
+		recover_filter_is_whole(ctx, tag);
 }
 
 /* ---- storage ---- */
@@ -119,6 +167,8 @@ knows_relation(const RecoverFilter *ctx, const WalStorageEvent *event)
 	WalBlockTag tag = {event->tablespace, event->database, event->relation,
 	0, 0};
 
+	if (recover_filter_is_whole(ctx, &tag))
+		return true;
 	for (; tag.fork <= WAL_FORK_MAX; tag.fork++)
 		if (recover_set_find(&ctx->forks, &tag) != NULL)
 			return true;
@@ -132,6 +182,9 @@ on_storage(void *arg, const WalStorageEvent *event)
 
 	if (event->relation != 0 && !knows_relation(ctx, event))
 		return;
+	if (event->relation == 0 && ctx->database != 0 &&
+		event->database == ctx->database)
+		ctx->database_ended = true;
 	ctx->storage = true;
 	for (size_t i = 0; i < ctx->blocks.count; i++)
 	{
@@ -152,7 +205,7 @@ static bool
 names_tracked(const RecoverFilter *ctx)
 {
 	for (int i = 0; i < ctx->refs.count; i++)
-		if (recover_set_find(&ctx->blocks, &ctx->refs.refs[i].tag) != NULL)
+		if (tracks(ctx, &ctx->refs.refs[i].tag))
 			return true;
 	return false;
 }
@@ -235,8 +288,7 @@ skip_images(RecoverFilter *ctx, RecoverRewrite *rewrite)
 	{
 		const WalBlockRef *ref = &ctx->refs.refs[i];
 
-		if (ref->has_image &&
-			recover_set_find(&ctx->blocks, &ref->tag) == NULL)
+		if (ref->has_image && !tracks(ctx, &ref->tag))
 			rec[ref->info_at] &= (uint8_t) ~WAL_IMAGE_APPLY;
 	}
 	if (memcmp(rec, ctx->record->bytes, len) == 0)
@@ -287,6 +339,20 @@ clear(RecoverFilter *ctx, RecoverRewrite *rewrite)
 
 /* ---- records ---- */
 
+/* A map of relations has the database first in its main data. */
+static bool
+is_for_tables(const RecoverFilter *ctx, const WalBlockRecord *record)
+{
+	uint32_t	database;
+
+	if (record->bytes[WAL_REC_RMID] == RM_XACT)
+		return true;
+	if (record->bytes[WAL_REC_RMID] != RM_RELMAP || ctx->refs.main_present < sizeof(database))
+		return false;
+	database = wal_load32(ctx->refs.main);
+	return database == 0 || database == ctx->database;
+}
+
 /* Does the server need it, whatever blocks are tracked? */
 static bool
 is_for_server(const uint8_t *rec)
@@ -316,7 +382,7 @@ is_of_others(const RecoverFilter *ctx, const WalBlockRecord *record)
 	return !wal_storage_possible(record->bytes) &&
 		!is_for_server(record->bytes) &&
 		wal_blocks_single(record->bytes, record->present, &tag, &id) &&
-		recover_set_find(&ctx->blocks, &tag) == NULL;
+		!tracks(ctx, &tag);
 }
 
 const char *
@@ -337,16 +403,20 @@ recover_filter_record(RecoverFilter *ctx, const WalBlockRecord *record,
 	ctx->storage = false;
 	if (!wal_storage_events(rec, &ctx->refs, on_storage, ctx))
 		return "what it says of storage cannot be understood";
+	if (ctx->database_ended)
+		return "it makes or drops the database";
 	if (names_tracked(ctx))
 	{
 		if (rec[WAL_REC_RMID] >= WAL_RMGR_CUSTOM)
 			return "a block that is needed is changed by a custom resource manager, which only its extension can replay";
 		if (record->present < record->len)
 			return "a record with blocks is too long";
-		note_blocks(ctx);
+		if (ctx->database == 0)
+			note_blocks(ctx);
 		skip_images(ctx, rewrite);
 	}
 	else if (!is_for_server(rec) &&
+			 !(ctx->database != 0 && is_for_tables(ctx, record)) &&
 			 !(ctx->storage && rec[WAL_REC_RMID] == RM_SMGR))
 		return clear(ctx, rewrite);
 	ctx->kept++;
@@ -358,6 +428,7 @@ recover_filter_end(RecoverFilter *ctx)
 {
 	recover_set_free(&ctx->blocks);
 	recover_set_free(&ctx->forks);
+	recover_set_free(&ctx->relations);
 	host_free(ctx->copy);
 	ctx->copy = NULL;
 	ctx->room = 0;

@@ -16,6 +16,13 @@ typedef struct RecoverFilter
 {
 	uint32_t	block_size;		/* of relations, in bytes */
 
+	/*
+	 * Where tables are recovered, the relations of this database that are
+	 * tracked with all of their blocks, beside the catalogs.  Else it is 0.
+	 */
+	uint32_t	database;
+	RecoverSet	relations;
+
 	/* zero at first */
 	RecoverSet	blocks;			/* tracked, the wanted ones first */
 	RecoverSet	forks;			/* of relations, that have tracked blocks */
@@ -27,12 +34,21 @@ typedef struct RecoverFilter
 	const WalBlockRecord *record;
 	WalBlocks	refs;
 	bool		storage;		/* is it about storage of a tracked fork? */
+	bool		database_ended; /* or about the database as such? */
 	uint8_t    *copy;
 	size_t		room;
 } RecoverFilter;
 
 /* Tracks a block that is wanted. */
 extern void recover_filter_want(RecoverFilter *ctx, const WalBlockTag *tag);
+
+/* Tracks a relation as a whole. */
+extern void recover_filter_want_relation(RecoverFilter *ctx,
+										 const WalBlockTag *tag);
+
+/* Is a block's relation tracked as a whole? */
+extern bool recover_filter_is_whole(const RecoverFilter *ctx,
+									const WalBlockTag *tag);
 
 /*
  * What takes the place of a record, bytes and then zeros up to its length.

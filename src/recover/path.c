@@ -35,6 +35,17 @@ recover_path(const char *format,...)
 	return path;
 }
 
+bool
+recover_exists(const char *folder, const char *name)
+{
+	char	   *path = recover_path("%s/%s", folder, name);
+	struct stat status;
+	bool		there = stat(path, &status) == 0;
+
+	host_free(path);
+	return there;
+}
+
 /* ---- folders ---- */
 
 static bool

@@ -11,6 +11,9 @@
 extern char *recover_path(const char *format,...)
 			__attribute__((format(printf, 1, 2)));
 
+/* Is there anything of this name in a folder? */
+extern bool recover_exists(const char *folder, const char *name);
+
 /* Makes a folder with those above it, for the owner alone. */
 extern bool recover_make_folder(const char *path);
 

@@ -21,6 +21,7 @@
 #include "recover/recover.h"
 #include "recover/restart.h"
 #include "recover/skeleton.h"
+#include "recover/tables.h"
 #include "recover/wal.h"
 
 #define LSN_FORMAT "%X/%X"
@@ -32,22 +33,11 @@
 /* ---- the backup ---- */
 
 static bool
-is_in(const Recover *ctx, const char *name)
-{
-	char	   *path = recover_path("%s/%s", ctx->backup, name);
-	struct stat status;
-	bool		there = stat(path, &status) == 0;
-
-	host_free(path);
-	return there;
-}
-
-static bool
 check_cluster(Recover *ctx)
 {
-	if (!is_in(ctx, "PG_VERSION"))
+	if (!recover_exists(ctx->backup, "PG_VERSION"))
 		return recover_fail(ctx, "\"%s\" is no data directory", ctx->backup);
-	if (is_in(ctx, "backup_label"))
+	if (recover_exists(ctx->backup, "backup_label"))
 		return recover_fail(ctx, "\"%s\" has a backup_label: name it by --backup", ctx->backup);
 	return true;
 }
@@ -58,12 +48,12 @@ check_kind(Recover *ctx)
 {
 	if (ctx->is_cluster)
 		return check_cluster(ctx);
-	if (is_in(ctx, "PG_VERSION") && is_in(ctx, "backup_label"))
+	if (recover_exists(ctx->backup, "PG_VERSION") && recover_exists(ctx->backup, "backup_label"))
 		return true;
-	if (is_in(ctx, "base.tar") || is_in(ctx, "base.tar.gz") ||
-		is_in(ctx, "base.tar.lz4") || is_in(ctx, "base.tar.zst"))
+	if (recover_exists(ctx->backup, "base.tar") || recover_exists(ctx->backup, "base.tar.gz") ||
+		recover_exists(ctx->backup, "base.tar.lz4") || recover_exists(ctx->backup, "base.tar.zst"))
 		return recover_fail(ctx, "\"%s\" is a backup of archives: unpack base.tar first", ctx->backup);
-	if (is_in(ctx, "PG_VERSION"))
+	if (recover_exists(ctx->backup, "PG_VERSION"))
 		return recover_fail(ctx, "\"%s\" has no backup_label: it is no base backup, or was started already", ctx->backup);
 	return recover_fail(ctx, "\"%s\" is no base backup", ctx->backup);
 }
@@ -136,7 +126,7 @@ check_wanted(Recover *ctx, RecoverWanted *wanted)
 		recover_fail(ctx, "\"%s\" is no path of this version", wanted->path);
 	host_free(path);
 	init = recover_path("%s_init", wanted->path);
-	if (valid && is_in(ctx, init))
+	if (valid && recover_exists(ctx->backup, init))
 		valid = recover_fail(ctx, "\"%s\" is unlogged, so that WAL has nothing of it", wanted->path);
 	host_free(init);
 	return valid;
@@ -299,23 +289,44 @@ say_size(Recover *ctx)
 {
 	char		line[256];
 
-	snprintf(line, sizeof(line), "%zu blocks are tracked, %zu of them wanted; WAL up to " LSN_FORMAT ": %llu records are kept, %llu taken out",
-			 ctx->filter.blocks.count, ctx->nwanted, LSN_ARGS(ctx->end),
-			 (unsigned long long) ctx->filter.kept,
+	char		what[128];
+
+	if (ctx->database != 0)
+		snprintf(what, sizeof(what), "%zu relations and the catalogs of database %u",
+				 ctx->filter.relations.count, ctx->database);
+	else
+		snprintf(what, sizeof(what), "%zu blocks are tracked, %zu of them wanted",
+				 ctx->filter.blocks.count, ctx->nwanted);
+	snprintf(line, sizeof(line), "%s; WAL up to " LSN_FORMAT ": %llu records are kept, %llu taken out",
+			 what, LSN_ARGS(ctx->end), (unsigned long long) ctx->filter.kept,
 			 (unsigned long long) ctx->filter.cleared);
 	ctx->say(line);
 }
 
 static bool
+check_what(Recover *ctx)
+{
+	return ctx->database != 0 ? recover_tables_check(ctx) :
+		check_all_wanted(ctx);
+}
+
+static bool
+make_relations(Recover *ctx)
+{
+	return ctx->database != 0 ? recover_tables_copy(ctx) :
+		recover_skeleton_relations(ctx);
+}
+
+static bool
 prepare(Recover *ctx)
 {
-	return check_all_wanted(ctx) &&
+	return check_what(ctx) &&
 		(recover_make_folder(ctx->links) || recover_fail_file(ctx, "make", ctx->links)) &&
 		recover_skeleton_make(ctx) && recover_wal_link(ctx) &&
 		(!ctx->is_cluster || recover_restart_find(ctx, ctx->links)) &&
 		recover_wal_write(ctx) && recover_wal_check(ctx) &&
 		(!ctx->is_cluster || recover_restart_write(ctx)) &&
-		recover_skeleton_relations(ctx);
+		make_relations(ctx);
 }
 
 /* Does it in the folder. */
@@ -325,6 +336,8 @@ recover_in_scratch(Recover *ctx)
 	if (!prepare(ctx))
 		return false;
 	say_size(ctx);
+	if (ctx->database != 0)
+		return run_server(ctx) && recover_tables_finish(ctx);
 	if (recover_proof_expect(ctx) == 0)
 		return true;
 	return run_server(ctx) && recover_proof_write(ctx);

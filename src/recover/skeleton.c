@@ -36,7 +36,6 @@ static const char settings[] =
 "unix_socket_directories = '.'\n"
 "unix_socket_permissions = 0700\n"
 "hot_standby = off\n"
-"ignore_invalid_pages = on\n"
 "restore_command = 'exit 1'\n"
 "archive_mode = off\n"
 "autovacuum = off\n"
@@ -51,6 +50,12 @@ static const char settings[] =
 "log_line_prefix = ''\n"
 "log_min_messages = error\n"
 "lc_messages = C\n";
+
+/* Of blocks, whose files lack what nobody wants. */
+static const char settings_of_blocks[] = "ignore_invalid_pages = on\n";
+
+/* Of tables, with prepared transactions, of which nobody knows how many. */
+static const char settings_of_tables[] = "max_prepared_transactions = 1000\nallow_in_place_tablespaces = on\n";
 
 /* ---- space ---- */
 
@@ -109,12 +114,12 @@ recover_skeleton_space(Recover *ctx, size_t segments)
 
 /* ---- files of the backup ---- */
 
-static bool
-copy_file(Recover *ctx, const char *name)
+bool
+recover_skeleton_copy(Recover *ctx, const char *name)
 {
 	char	   *from = recover_path("%s/%s", ctx->backup, name);
 	char	   *to = recover_path("%s/%s", ctx->data, name);
-	bool		made = recover_copy(from, to) ||
+	bool		made = (recover_make_above(to) && recover_copy(from, to)) ||
 		recover_fail_file(ctx, "copy", from);
 
 	host_free(from);
@@ -122,8 +127,8 @@ copy_file(Recover *ctx, const char *name)
 	return made;
 }
 
-static bool
-write_text(Recover *ctx, const char *name, const char *words)
+bool
+recover_skeleton_write(Recover *ctx, const char *name, const char *words)
 {
 	char	   *path = recover_path("%s/%s", ctx->data, name);
 	FILE	   *file = fopen(path, "we");
@@ -158,6 +163,8 @@ recover_skeleton_make(Recover *ctx)
 		"pg_dynshmem", "pg_stat", "pg_stat_tmp", "pg_wal/archive_status"
 	};
 	const char *folder;
+	char	   *conf = recover_path("%s%s", settings, ctx->database != 0 ?
+									settings_of_tables : settings_of_blocks);
 	bool		made = true;
 
 	for (size_t i = 0; made && (folder = backup_folder_needed(i)) != NULL; i++)
@@ -165,11 +172,13 @@ recover_skeleton_make(Recover *ctx)
 	for (size_t i = 0; made && i < sizeof(more) / sizeof(more[0]); i++)
 		made = make_folder(ctx, more[i]);
 	for (size_t i = 0; made && i < NCOPIED; i++)
-		made = copy_file(ctx, copied[i]);
-	return made && write_text(ctx, "postgresql.conf", settings) &&
-		write_text(ctx, "pg_hba.conf", "local all all reject\n") &&
-		write_text(ctx, "pg_ident.conf", "") &&
-		write_text(ctx, "recovery.signal", "");
+		made = recover_skeleton_copy(ctx, copied[i]);
+	made = made && recover_skeleton_write(ctx, "postgresql.conf", conf) &&
+		recover_skeleton_write(ctx, "pg_hba.conf", "local all all reject\n") &&
+		recover_skeleton_write(ctx, "pg_ident.conf", "") &&
+		recover_skeleton_write(ctx, "recovery.signal", "");
+	host_free(conf);
+	return made;
 }
 
 /* ---- relations ---- */

@@ -13,6 +13,13 @@ extern bool recover_skeleton_space(Recover *ctx, size_t segments);
 /* Makes the folders, and files of the backup that are no relations. */
 extern bool recover_skeleton_make(Recover *ctx);
 
+/* Copies a file of the backup, or a folder's files, to the data directory. */
+extern bool recover_skeleton_copy(Recover *ctx, const char *name);
+
+/* Writes a text into it. */
+extern bool recover_skeleton_write(Recover *ctx, const char *name,
+								   const char *words);
+
 /* Makes an empty file for each fork with a tracked block, long enough. */
 extern bool recover_skeleton_relations(Recover *ctx);
 

@@ -347,7 +347,7 @@ check_block(Recover *ctx, const RecoverFilter *again, const WalBlockTag *tag)
 bool
 recover_wal_check(Recover *ctx)
 {
-	RecoverFilter again = {0};
+	RecoverFilter again = {.database = ctx->database,.relations = ctx->filter.relations};
 	Pass		pass = {.ctx = ctx,.filter = &again};
 	char	   *folder = recover_path("%s/pg_wal", ctx->data);
 	WalLsn		end;
@@ -361,6 +361,10 @@ recover_wal_check(Recover *ctx)
 							LSN_ARGS(end), LSN_ARGS(ctx->end));
 	for (size_t i = 0; same && i < ctx->nwanted; i++)
 		same = check_block(ctx, &again, &ctx->wanted[i].tag);
+	again.relations = (RecoverSet)
+	{
+		0
+	};
 	recover_filter_end(&again);
 	host_free(folder);
 	return same;
