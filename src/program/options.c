@@ -379,7 +379,7 @@ check_recover(const Options *options)
 		refuse("not together with --cluster", "--backup");
 	if (options->bindir == NULL)
 		refuse("--bindir is missing for command", options->command_name);
-	if (options->out == NULL)
+	if (options->out == NULL || options->out[0] == '\0')
 		refuse("--out is missing for command", options->command_name);
 	if (options->blocks.count == 0 && options->database == 0)
 		refuse("--block or --database is missing for command", options->command_name);

@@ -413,6 +413,7 @@ foreach my $case (
 	[ 'a backup and a cluster', [ "--backup=$plain", "--cluster=$plain", $bin, $one, '--out=x' ], qr/"--backup"|not together with --cluster/ ],
 	[ 'no server', [ "--backup=$plain", $one, '--out=x' ], qr/--bindir is missing/ ],
 	[ 'no place', [ "--backup=$plain", $bin, $one ], qr/--out is missing/ ],
+	[ 'an empty place', [ "--backup=$plain", $bin, $one, '--out=' ], qr/--out is missing/ ],
 	[ 'no block', [ "--backup=$plain", $bin, '--out=x' ], qr/--block or --database is missing/ ],
 	[ 'an operand', [ "--backup=$plain", $bin, $one, '--out=x', 'y' ], qr/wrong number of arguments/ ],
 	[ 'no LSN', [ "--backup=$plain", $bin, $one, '--out=x', '--target-lsn=0/1x' ], qr/not an LSN: "0\/1x"/ ],
