@@ -188,10 +188,10 @@ unlike($said, qr/ERROR|could not record/, 'updated: all is served');
 like($got, qr/^ok_new\nt\nt\n0\ncompleted\|[1-9]\d*\|0\|t$/, '... rightly, and recorded');
 
 script('1.1',
-	"	max_findings integer DEFAULT 100,\n", "	max_findings integer DEFAULT 100,\n	added boolean DEFAULT false,\n",
-	'verify_wal_findings(text, text, integer)', 'verify_wal_findings(text, text, integer, boolean)',
-	'verify_wal_findings(text, text, integer)', 'verify_wal_findings(text, text, integer, boolean)',
-	'verify_wal_findings(text, text, integer)', 'verify_wal_findings(text, text, integer, boolean)');
+	"	max_findings integer DEFAULT 100,\n	direct_io boolean DEFAULT false,\n", "	max_findings integer DEFAULT 100,\n	direct_io boolean DEFAULT false,\n	added boolean DEFAULT false,\n",
+	'verify_wal_findings(text, text, integer, boolean)', 'verify_wal_findings(text, text, integer, boolean, boolean)',
+	'verify_wal_findings(text, text, integer, boolean)', 'verify_wal_findings(text, text, integer, boolean, boolean)',
+	'verify_wal_findings(text, text, integer, boolean)', 'verify_wal_findings(text, text, integer, boolean, boolean)');
 append_to_file("$scripts/crc32c_accel--1.1.sql", 'ALTER TABLE verify_findings ADD COLUMN added text;');
 ($got, $said) = session('newer', "CREATE EXTENSION crc32c_accel VERSION '1.1'", @calls,
 	"SELECT * FROM verify_wal_findings(NULL, '000000010000000000000001')", 'SELECT count(*) FROM verify_runs');
