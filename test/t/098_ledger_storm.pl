@@ -129,6 +129,10 @@ note join ', ', map { "$_: $count{$_}" } sort keys %count;
 cmp_ok($count{$_}, '>', 0, "$_: judged") foreach 'recordings', 'primary', 'standby', @compared ? 'compared' : ();
 
 # When all is quiet, every block can be judged.
+$primary->safe_psql('postgres', 'ALTER SYSTEM SET autovacuum = off');
+$primary->reload;
+$primary->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type LIKE 'autovacuum%'")
+  or die 'autovacuum goes on';
 Ledger::record($primary);
 $primary->safe_psql('postgres', 'CHECKPOINT');
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
