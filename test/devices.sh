@@ -11,7 +11,7 @@ usage="usage: devices.sh make|drop FOLDER [USER]"
 what=${1:?$usage}
 folder=${2:?$usage}
 user=${3:-postgres}
-names="ext4 xfs journal btrfs full tmpfs"
+names="ext4 xfs journal btrfs full tmpfs fuse fuse_einval"
 
 # A chroot has no loop devices of its own.
 need_loop_nodes()
@@ -32,6 +32,17 @@ make_image()	# name, megabytes, command of mkfs...
 	"$@" "$image" 2>&1
 }
 
+# A process shows a folder once more.
+make_fuse()	# name, option of bindfs...
+{
+	at=$folder/$1
+	shift
+	command -v bindfs >/dev/null || { echo "no bindfs"; return 1; }
+	[ -c /dev/fuse ] || mknod /dev/fuse c 10 229
+	mkdir -p "$at.disk" && chown "$user" "$at.disk" &&
+		bindfs -o allow_other "$@" "$at.disk" "$at"
+}
+
 make_one()	# name
 {
 	case $1 in
@@ -47,6 +58,9 @@ make_one()	# name
 				mount -o loop "$folder/$1.img" "$folder/$1"
 			;;
 		tmpfs) mount -t tmpfs -o size=64m tmpfs "$folder/$1" ;;
+		# one ignores O_DIRECT, the other answers EINVAL to what is not aligned
+		fuse) make_fuse "$1" ;;
+		fuse_einval) make_fuse "$1" --forward-odirect=4096 ;;
 	esac
 }
 

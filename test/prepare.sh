@@ -19,7 +19,7 @@ need_native_major
 
 packages="gcc make ccache libc6-dev perl python3 git"
 server="postgresql-$major postgresql-server-dev-$major zlib1g-dev liblz4-dev libzstd-dev"
-chroots='' states='' releases='' monitoring=''
+chroots='' states='' releases='' monitoring='' devices=''
 other_majors=${all:+$needed_majors $optional_majors}
 for part in "$@"; do
 	case $part in
@@ -33,6 +33,7 @@ for part in "$@"; do
 		tap)
 			packages="$packages $server libipc-run-perl lz4 zstd" chroots="$chroots $other_majors"
 			[ -z "$all" ] || monitoring="check-postgres postgresql-$major-cron prometheus prometheus-postgres-exporter pgbackrest barman"
+			[ -z "$all" ] || devices="e2fsprogs xfsprogs btrfs-progs bindfs"
 			;;
 		matrix) packages="$packages $server clang libclang-rt-dev qemu-user-static binfmt-support qemu-system-x86 cpio
 			gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross mmdebstrap valgrind
@@ -61,6 +62,8 @@ install_packages $packages
 	# shellcheck disable=SC2086
 	install_packages $monitoring
 ) || say "no programs for monitoring: 047_monitoring.pl skips what they would do"
+# shellcheck disable=SC2086
+[ -z "$devices" ] || (install_packages $devices) || say "no programs for file systems: what reads devices skips those"
 [ -z "$chroots$releases" ] || need_root "for chroots with other servers"
 need_test_user
 for version in $chroots; do

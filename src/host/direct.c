@@ -9,6 +9,11 @@
  * written to it, that is written back before.  The error of that is told once,
  * so the byte is asked for twice.
  *
+ * A refusal proves this of the kernel's file systems alone.  FUSE, and so
+ * virtiofs, asks a process, which may refuse for reasons of its own and read
+ * through a page cache below it.  So FUSE is refused whatever it says.
+ * Overlayfs over FUSE tells its own type, and the byte alone decides there.
+ *
  * A read may come short in the middle of a sector only where the file ends.
  * For any other reason it may come short, too.  So what is left is asked for
  * again from the last aligned offset, until that brings nothing more.
@@ -28,6 +33,21 @@
 
 #include "host/direct.h"
 
+#define MAGIC_FUSE	0x65735546	/* as statfs(2) has it */
+
+static bool
+is_fuse(int fd)
+{
+#ifdef __linux__
+	struct statfs status;
+
+	return fstatfs(fd, &status) == 0 && (uint32_t) status.f_type == MAGIC_FUSE;
+#else
+	(void) fd;
+	return false;
+#endif
+}
+
 bool
 direct_probe(int fd, int *write_back)
 {
@@ -38,6 +58,8 @@ direct_probe(int fd, int *write_back)
 
 	if (data < 0)
 		return errno == ENXIO;
+	if (is_fuse(fd))
+		return false;
 	for (int i = 0; i < 2; i++)
 	{
 		if (pread(fd, byte + 1, 1, data) >= 0)
@@ -165,7 +187,7 @@ direct_file_system(const char *path, char name[DIRECT_NAME_SIZE])
 		{0xEF53, "ext4"},
 		{0x58465342, "xfs"},
 		{0x794C7630, "overlay"},
-		{0x65735546, "FUSE"},
+		{MAGIC_FUSE, "FUSE"},
 		{0x6969, "NFS"},
 		{0x2FC12FC1, "ZFS"},
 		{0xF2F52010, "F2FS"},

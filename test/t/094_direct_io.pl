@@ -266,14 +266,14 @@ SKIP:
 }
 
 # File systems that do not read past their page cache
-foreach my $fs ('tmpfs', 'journal', 'btrfs')
+foreach my $fs ('tmpfs', 'journal', 'btrfs', 'fuse', 'fuse_einval')
 {
   SKIP:
 	{
 		my $why = Device::missing($fs);
 		skip("$fs: $why", 1) if defined $why;
 		my ($path) = make_table($fs, "no_$fs", 1000);
-		my $type = $fs eq 'journal' ? 'ext4' : $fs;
+		my $type = $fs eq 'journal' ? 'ext4' : $fs =~ /^fuse/ ? 'FUSE' : $fs;
 		is(found("no_$fs", ''), '0||', "$fs: a healthy table");
 		like(refused("SELECT * FROM verify_relation('no_$fs', direct_io => true)"),
 			qr/^psql:<stdin>:1: ERROR:  file system of "pg_tblspc[^"]+" does not read past its page cache\nDETAIL:  Its type is $type\.\nHINT:  Leave direct_io out/,
