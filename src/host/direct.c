@@ -79,6 +79,14 @@ direct_probe(int fd, int *write_back)
 #endif
 }
 
+bool
+direct_is_refused(int fd)
+{
+	int			write_back;
+
+	return fd < 0 ? errno == EINVAL : !direct_probe(fd, &write_back);
+}
+
 size_t
 direct_read(int fd, void *buffer, size_t length, off_t offset, int *error)
 {

@@ -46,6 +46,13 @@
 extern bool direct_probe(int fd, int *write_back);
 
 /*
+ * What an open with DIRECT_OPEN gave, and errno if that is no descriptor: does
+ * the file system not read past its page cache?  A write-back that failed is
+ * not told, since what the device has is judged all the same.
+ */
+extern bool direct_is_refused(int fd);
+
+/*
  * Reads up to length bytes at offset, and returns how many came.  If these are
  * fewer, the file ends there and *error is 0, or *error says what failed.
  * Buffer, length and offset are aligned.

@@ -30,9 +30,7 @@ alone_begin(Alone *alone, const char *path, struct Throttle *throttle,
 	memcpy(alone->directory, slash == NULL ? "." : path, len);
 	alone->directory[len] = '\0';
 	alone->file = host_alloc(sizeof(WalFile));
-	wal_file_init(alone->file);
-	if (direct)
-		wal_file_read_device(alone->file);
+	wal_file_init(alone->file, direct);
 	wal_file_throttle(alone->file, throttle);
 	return true;
 }

@@ -378,12 +378,11 @@ int
 host_open_direct(const char *path)
 {
 	int			fd = -1;
-	int			write_back;		/* what the device has is judged all the same */
 
 	errno = EINVAL;				/* as from file systems that have no such flag */
 	if (DIRECT_OPEN != 0)
 		fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | DIRECT_OPEN);
-	if (fd < 0 ? errno == EINVAL : !direct_probe(fd, &write_back))
+	if (direct_is_refused(fd))
 		host_refuse_direct(path);
 	return fd;
 }

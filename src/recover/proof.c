@@ -26,9 +26,6 @@
 #include "recover/proof.h"
 #include "recover/skeleton.h"
 
-#define LSN_FORMAT "%X/%X"
-#define LSN_ARGS(lsn) (unsigned) ((lsn) >> 32), (unsigned) (lsn)
-
 /* page header */
 #define PAGE_LSN		0		/* pd_lsn, two words of 32 bits, high first */
 #define PAGE_CHECKSUM	8		/* pd_checksum, 16 bits */
@@ -80,15 +77,15 @@ expect(const Recover *ctx, RecoverWanted *wanted,
 	if (block->restored)
 		return true;
 	if (block->ending != RECOVER_GOES_ON)
-		return refuse(wanted, "%s up to " LSN_FORMAT ", and no record makes all of the page since",
-					  ending_words(block->ending), LSN_ARGS(block->ended));
+		return refuse(wanted, "%s up to " WAL_LSN_FORMAT ", and no record makes all of the page since",
+					  ending_words(block->ending), WAL_LSN_ARGS(block->ended));
 	if (block->last == 0 && ctx->is_cluster)
-		return refuse(wanted, "no record names it since the oldest checkpoint at " LSN_FORMAT,
-					  LSN_ARGS(ctx->restart.checkpoint));
+		return refuse(wanted, "no record names it since the oldest checkpoint at " WAL_LSN_FORMAT,
+					  WAL_LSN_ARGS(ctx->restart.checkpoint));
 	if (block->last == 0)
 		return refuse(wanted, "no record names it since the backup: restore_block(..., backup => '...') gives its page back");
-	return refuse(wanted, "records change it up to " LSN_FORMAT ", and none of them makes all of the page (full_page_writes)",
-				  LSN_ARGS(block->last));
+	return refuse(wanted, "records change it up to " WAL_LSN_FORMAT ", and none of them makes all of the page (full_page_writes)",
+				  WAL_LSN_ARGS(block->last));
 }
 
 size_t
@@ -135,8 +132,8 @@ judge(const Recover *ctx, RecoverWanted *wanted, const uint8_t *page)
 		load_native32(page + PAGE_LSN + 4);
 	checksum_page(page, ctx->control.block_size, 1, &wanted->tag.block, &sum);
 	if (wanted->lsn != block->last)
-		return refuse(wanted, "redo made a page with LSN " LSN_FORMAT ", and the last record that names it ends at " LSN_FORMAT,
-					  LSN_ARGS(wanted->lsn), LSN_ARGS(block->last));
+		return refuse(wanted, "redo made a page with LSN " WAL_LSN_FORMAT ", and the last record that names it ends at " WAL_LSN_FORMAT,
+					  WAL_LSN_ARGS(wanted->lsn), WAL_LSN_ARGS(block->last));
 	if (sum != load_native16(page + PAGE_CHECKSUM))
 		return refuse(wanted, "redo made a page with checksum %u instead of %u",
 					  load_native16(page + PAGE_CHECKSUM), sum);

@@ -24,9 +24,6 @@
 #include "recover/tables.h"
 #include "recover/wal.h"
 
-#define LSN_FORMAT "%X/%X"
-#define LSN_ARGS(lsn) (unsigned) ((lsn) >> 32), (unsigned) (lsn)
-
 #define LABEL_BYTES		8192
 #define LOG_BYTES		65536
 
@@ -278,7 +275,7 @@ run_server(Recover *ctx)
 	if (!cluster_read_control(ctx->data, &control) ||
 		control.state != CLUSTER_STATE_SHUTDOWNED ||
 		control.checkpoint < ctx->end)
-		return recover_fail(ctx, "the server did not recover up to " LSN_FORMAT, LSN_ARGS(ctx->end));
+		return recover_fail(ctx, "the server did not recover up to " WAL_LSN_FORMAT, WAL_LSN_ARGS(ctx->end));
 	return true;
 }
 
@@ -297,8 +294,8 @@ say_size(Recover *ctx)
 	else
 		snprintf(what, sizeof(what), "%zu blocks are tracked, %zu of them wanted",
 				 ctx->filter.blocks.count, ctx->nwanted);
-	snprintf(line, sizeof(line), "%s; WAL up to " LSN_FORMAT ": %llu records are kept, %llu taken out",
-			 what, LSN_ARGS(ctx->end), (unsigned long long) ctx->filter.kept,
+	snprintf(line, sizeof(line), "%s; WAL up to " WAL_LSN_FORMAT ": %llu records are kept, %llu taken out",
+			 what, WAL_LSN_ARGS(ctx->end), (unsigned long long) ctx->filter.kept,
 			 (unsigned long long) ctx->filter.cleared);
 	ctx->say(line);
 }

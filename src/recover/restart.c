@@ -23,9 +23,6 @@
 #include "recover/restart.h"
 #include "recover/wal.h"
 
-#define LSN_FORMAT "%X/%X"
-#define LSN_ARGS(lsn) (unsigned) ((lsn) >> 32), (unsigned) (lsn)
-
 #define XLOG_CHECKPOINT_SHUTDOWN	0x00
 #define XLOG_CHECKPOINT_ONLINE		0x10
 
@@ -115,8 +112,8 @@ recover_restart_find(Recover *ctx, const char *folder)
 	wal_block_walk(&walk, &end);
 	if (!finding.found)
 		return recover_fail(ctx, "the WAL has no checkpoint to begin with");
-	snprintf(line, sizeof(line), "recovery begins with the checkpoint at " LSN_FORMAT,
-			 LSN_ARGS(ctx->restart.checkpoint));
+	snprintf(line, sizeof(line), "recovery begins with the checkpoint at " WAL_LSN_FORMAT,
+			 WAL_LSN_ARGS(ctx->restart.checkpoint));
 	ctx->say(line);
 	return true;
 }

@@ -21,9 +21,6 @@
 #include "recover/skeleton.h"
 #include "recover/wal.h"
 
-#define LSN_FORMAT "%X/%X"
-#define LSN_ARGS(lsn) (unsigned) ((lsn) >> 32), (unsigned) (lsn)
-
 /* ---- links ---- */
 
 typedef struct Linking
@@ -165,13 +162,13 @@ on_record(void *arg, const WalBlockRecord *record)
 	backup_end_record(&pass->backup_end, record->lsn, record->end,
 					  record->bytes, record->present);
 	if (why != NULL)
-		pass->failed = !recover_fail(pass->ctx, "cannot filter the record at " LSN_FORMAT ": %s",
-									 LSN_ARGS(record->lsn), why);
+		pass->failed = !recover_fail(pass->ctx, "cannot filter the record at " WAL_LSN_FORMAT ": %s",
+									 WAL_LSN_ARGS(record->lsn), why);
 	else if (rewrite.bytes == NULL)
 		return true;
 	else if (pass->output == NULL)
-		pass->failed = !recover_fail(pass->ctx, "the record at " LSN_FORMAT " was not filtered as it must be",
-									 LSN_ARGS(record->lsn));
+		pass->failed = !recover_fail(pass->ctx, "the record at " WAL_LSN_FORMAT " was not filtered as it must be",
+									 WAL_LSN_ARGS(record->lsn));
 	else if (!recover_output_put(pass->output, &at, rewrite.bytes, rewrite.count) ||
 			 !recover_output_put(pass->output, &at, NULL, record->len - rewrite.count))
 		pass->failed = !recover_fail_file(pass->ctx, "copy WAL segment", pass->output->failed);
@@ -192,8 +189,8 @@ on_gap(void *arg, const WalBlockGap *gap)
 		wal_verdict_words(&gap->verdict, why);
 	else
 		snprintf(why, sizeof(why), "%s", wal_status_name(gap->status));
-	pass->failed = !recover_fail(pass->ctx, "WAL has a gap from " LSN_FORMAT " on, in segment %s: %s",
-								 LSN_ARGS(gap->begin), segment, why);
+	pass->failed = !recover_fail(pass->ctx, "WAL has a gap from " WAL_LSN_FORMAT " on, in segment %s: %s",
+								 WAL_LSN_ARGS(gap->begin), segment, why);
 }
 
 /* Walks the records from the start to an end, and sets where they end. */
@@ -247,8 +244,8 @@ write_history(Pass *pass)
 	file = fopen(path, "we");
 	written = file != NULL;
 	for (int i = 0; written && i < pass->path.nancestors; i++)
-		fprintf(file, "%u\t" LSN_FORMAT "\tswitch\n", pass->path.ancestors[i].timeline,
-				LSN_ARGS(pass->path.ancestors[i].end));
+		fprintf(file, "%u\t" WAL_LSN_FORMAT "\tswitch\n", pass->path.ancestors[i].timeline,
+				WAL_LSN_ARGS(pass->path.ancestors[i].end));
 	written = written && fclose(file) == 0;
 	if (!written)
 		recover_fail_file(ctx, "write", path);
@@ -277,16 +274,16 @@ check_end(Pass *pass)
 	Recover    *ctx = pass->ctx;
 
 	if (ctx->target != WAL_LSN_MAX && ctx->end == ctx->start)
-		return recover_fail(ctx, "the target is before the %s at " LSN_FORMAT,
-							ctx->is_cluster ? "oldest checkpoint" : "backup's start", LSN_ARGS(ctx->start));
+		return recover_fail(ctx, "the target is before the %s at " WAL_LSN_FORMAT,
+							ctx->is_cluster ? "oldest checkpoint" : "backup's start", WAL_LSN_ARGS(ctx->start));
 	if (ctx->is_cluster)
 		return true;			/* its pages are not used */
 	if (pass->backup_end.end == 0 && ctx->control.min_recovery == 0)
-		return recover_fail(ctx, "the WAL ends at " LSN_FORMAT ", before the end of the backup",
-							LSN_ARGS(ctx->end));
+		return recover_fail(ctx, "the WAL ends at " WAL_LSN_FORMAT ", before the end of the backup",
+							WAL_LSN_ARGS(ctx->end));
 	if (ctx->end < ctx->control.min_recovery)
-		return recover_fail(ctx, "the WAL ends at " LSN_FORMAT ", before the end of the backup at " LSN_FORMAT,
-							LSN_ARGS(ctx->end), LSN_ARGS(ctx->control.min_recovery));
+		return recover_fail(ctx, "the WAL ends at " WAL_LSN_FORMAT ", before the end of the backup at " WAL_LSN_FORMAT,
+							WAL_LSN_ARGS(ctx->end), WAL_LSN_ARGS(ctx->control.min_recovery));
 	return true;
 }
 
@@ -339,9 +336,9 @@ check_block(Recover *ctx, const RecoverFilter *again, const WalBlockTag *tag)
 	/* what ended storage was taken out */
 	if (!block->restored || (other->restored && block->last == other->last))
 		return true;
-	return recover_fail(ctx, "the filtered WAL says " LSN_FORMAT " of block %u, and the WAL says " LSN_FORMAT,
-						LSN_ARGS(other->last), tag->block,
-						LSN_ARGS(block->last));
+	return recover_fail(ctx, "the filtered WAL says " WAL_LSN_FORMAT " of block %u, and the WAL says " WAL_LSN_FORMAT,
+						WAL_LSN_ARGS(other->last), tag->block,
+						WAL_LSN_ARGS(block->last));
 }
 
 bool
@@ -357,8 +354,8 @@ recover_wal_check(Recover *ctx)
 		recover_filter_want(&again, &ctx->wanted[i].tag);
 	same = same && walk(&pass, WAL_LSN_MAX, &end);
 	if (same && end != ctx->end)
-		same = recover_fail(ctx, "the filtered WAL ends at " LSN_FORMAT ", not at " LSN_FORMAT,
-							LSN_ARGS(end), LSN_ARGS(ctx->end));
+		same = recover_fail(ctx, "the filtered WAL ends at " WAL_LSN_FORMAT ", not at " WAL_LSN_FORMAT,
+							WAL_LSN_ARGS(end), WAL_LSN_ARGS(ctx->end));
 	for (size_t i = 0; same && i < ctx->nwanted; i++)
 		same = check_block(ctx, &again, &ctx->wanted[i].tag);
 	again.relations = (RecoverSet)

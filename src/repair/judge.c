@@ -34,9 +34,6 @@
 
 #include "repair/judge.h"
 
-#define LSN_FORMAT "%X/%X"
-#define LSN_ARGS(lsn) (unsigned) ((lsn) >> 32), (unsigned) (lsn)
-
 #define RM_DBASE		4
 
 /* ---- the history ---- */
@@ -144,20 +141,20 @@ report_older(const RestoreProof *proof, char *dst)
 		"made its storage anew" : "changed the block";
 
 	if (proof->later != 0)
-		snprintf(dst, RESTORE_WORDS, "the page has LSN " LSN_FORMAT ", and WAL %s up to " LSN_FORMAT,
-				 LSN_ARGS(proof->lsn), what, LSN_ARGS(proof->later));
+		snprintf(dst, RESTORE_WORDS, "the page has LSN " WAL_LSN_FORMAT ", and WAL %s up to " WAL_LSN_FORMAT,
+				 WAL_LSN_ARGS(proof->lsn), what, WAL_LSN_ARGS(proof->later));
 	else
-		snprintf(dst, RESTORE_WORDS, "the page has LSN " LSN_FORMAT ", and WAL dropped its storage since",
-				 LSN_ARGS(proof->lsn));
+		snprintf(dst, RESTORE_WORDS, "the page has LSN " WAL_LSN_FORMAT ", and WAL dropped its storage since",
+				 WAL_LSN_ARGS(proof->lsn));
 }
 
 static void
 report_foreign(const RestoreProof *proof, char *dst)
 {
 	snprintf(dst, RESTORE_WORDS, proof->named ?
-			 "the page that WAL has of the block at LSN " LSN_FORMAT " is another one" :
-			 "no record that ends at LSN " LSN_FORMAT " names the block: the page is of another block or server",
-			 LSN_ARGS(proof->lsn));
+			 "the page that WAL has of the block at LSN " WAL_LSN_FORMAT " is another one" :
+			 "no record that ends at LSN " WAL_LSN_FORMAT " names the block: the page is of another block or server",
+			 WAL_LSN_ARGS(proof->lsn));
 }
 
 static void
@@ -166,11 +163,11 @@ report_gap(const RestoreProof *proof, char *dst)
 	const WalBlockRow *gap = &proof->gap;
 
 	if (gap->end != 0)
-		snprintf(dst, RESTORE_WORDS, "WAL is missing from " LSN_FORMAT " to " LSN_FORMAT " (%s)",
-				 LSN_ARGS(gap->lsn), LSN_ARGS(gap->end), gap->message);
+		snprintf(dst, RESTORE_WORDS, "WAL is missing from " WAL_LSN_FORMAT " to " WAL_LSN_FORMAT " (%s)",
+				 WAL_LSN_ARGS(gap->lsn), WAL_LSN_ARGS(gap->end), gap->message);
 	else
-		snprintf(dst, RESTORE_WORDS, "WAL is missing from " LSN_FORMAT " on (%s)",
-				 LSN_ARGS(gap->lsn), gap->message);
+		snprintf(dst, RESTORE_WORDS, "WAL is missing from " WAL_LSN_FORMAT " on (%s)",
+				 WAL_LSN_ARGS(gap->lsn), gap->message);
 }
 
 void
@@ -180,12 +177,12 @@ restore_proof_words(const RestoreProof *proof, RestoreVerdict verdict,
 	switch (verdict)
 	{
 		case RESTORE_PROVEN:
-			snprintf(dst, RESTORE_WORDS, "WAL has the page at LSN " LSN_FORMAT ", and no later change",
-					 LSN_ARGS(proof->lsn));
+			snprintf(dst, RESTORE_WORDS, "WAL has the page at LSN " WAL_LSN_FORMAT ", and no later change",
+					 WAL_LSN_ARGS(proof->lsn));
 			break;
 		case RESTORE_PROVEN_BY_BACKUP:
-			snprintf(dst, RESTORE_WORDS, "the backup is of this server, and WAL has no change of the block since its start at " LSN_FORMAT,
-					 LSN_ARGS(proof->since));
+			snprintf(dst, RESTORE_WORDS, "the backup is of this server, and WAL has no change of the block since its start at " WAL_LSN_FORMAT,
+					 WAL_LSN_ARGS(proof->since));
 			break;
 		case RESTORE_FOREIGN_BACKUP:
 			snprintf(dst, RESTORE_WORDS, "the WAL in the backup differs from this server's: it is a backup of another server or of a clone");
@@ -206,15 +203,15 @@ restore_proof_words(const RestoreProof *proof, RestoreVerdict verdict,
 			snprintf(dst, RESTORE_WORDS, "nothing tells whose WAL the directory holds");
 			break;
 		case RESTORE_COPIED:
-			snprintf(dst, RESTORE_WORDS, "the files of its database were copied, up to " LSN_FORMAT,
-					 LSN_ARGS(proof->copied));
+			snprintf(dst, RESTORE_WORDS, "the files of its database were copied, up to " WAL_LSN_FORMAT,
+					 WAL_LSN_ARGS(proof->copied));
 			break;
 		case RESTORE_GAP:
 			report_gap(proof, dst);
 			break;
 		case RESTORE_NO_IMAGE:
-			snprintf(dst, RESTORE_WORDS, "WAL has no later change, but no image of the page at its LSN " LSN_FORMAT,
-					 LSN_ARGS(proof->lsn));
+			snprintf(dst, RESTORE_WORDS, "WAL has no later change, but no image of the page at its LSN " WAL_LSN_FORMAT,
+					 WAL_LSN_ARGS(proof->lsn));
 			break;
 	}
 }

@@ -164,7 +164,7 @@ wal_backups_read(const WalDirectory *dir)
 	WalBackups	backups = {0};
 	WalFile    *file = host_alloc(sizeof(WalFile));
 
-	wal_file_init(file);
+	wal_file_init(file, false);
 	backups.items = host_alloc((names.count + 1) * sizeof(WalBackup));
 	for (size_t i = 0; i < names.count; i++)
 	{

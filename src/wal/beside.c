@@ -339,9 +339,7 @@ wal_beside_judge(const WalDirectory *dir, struct Throttle *throttle,
 	ctx = host_alloc(sizeof(Beside));
 	memset(ctx, 0, sizeof(*ctx));
 	ctx->dir = dir;
-	wal_file_init(&ctx->file);
-	if (dir->limits.direct)
-		wal_file_read_device(&ctx->file);
+	wal_file_init(&ctx->file, dir->limits.direct);
 	wal_file_throttle(&ctx->file, throttle);
 	judge_histories(ctx, row, arg);
 	wal_file_end(&ctx->file);
@@ -385,9 +383,7 @@ wal_beside_judge_alone(const char *directory, const WalName *name,
 	WalLineage	lineage = {0};
 	WalVerdict	verdict;
 
-	wal_file_init(file);
-	if (direct)
-		wal_file_read_device(file);
+	wal_file_init(file, direct);
 	if (name->kind == WAL_KIND_HISTORY)
 		verdict = wal_timelines_history(&lineage, file, directory, name->timeline);
 	else

@@ -260,9 +260,7 @@ asking_begin(const WalDirectory *dir)
 {
 	Asking	   *asking = host_alloc(sizeof(Asking));
 
-	wal_file_init(&asking->file);
-	if (dir->limits.direct)
-		wal_file_read_device(&asking->file);
+	wal_file_init(&asking->file, dir->limits.direct);
 	return asking;
 }
 

@@ -25,18 +25,14 @@ release(void *arg)
 }
 
 void
-wal_file_init(WalFile *file)
+wal_file_init(WalFile *file, bool direct)
 {
 	memset(file, 0, sizeof(*file));
 	file->head = host_alloc(WAL_PIECE_BYTES);
 	file->window = host_alloc(2 * WAL_PIECE_BYTES);
+	if (direct)
+		file->device = file_window_new(NULL);
 	file->at_end = host_at_end(release, file);
-}
-
-void
-wal_file_read_device(WalFile *file)
-{
-	file->device = file_window_new(file->throttle);
 }
 
 void

@@ -46,18 +46,12 @@ typedef struct WalFile
 } WalFile;
 
 /*
- * Makes *file ready to be opened, any number of times.  It must be of the
- * memory that is allocated now.  What it holds is freed with that.  Nothing of
- * it is allocated later, since a walk may free the memory of each segment
- * after it.
+ * Makes *file ready to be opened, any number of times, and if direct, read past
+ * the page cache.  It must be of the memory that is allocated now.  What it
+ * holds is freed with that.  Nothing of it is allocated later, since a walk may
+ * free the memory of each segment after it.
  */
-extern void wal_file_init(WalFile *file);
-
-/*
- * From now on files are read past the page cache.  The memory is of the same
- * kind.
- */
-extern void wal_file_read_device(WalFile *file);
+extern void wal_file_init(WalFile *file, bool direct);
 
 /* From now on what is read is bounded, or no longer (NULL). */
 extern void wal_file_throttle(WalFile *file, struct Throttle *throttle);

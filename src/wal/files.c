@@ -17,11 +17,7 @@ wal_files_begin(const WalDirectory *dir)
 	memset(files, 0, sizeof(*files));
 	files->dir = dir;
 	for (int i = 0; i < WAL_FILES; i++)
-	{
-		wal_file_init(&files->slots[i].file);
-		if (dir->limits.direct)
-			wal_file_read_device(&files->slots[i].file);
-	}
+		wal_file_init(&files->slots[i].file, dir->limits.direct);
 	return files;
 }
 

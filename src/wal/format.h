@@ -24,6 +24,10 @@ typedef uint64_t WalLsn;
 
 #define WAL_LSN_MAX			UINT64_MAX
 
+/* As the server prints it: the format, and the arguments for that. */
+#define WAL_LSN_FORMAT		"%X/%X"
+#define WAL_LSN_ARGS(lsn)	(unsigned) ((lsn) >> 32), (unsigned) (lsn)
+
 /* page header, of which the long one stands at the start of a segment */
 #define WAL_PAGE_MAGIC		0	/* xlp_magic, 16 bits */
 #define WAL_PAGE_INFO		2	/* xlp_info, 16 bits, flags */

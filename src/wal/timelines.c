@@ -317,7 +317,7 @@ wal_timelines_read(WalTimelines *ctx, const char *directory,
 	if (ntimelines > 0)
 	{
 		file = host_alloc(sizeof(WalFile));
-		wal_file_init(file);
+		wal_file_init(file, false);
 		qsort(timelines, ntimelines, sizeof(uint32_t), compare_newest_first);
 		ctx->lineages = host_alloc(ntimelines * sizeof(WalLineage));
 	}
