@@ -21,18 +21,9 @@ sub query
 	return $node->safe_psql('postgres', shift);
 }
 
-query(<<'SQL');
+query(<<"SQL");
 CREATE EXTENSION crc32c_accel;
-CREATE TABLE t (id int, k int, word text, p point, tags int[], filler text) WITH (fillfactor = 80);
-ALTER TABLE t ALTER filler SET STORAGE EXTERNAL;
-INSERT INTO t SELECT g, g % 100, 'word' || g % 500, point(g % 300, g % 77), ARRAY[g % 7, g % 50],
-	CASE WHEN g % 50 = 0 THEN repeat('x', 5000) ELSE repeat('y', 50) END FROM generate_series(1, 6000) g;
-CREATE INDEX t_btree ON t (id);
-CREATE INDEX t_hash ON t USING hash (k);
-CREATE INDEX t_gin ON t USING gin (tags);
-CREATE INDEX t_gist ON t USING gist (p);
-CREATE INDEX t_spgist ON t USING spgist (p);
-CREATE INDEX t_brin ON t USING brin (id);
+$Ledger::relations
 CREATE MATERIALIZED VIEW mv AS SELECT id, word FROM t;
 CREATE UNLOGGED TABLE u AS SELECT p FROM t;
 CREATE INDEX u_gist ON u USING gist (p);

@@ -41,18 +41,9 @@ sub meet
 	return;
 }
 
-my $all = <<'SQL';
+my $all = <<"SQL";
 CREATE EXTENSION crc32c_accel;
-CREATE TABLE t (id int, k int, word text, p point, tags int[], filler text) WITH (fillfactor = 80);
-ALTER TABLE t ALTER filler SET STORAGE EXTERNAL;
-INSERT INTO t SELECT g, g % 100, 'word' || g % 500, point(g % 300, g % 77), ARRAY[g % 7, g % 50],
-	CASE WHEN g % 50 = 0 THEN repeat('x', 5000) ELSE repeat('y', 50) END FROM generate_series(1, 6000) g;
-CREATE INDEX t_btree ON t (id);
-CREATE INDEX t_hash ON t USING hash (k);
-CREATE INDEX t_gin ON t USING gin (tags);
-CREATE INDEX t_gist ON t USING gist (p);
-CREATE INDEX t_spgist ON t USING spgist (p);
-CREATE INDEX t_brin ON t USING brin (id);
+$Ledger::relations
 CREATE SEQUENCE s;
 SELECT nextval('s') FROM generate_series(1, 40);
 SQL
@@ -159,12 +150,7 @@ Ledger::record($standby);
 is($standby->safe_psql('postgres', 'SELECT DISTINCT timeline_id FROM internal_page_digests'), 2, 'recorded on the new timeline');
 is(Ledger::findings($standby), '', 'and judged by that');
 command_ok([ 'pg_rewind', '--source-server' => $standby->connstr('postgres'), '--target-pgdata' => $primary->data_dir, '--no-sync' ], 'pg_rewind');
-$primary->append_conf('postgresql.conf', 'port = ' . $primary->port . "\nprimary_conninfo = '" . $standby->connstr . "'\nunix_socket_directories = '" . $primary->host . "'");
-$primary->set_standby_mode;
-$primary->start;
-$standby->safe_psql('postgres', 'CHECKPOINT');
-$standby->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_stat_replication WHERE replay_lsn >= pg_current_wal_lsn()") or die;
-$primary->safe_psql('postgres', 'CHECKPOINT');
+Ledger::follow($primary, $standby);
 is(Ledger::findings($primary), '', 'the old primary after pg_rewind: sorted builds of GiST in 15 have LSN 1 there');
 is(Ledger::reasons($primary, 'g_p'), '', 'of which all is verifiable');
 note 'LSNs of g_p here: ' . $primary->safe_psql('postgres', "SELECT string_agg(DISTINCT lsn::text, ' ') FROM page_digests('g_p')");

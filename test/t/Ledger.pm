@@ -5,6 +5,20 @@ use strict;
 use warnings;
 use PostgreSQL::Test::Utils;
 
+# A table with an index of every access method.
+our $relations = <<'SQL';
+CREATE TABLE t (id int, k int, word text, p point, tags int[], filler text) WITH (fillfactor = 80);
+ALTER TABLE t ALTER filler SET STORAGE EXTERNAL;
+INSERT INTO t SELECT g, g % 100, 'word' || g % 500, point(g % 300, g % 77), ARRAY[g % 7, g % 50],
+	CASE WHEN g % 50 = 0 THEN repeat('x', 5000) ELSE repeat('y', 50) END FROM generate_series(1, 6000) g;
+CREATE INDEX t_btree ON t (id);
+CREATE INDEX t_hash ON t USING hash (k);
+CREATE INDEX t_gin ON t USING gin (tags);
+CREATE INDEX t_gist ON t USING gist (p);
+CREATE INDEX t_spgist ON t USING spgist (p);
+CREATE INDEX t_brin ON t USING brin (id);
+SQL
+
 # One block of a file, or undef.
 sub page
 {
@@ -95,6 +109,21 @@ sub reasons
 
 	return $node->safe_psql('postgres',
 		"SELECT message FROM verify_page_digests('$relation') WHERE status = 'not_verifiable' ORDER BY message");
+}
+
+# Starts an old primary that pg_rewind has made fit for the new one, as its standby,
+# with all of the new one's changes on disk.
+sub follow
+{
+	my ($old, $new) = @_;
+
+	$old->append_conf('postgresql.conf', 'port = ' . $old->port . "\nprimary_conninfo = '" . $new->connstr . "'\nunix_socket_directories = '" . $old->host . "'");
+	$old->set_standby_mode;
+	$old->start;
+	$new->safe_psql('postgres', 'CHECKPOINT');
+	$new->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_stat_replication WHERE replay_lsn >= pg_current_wal_lsn()") or die;
+	$old->safe_psql('postgres', 'CHECKPOINT');
+	return;
 }
 
 # Stops a server, does something to its files, and starts it again.
