@@ -96,7 +96,7 @@ has_gone_on(const ClusterLook *look, const ClusterControl *control)
 {
 	ClusterControl now;
 
-	return !cluster_read_control(look->directory, &now) ||
+	return !cluster_read_control(look->directory, false, &now) ||
 		now.state != control->state || now.checkpoint != control->checkpoint;
 }
 

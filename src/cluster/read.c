@@ -115,20 +115,24 @@ cluster_read(ClusterReader *reader, const char *path, ClusterFile *file,
 }
 
 bool
-cluster_read_control(const char *directory, ClusterControl *control)
+cluster_read_control(const char *directory, bool direct,
+					 ClusterControl *control)
 {
 	char		path[FILENAME_MAX];
 	uint8_t		data[CLUSTER_CONTROL_SIZE];
 	ClusterFile file = {CLUSTER_CONTROL};
 	ClusterVerdict verdict = {CLUSTER_OK};
+	FileWindow *window = direct ? file_window_new(NULL) : NULL;
 	FileScan	scan;
-	ssize_t		got;
+	ssize_t		got = -1;
 
 	snprintf(path, sizeof(path), "%s/" CLUSTER_CONTROL_NAME, directory);
-	if (file_scan_open(&scan, path) != FILE_SCAN_OK)
-		return false;
-	got = file_scan_read(&scan, data, sizeof(data), 0);
-	file_scan_close(&scan);
+	if (file_scan_open_direct(&scan, path, window) == FILE_SCAN_OK)
+	{
+		got = file_scan_read(&scan, data, sizeof(data), 0);
+		file_scan_close(&scan);
+	}
+	file_window_free(window);
 	if (got != sizeof(data))
 		return false;
 	file.head = data;

@@ -31,10 +31,10 @@ extern FileScanResult cluster_read(ClusterReader *reader, const char *path,
 								   ClusterFile *file, ClusterVerdict *verdict);
 
 /*
- * Reads what the pg_control of a directory says now.  Returns false if it is
- * not ok.
+ * Reads what the pg_control of a directory says now, past the page cache if
+ * direct.  Returns false if it is not ok.
  */
-extern bool cluster_read_control(const char *directory,
+extern bool cluster_read_control(const char *directory, bool direct,
 								 ClusterControl *control);
 
 #endif							/* ACCEL_CLUSTER_READ_H */

@@ -49,7 +49,7 @@ read_control(Scan *scan)
 
 	if (scan->own)
 		cluster_live_lock(CLUSTER_CONTROL);
-	read = cluster_read_control(scan->directory, &scan->control);
+	read = cluster_read_control(scan->directory, false, &scan->control);
 	if (scan->own)
 		cluster_live_unlock(CLUSTER_CONTROL);
 	return read;

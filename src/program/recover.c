@@ -134,6 +134,7 @@ recover_command(const Options *options)
 	recover.is_cluster = options->cluster != NULL;
 	recover.backup = recover.is_cluster ? options->cluster : options->backup;
 	leave_root(recover.backup);
+	recover.direct = options->direct;
 	recover.bindir = options->bindir;
 	recover.out = options->out;
 	recover.wal = options->wal.values;

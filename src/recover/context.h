@@ -29,6 +29,7 @@ typedef struct Recover
 	bool		is_cluster;		/* it is a data directory instead */
 	const char **wal;			/* folders */
 	size_t		nwal;
+	bool		direct;			/* all of these is read past the page cache */
 	const char *bindir;
 	const char *out;
 	uint32_t	timeline;		/* 0 for the newest */

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/file_scan.h"
 #include "host/host.h"
 #include "recover/path.h"
 
@@ -114,35 +115,33 @@ recover_read_text(const char *path, char *words, size_t size)
 
 /* Returns false with errno if not all could be copied. */
 static bool
-copy_bytes(int from, int to)
+copy_bytes(FileScan *from, int to)
 {
 	static char piece[PIECE_BYTES];
+	off_t		at = 0;
 	ssize_t		got;
 
-	while ((got = read(from, piece, sizeof(piece))) > 0)
+	while ((got = file_scan_read(from, piece, sizeof(piece), at)) > 0)
 	{
-		host_interrupts();
 		errno = ENOSPC;			/* of a write that is short */
 		if (write(to, piece, (size_t) got) != got)
 			return false;
+		at += got;
 	}
 	return got == 0;
 }
 
 static bool
-copy_file(const char *from, const char *to)
+copy_open(FileScan *from, const char *to)
 {
-	int			source = open(from, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	int			target;
 	bool		copied;
 	int			why;
 
-	if (source < 0)
-		return errno == ENOENT;
 	target = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
-	copied = target >= 0 && copy_bytes(source, target);
+	copied = target >= 0 && copy_bytes(from, target);
 	why = errno;
-	close(source);
+	file_scan_close(from);
 	if (target >= 0 && close(target) != 0 && copied)
 	{
 		copied = false;
@@ -152,11 +151,27 @@ copy_file(const char *from, const char *to)
 	return copied;
 }
 
+static bool
+copy_file(const char *from, const char *to, bool direct)
+{
+	FileWindow *window = direct ? file_window_new(NULL) : NULL;
+	FileScan	scan;
+	FileScanResult opened = file_scan_open_direct(&scan, from, window);
+	bool		copied = opened == FILE_SCAN_OK ? copy_open(&scan, to) :
+		opened == FILE_SCAN_MISSING;
+	int			why = opened == FILE_SCAN_IRREGULAR ? EINVAL : errno;
+
+	file_window_free(window);
+	errno = why;
+	return copied;
+}
+
 /* The copying of a folder. */
 typedef struct Copying
 {
 	const char *from;
 	const char *to;
+	bool		direct;
 	bool		failed;
 	int			why;
 } Copying;
@@ -172,22 +187,22 @@ on_entry(void *arg, const char *name)
 		return;
 	from = recover_path("%s/%s", ctx->from, name);
 	to = recover_path("%s/%s", ctx->to, name);
-	ctx->failed = !recover_copy(from, to);
+	ctx->failed = !recover_copy(from, to, ctx->direct);
 	ctx->why = errno;
 	host_free(from);
 	host_free(to);
 }
 
 bool
-recover_copy(const char *from, const char *to)
+recover_copy(const char *from, const char *to, bool direct)
 {
-	Copying		copying = {from, to, false, 0};
+	Copying		copying = {from, to, direct, false, 0};
 	struct stat status;
 
 	if (stat(from, &status) != 0)
 		return errno == ENOENT;
 	if (!S_ISDIR(status.st_mode))
-		return copy_file(from, to);
+		return copy_file(from, to, direct);
 	if (!recover_make_folder(to) || !host_list(from, on_entry, &copying))
 		return false;
 	errno = copying.why;

@@ -26,7 +26,10 @@ extern void recover_remove(const char *path);
 /* Reads at most size - 1 bytes of a text.  Returns false if it cannot. */
 extern bool recover_read_text(const char *path, char *words, size_t size);
 
-/* Copies a file, or the files of a folder, one that is missing not. */
-extern bool recover_copy(const char *from, const char *to);
+/*
+ * Copies a file, or the files of a folder, one that is missing not.  If direct,
+ * they are read past the page cache.
+ */
+extern bool recover_copy(const char *from, const char *to, bool direct);
 
 #endif							/* ACCEL_RECOVER_PATH_H */

@@ -55,6 +55,27 @@ check_kind(Recover *ctx)
 	return recover_fail(ctx, "\"%s\" is no base backup", ctx->backup);
 }
 
+/* Reads at most size - 1 bytes of a text of the backup. */
+static bool
+read_text(const Recover *ctx, const char *path, char *words, size_t size)
+{
+	FileWindow *window = ctx->direct ? file_window_new(NULL) : NULL;
+	FileScan	scan;
+	ssize_t		got = -1;
+	int			why;
+
+	if (file_scan_open_direct(&scan, path, window) == FILE_SCAN_OK)
+	{
+		got = file_scan_read(&scan, words, size - 1, 0);
+		why = errno;
+		file_scan_close(&scan);
+		errno = why;
+	}
+	words[got > 0 ? got : 0] = '\0';
+	file_window_free(window);
+	return got >= 0;
+}
+
 static bool
 read_label(Recover *ctx)
 {
@@ -63,7 +84,7 @@ read_label(Recover *ctx)
 	BackupLabel label;
 	bool		valid = false;
 
-	if (!recover_read_text(path, words, LABEL_BYTES))
+	if (!read_text(ctx, path, words, LABEL_BYTES))
 		recover_fail_file(ctx, "read", path);
 	else if (!backup_label_read(words, &label))
 		recover_fail(ctx, "\"%s\" is not valid", path);
@@ -86,12 +107,12 @@ read_control(Recover *ctx)
 	char	   *path = recover_path("%s/PG_VERSION", ctx->backup);
 	char		version[16] = "";
 
-	if (recover_read_text(path, version, sizeof(version)))
+	if (read_text(ctx, path, version, sizeof(version)))
 		ctx->major = (uint32_t) strtoul(version, NULL, 10);
 	host_free(path);
 	if (ctx->major < 15 || ctx->major > 19)
 		return recover_fail(ctx, "\"%s\" is of version %u, and versions 15 to 19 are supported", ctx->backup, ctx->major);
-	if (!cluster_read_control(ctx->backup, &ctx->control))
+	if (!cluster_read_control(ctx->backup, ctx->direct, &ctx->control))
 		return recover_fail(ctx, "pg_control of \"%s\" is not valid", ctx->backup);
 	if (ctx->control.checksum_version == 0)
 		return recover_fail(ctx, "the cluster has no data checksums, by which pages are proven");
@@ -272,7 +293,7 @@ run_server(Recover *ctx)
 		return recover_fail(ctx, "the process that keeps the server has ended");
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 		return report_server(ctx);
-	if (!cluster_read_control(ctx->data, &control) ||
+	if (!cluster_read_control(ctx->data, false, &control) ||
 		control.state != CLUSTER_STATE_SHUTDOWNED ||
 		control.checkpoint < ctx->end)
 		return recover_fail(ctx, "the server did not recover up to " WAL_LSN_FORMAT, WAL_LSN_ARGS(ctx->end));

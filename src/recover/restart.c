@@ -100,7 +100,7 @@ recover_restart_find(Recover *ctx, const char *folder)
 	WalBlockWalkEnd end;
 	char		line[128];
 
-	if (!recover_wal_open(ctx, folder, &dir))
+	if (!recover_wal_open(ctx, folder, ctx->direct, &dir))
 		return false;
 	walk.dir = &dir;
 	walk.to = WAL_LSN_MAX;

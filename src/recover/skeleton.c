@@ -119,7 +119,7 @@ recover_skeleton_copy(Recover *ctx, const char *name)
 {
 	char	   *from = recover_path("%s/%s", ctx->backup, name);
 	char	   *to = recover_path("%s/%s", ctx->data, name);
-	bool		made = (recover_make_above(to) && recover_copy(from, to)) ||
+	bool		made = (recover_make_above(to) && recover_copy(from, to, ctx->direct)) ||
 		recover_fail_file(ctx, "copy", from);
 
 	host_free(from);

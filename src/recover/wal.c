@@ -128,9 +128,10 @@ typedef struct Pass
 } Pass;
 
 bool
-recover_wal_open(Recover *ctx, const char *folder, WalDirectory *dir)
+recover_wal_open(Recover *ctx, const char *folder, bool direct,
+				 WalDirectory *dir)
 {
-	if (wal_directory_open(dir, folder, "", false, NULL) != WAL_DIRECTORY_OK)
+	if (wal_directory_open(dir, folder, "", direct, NULL) != WAL_DIRECTORY_OK)
 		return recover_fail_file(ctx, "read", folder);
 	dir->limits.server.system = ctx->control.system;
 	dir->limits.server.page_size = ctx->control.wal_block_size;
@@ -139,11 +140,11 @@ recover_wal_open(Recover *ctx, const char *folder, WalDirectory *dir)
 }
 
 static bool
-open_pass(Pass *pass, const char *folder)
+open_pass(Pass *pass, const char *folder, bool direct)
 {
 	Recover    *ctx = pass->ctx;
 
-	if (!recover_wal_open(ctx, folder, &pass->dir))
+	if (!recover_wal_open(ctx, folder, direct, &pass->dir))
 		return false;
 	pass->path = wal_list_path(&pass->dir, ctx->timeline);
 	pass->filter->block_size = ctx->control.block_size;
@@ -313,7 +314,7 @@ recover_wal_write(Recover *ctx)
 	WalNames	list;
 	bool		written;
 
-	if (!open_pass(&pass, ctx->links) || !check_timeline(&pass))
+	if (!open_pass(&pass, ctx->links, ctx->direct) || !check_timeline(&pass))
 		return false;
 	ctx->timeline = pass.path.timeline;
 	wal_list_range(&pass.dir, range, ctx->timeline, &list);
@@ -348,7 +349,7 @@ recover_wal_check(Recover *ctx)
 	Pass		pass = {.ctx = ctx,.filter = &again};
 	char	   *folder = recover_path("%s/pg_wal", ctx->data);
 	WalLsn		end;
-	bool		same = open_pass(&pass, folder);
+	bool		same = open_pass(&pass, folder, false);
 
 	for (size_t i = 0; i < ctx->nwanted; i++)
 		recover_filter_want(&again, &ctx->wanted[i].tag);

@@ -13,8 +13,11 @@
  */
 extern bool recover_wal_link(Recover *ctx);
 
-/* Opens a folder of the cluster's WAL. */
-extern bool recover_wal_open(Recover *ctx, const char *folder,
+/*
+ * Opens a folder of the cluster's WAL.  If direct, its files are read past the
+ * page cache.
+ */
+extern bool recover_wal_open(Recover *ctx, const char *folder, bool direct,
 							 WalDirectory *dir);
 
 /*

@@ -13,6 +13,7 @@ use File::Copy;
 use File::Find;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes qw(usleep);
 
 my $none = Device::missing('ext4');
 plan(skip_all => $none) if defined $none;
@@ -176,6 +177,82 @@ foreach my $format ('plain', 'tar')
 	undef $kept;
 	Device::mend();
 	system('rm', '-rf', $backup);
+}
+
+# --- recover -------------------------------------------------------------------------
+
+{
+	my $top = Device::folder('ext4') . '/recover';
+	my $program = AccelProgram::path();
+	chomp(my $bindir = `pg_config --bindir`);
+	mkdir $_ foreach $top, "$top/wal";
+	sql("CREATE TABLE cold AS SELECT g, md5(g::text) AS m FROM generate_series(1, 1000) g");
+	sql('CREATE TABLE warm AS SELECT g FROM generate_series(1, 1000) g');
+	sql('VACUUM FREEZE cold, warm');
+	my $database = sql('SELECT oid FROM pg_database WHERE datname = current_database()');
+	my ($cold, $warm) = map { sql("SELECT pg_relation_filepath('$_')") } 'cold', 'warm';
+	command_ok([ 'pg_basebackup', '-D', "$top/base", '-d', $node->connstr('postgres'), '-c', 'fast', '-X', 'none', '--no-manifest' ], 'a backup to recover from');
+	sql('UPDATE warm SET g = g + 1');
+	my $end = sql('SELECT pg_walfile_name(pg_current_wal_insert_lsn())');
+	sql('SELECT pg_switch_wal()');
+	my ($start) = slurp_file("$top/base/backup_label") =~ /file ([0-9A-F]{24})/;
+	my @names = grep { $_ ge $start && $_ le $end } map { m{([0-9A-F]{24})$} } sort glob("$pg_wal/0000000100000000????????");
+	put_file("$pg_wal/$_", "$top/wal/$_") foreach @names;
+	my @base;
+	find(sub { push @base, $File::Find::name if -f $_; }, "$top/base");
+	system('sync', @base) == 0 or die 'sync';
+
+	# Status and what was said, with a count of what the folder for it holds then.
+	my $tries = 0;
+	my $recover = sub {
+		my ($wal, @options) = @_;
+		my $out = $node->basedir . '/recovered' . ++$tries;
+		my $said = '';
+		IPC::Run::run([ $program, 'recover', "--backup=$top/base", "--wal=$wal", "--bindir=$bindir", "--out=$out", @options ], '>', \$said, '2>&1');
+		my $status = $? >> 8;
+		my @left;
+		for (1 .. 1000)			# what ends at once leaves the folder to the process that keeps it
+		{
+			@left = glob("$out/*") or last;
+			last if $status == 0;
+			usleep(20_000);
+		}
+		return "$status left: " . scalar(@left) . " $said";
+	};
+	my @block = ("--block=$warm:0");
+	my @tables = ("--database=$database", "--relation=$cold");
+	like($recover->("$top/wal", @block, '--direct-io'), qr/^0 .*recovered at/s, 'recover, with direct-io');
+	my @wal = map { "$top/wal/$_" } @names;
+	Device::drop_cached(@wal, "$top/base/$cold");
+	like($recover->("$top/wal", @tables, '--direct-io'), qr/^0 .*recovered up to/s, '... of tables');
+	is(Device::cached_of(@wal, "$top/base/$cold"), 0, '... which brings nothing into the page cache');
+
+	my @pages = Device::pieces("$top/base/$cold");
+	my $kept = Device::keep(@wal, "$top/base/$cold");
+	Device::damage('ext4', Device::places('ext4', $pages[4])->{ $pages[4] } + 200);
+	like($recover->("$top/wal", @tables), qr/^0 /, 'a page of the backup damaged below the page cache: nothing without direct-io');
+	like($recover->("$top/wal", @tables, '--direct-io'), qr/^1 left: 0 .*block 2 of "\Q$cold\E" has a wrong checksum, as it has in the backup/s, '... and refused with it');
+
+	my @bytes = Device::pieces("$top/wal/$names[0]");
+	my ($at) = grep { $bytes[$_] !~ /^\0/ && substr($bytes[$_], 3000, 3) ne "\0\0\0" } reverse(0 .. $#bytes - 1);
+	Device::damage('ext4', Device::places('ext4', $bytes[$at])->{ $bytes[$at] } + 64);
+	like($recover->("$top/wal", @block), qr/^0 /, 'WAL damaged below the page cache: nothing without direct-io');
+	like($recover->("$top/wal", @block, '--direct-io'), qr/^1 left: 0 .*WAL (?:has a gap|ends at).*/s, '... and refused with it');
+	undef $kept;
+	Device::mend();
+	my $why = Device::missing('tmpfs');
+  SKIP:
+	{
+		skip("tmpfs: $why", 1) if defined $why;
+		my $folder = Device::folder('tmpfs') . '/wal';
+		mkdir $folder;
+		copy("$top/wal/$_", "$folder/$_") foreach @names;
+		like($recover->($folder, @block), qr/^0 /, 'WAL on tmpfs is recovered from without direct-io');
+		like($recover->($folder, @block, '--direct-io'),
+			qr{^1 left: 0 .*file system of "[^"]*/wal/[0-9A-F]+" does not read past its page cache: its type is tmpfs$}s, '... and refused with it');
+		system('rm', '-rf', $folder);
+	}
+	system('rm', '-rf', $top);
 }
 
 # --- the cluster ---------------------------------------------------------------------
