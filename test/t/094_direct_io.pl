@@ -201,8 +201,8 @@ foreach my $fs ('ext4', 'xfs')
 }
 
 # Who flushes the block waits while the device and the page cache are compared.
+my $shim = Accel::fault_shim();
 {
-	my $shim = Accel::fault_shim();
 	$node->stop;
 	Accel::start_under($shim, $node);
 	sql("CREATE FUNCTION fault_arm(cstring, cstring, int, bool, cstring) RETURNS void AS '$shim' LANGUAGE C");
@@ -245,6 +245,66 @@ foreach my $fs ('ext4', 'xfs')
 	});
 	is("$out$err", 'not_restored|the page was written, but was another one when it was read back', 'restore_block reads back from the device');
 	sql('DROP TABLE locked');
+}
+
+# What is repaired is told to be so only when the device has it: its write-back fails,
+# for want of space for what the device had not yet.
+SKIP:
+{
+	my $why = Device::missing('full');
+	skip("full: $why", 1) if defined $why;
+	my ($path, $pieces) = make_table('full', 'repaired', 100);
+	my ($file) = $path =~ m{([^/]+)$};
+	my $filler = Device::folder('full') . '.disk/filler';
+	my $of = Device::places('full', map { @{$pieces}[ $_ * 2, $_ * 2 + 1 ] } 3, 5);
+
+	# The device forgets a block, and has no space for it, or has it again.
+	my $fill = sub {
+		my ($blkno) = @_;
+		foreach (@{$pieces}[ $blkno * 2, $blkno * 2 + 1 ])
+		{
+			system('fallocate', '-p', '-o', $of->{$_}, '-l', 4096, Device::image('full')) == 0 or die 'fallocate';
+		}
+		system("head -c 64M /dev/zero >$filler 2>/dev/null");
+		return;
+	};
+
+	# What a repair says if that happens when it has written the page, in the page cache.
+	my $repair = sub {
+		my ($blkno, $sql) = @_;
+		my $before = AccelWal::peek($path, $blkno * 8192, 8192);
+		my ($out, $err) = Accel::stopped_at($node, 'read', '1+', "/$file\$", $sql, sub {
+			$fill->($blkno) if !-e $filler && AccelWal::peek($path, $blkno * 8192, 8192) ne $before;
+		});
+		ok(-e $filler, 'the device was full when the page was written');
+		unlink $filler;
+		return "$out$err";
+	};
+
+	$node->stop;				# what is in shared buffers then is of the page cache, checksums included
+	Accel::start_under($shim, $node);
+	my $kept = Device::keep($path);
+	$fill->(3);
+	is(sql("SELECT blkno, status FROM verify_relation('repaired', direct_io => true)"), '3|bad_on_device_cached_ok', 'a device without space: its damage is found');
+	like(refused("SELECT heal_block('repaired', 'main', 3, direct_io => true)"),
+		qr/ERROR:  could not write to file "[^"]+": .*HINT:  Nothing was changed\. Replace the storage\./s, '... heal_block changes nothing');
+	unlink $filler;
+	is($repair->(3, "SELECT status, message FROM heal_block('repaired', 'main', 3, direct_io => true)"),
+		'not_healed|the page was written from shared buffers, but its write-back failed: No space left on device', '... says if the write-back fails');
+	like(refused('CHECKPOINT'), qr/ERROR:  checkpoint request failed/, '... and the checkpointer is told, too');
+	is(sql("SELECT blkno, status FROM verify_relation('repaired', direct_io => true)"), '3|bad_on_device_cached_ok', '... when the device has nothing of it');
+	is(sql("SELECT status FROM heal_block('repaired', 'main', 3, allow_unproven => true, direct_io => true)"), 'healed', '... and heals where there is space again');
+	undef $kept;
+
+	my ($hex) = unpack('H*', join('', @{$pieces}[ 10, 11 ]));
+	$node->stop;
+	AccelWal::poke($path, 5 * 8192 + 100, ~substr($pieces->[10], 100, 3) & "\xff" x 3);
+	system('sync', $path) == 0 or die 'sync';
+	Accel::start_under($shim, $node);
+	is($repair->(5, "SELECT status, message FROM restore_block('repaired', 'main', 5, page => '\\x$hex', allow_unproven => true)"),
+		'not_restored|the page was written, but its write-back failed: No space left on device', 'restore_block says if the write-back fails');
+	like(refused('CHECKPOINT'), qr/ERROR:  checkpoint request failed/, '... and the checkpointer is told, too');
+	sql('DROP TABLE repaired');
 }
 
 # A server that reads past the page cache, too

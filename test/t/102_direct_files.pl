@@ -124,6 +124,15 @@ foreach my $fs ('ext4', 'xfs')
 
 # The server's own WAL, with the segment that is being written.
 is(sql("SELECT count(*) FROM verify_wal(direct_io => true) WHERE is_finding"), '0', "the server's own WAL");
+{
+	sql('SELECT pg_switch_wal()');
+	sql("INSERT INTO t SELECT g, md5(g::text), repeat(md5(g::text), 20) FROM generate_series(1, 600) g");
+	my ($now, $ago) = map { "$pg_wal/$_" } split /\|/, sql("SELECT pg_walfile_name(pg_current_wal_lsn()), pg_walfile_name(pg_current_wal_lsn() - 1048576)");
+	Device::drop_cached($now, $ago);
+	is(sql("SELECT count(*) FROM verify_wal(direct_io => true) WHERE is_finding"), '0', '... once more');
+	cmp_ok(Device::cached($now), '>', 50, '... whose newest segment is read through the page cache, since it is being written');
+	is(Device::cached($ago), 0, '... and no other');
+}
 
 # crc32c_file at any place
 my $odd = Device::folder('ext4') . '/odd';
