@@ -1,6 +1,6 @@
 # The storm: updates, extension, truncation, index builds, rewrites and drops
-# with few shared buffers, while the verifier loops over everything.  No
-# finding may come of it.
+# with few shared buffers, while the verifier loops over everything, half of it on
+# the device.  No finding may come of it.
 #
 #	ACCEL_STORM_SECONDS		how long (default 30)
 #	ACCEL_STORM_BUFFERS		shared_buffers (default 1MB)
@@ -48,6 +48,9 @@ ALTER TABLE big ALTER a SET STORAGE EXTERNAL;
 
 CREATE UNLOGGED TABLE seen (relid oid, relation text, fork text, blocks bigint, retried bigint,
 	findings text, status text);
+SQL
+my $direct = Accel::sometimes_direct($node, 'hot');
+$node->safe_psql('postgres', <<"SQL");
 CREATE PROCEDURE verify_all() LANGUAGE plpgsql AS \$\$
 DECLARE
 	target oid;
@@ -56,7 +59,7 @@ BEGIN
 	LOOP
 		BEGIN
 			INSERT INTO seen SELECT target, s.relation::text, s.fork, s.blocks, s.retried_blocks, s.message, s.status
-			FROM verify_relation_summary(target) s;
+			FROM verify_relation_summary(target, direct_io => $direct) s;
 		EXCEPTION WHEN undefined_table THEN
 			NULL;	-- dropped meanwhile
 		END;
@@ -64,7 +67,7 @@ BEGIN
 		-- a few blocks that are written all the time: caught in the act
 		CONTINUE WHEN target < 16384;
 		INSERT INTO seen SELECT 'tiny'::regclass, 'tiny', s.fork, sum(s.blocks), sum(s.retried_blocks), min(s.message), max(s.status)
-		FROM generate_series(1, 40) g, LATERAL verify_relation_summary(CASE WHEN g > 0 THEN 'tiny'::regclass END) s
+		FROM generate_series(1, 40) g, LATERAL verify_relation_summary(CASE WHEN g > 0 THEN 'tiny'::regclass END, direct_io => $direct) s
 		GROUP BY s.fork, s.status;
 		COMMIT;
 	END LOOP;
@@ -184,7 +187,7 @@ SQL
 is($bad, '0', 'no finding')
   or diag($node->safe_psql('postgres',
 		"SELECT * FROM seen WHERE status NOT IN ('ok', 'not_verifiable') LIMIT 20"));
-diag("storm: $rounds rounds, $blocks blocks, $retried read again, in $seconds s with shared_buffers = $buffers");
+diag("storm: direct_io => $direct, $rounds rounds, $blocks blocks, $retried read again, in $seconds s with shared_buffers = $buffers");
 SKIP:
 {
 	skip 'no read met a write that was half done', 1 if $retried == 0;

@@ -34,6 +34,7 @@ INSERT INTO changes SELECT g, repeat('c', 300) FROM generate_series(1, 5000) g;
 CREATE TABLE frozen (g int, b text);
 VACUUM FREEZE;
 SQL
+my $direct = Accel::sometimes_direct($primary, 'changes');
 $primary->backup('base');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'base', has_streaming => 1);
@@ -68,9 +69,9 @@ VACUUM changes;
 SQL
 
 # Each relation by itself: no lock is held longer.
-my $verify = <<'SQL';
-SELECT format('SELECT relation, fork, blocks, status, message FROM verify_relation_summary(%s)', oid) FROM pg_class
-WHERE relkind IN ('r', 't', 'm') AND (oid >= 16384 OR relname = 'pg_class') \gexec
+my $verify = <<"SQL";
+SELECT format('SELECT relation, fork, blocks, status, message FROM verify_relation_summary(%s, direct_io => %L)', oid, $direct) FROM pg_class
+WHERE relkind IN ('r', 't', 'm') AND (oid >= 16384 OR relname = 'pg_class') \\gexec
 SQL
 
 # What is found on a node that is not as it should be.
@@ -107,7 +108,7 @@ while ($rounds == 0 || time < $until)
 	last if $found ne '';
 }
 is($found, '', 'no finding');
-diag("zeroed storm: $rounds rounds with a crash, $calls calls, $blocks blocks, in $seconds s");
+diag("zeroed storm: direct_io => $direct, $rounds rounds with a crash, $calls calls, $blocks blocks, in $seconds s");
 
 # What was asked can see
 $primary->safe_psql('postgres', "BEGIN; TRUNCATE frozen; COPY frozen FROM '$dir/rows' (FREEZE); COMMIT; CHECKPOINT");

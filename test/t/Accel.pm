@@ -61,6 +61,17 @@ sub need_modules
 	return;
 }
 
+# An SQL expression that has half of what a storm reads come from the device, and none
+# where a relation's file system does not read past its page cache.
+sub sometimes_direct
+{
+	my ($node, $relation) = @_;
+	my ($code, $out, $err) = $node->psql('postgres', "SELECT verify_relation_summary('$relation', 'main', direct_io => true)");
+	return 'random() < 0.5' if $code == 0;
+	Test::More::note("nothing is read from the device: $err");
+	return 'false';
+}
+
 # Builds the library that stands before system calls; returns its path.
 sub fault_shim
 {
