@@ -96,7 +96,7 @@ override CPPFLAGS += -fvisibility=hidden
 # Rooms that know the server.  All others, so new ones too, are compiled without its
 # headers, and make check-layers reads from their objects that they use nothing of it.
 knows_server = host/% page/% run/% func/% server/accelerate \
-	wal/block_decompress wal/parallel cluster/live lost/disk lost/image lost/scan lost/server \
+	wal/block_decompress wal/parallel cluster/live lost/disk lost/scan lost/server \
 	$(addprefix repair/,backup_page block heal image page_age restore) \
 	$(addprefix backup/,archives blocks chain cluster files gaps hash json judge list meta need \
 		parts run sink spool suspects wal walk)

@@ -13,6 +13,7 @@
 #include "lost/image.h"
 #include "lost/scan.h"
 #include "lost/server.h"
+#include "wal/block_decompress.h"
 
 #define COLUMNS		9
 #define IMAGE_COLUMNS	11
@@ -147,6 +148,9 @@ SQL_FUNCTION(accel_verify_wal_images)
 	options.throttle = max_rate_argument(fcinfo, 3, &throttle);
 	accel_wal_directory(&dir, accel_text(fcinfo, 0), false, NULL);
 	options.dir = &dir;
-	lost_images(&options, emit_image, fcinfo->resultinfo);
+	options.timeline = 0;
+	options.block_size = BLCKSZ;
+	options.decompressors = &wal_block_decompressors;
+	lost_images(&options, emit_image, fcinfo->resultinfo, NULL);
 	return (Datum) 0;
 }

@@ -29,18 +29,19 @@
  *
  * An LSN that is newer than the record before is that of a hint's image.
  *
+ * What does not decode or decompress here has no verdict.  That is told once,
+ * and what was said of blocks before such a record is forgotten.
+ *
  * Memory is bounded.  When the book is full, half of the blocks leave it, and
  * the WAL is read once more for them.  What was said of them stays said.  This
  * is proved by experiment in test/t/078_lost_images.pl and
  * test/t/073_lost_none.pl.
  */
-#include "compat.h"
-
-#include "miscadmin.h"
+#include <stdio.h>
+#include <string.h>
 
 #include "lost/book.h"
 #include "lost/image.h"
-#include "wal/block_decompress.h"
 #include "wal/block_walk.h"
 
 /* Ends of storage that are looked through for an image, at most. */
@@ -57,7 +58,15 @@ typedef struct Share
 	WalLsn		said;			/* rows up to here are out already */
 } Share;
 
-#define SHARES_MAX		64		/* each halves what the one below has */
+#define SHARES_MAX		33		/* each has one bit of the mask more */
+
+/* What is not judged. */
+typedef enum Unread
+{
+	UNREAD_RECORD,
+	UNREAD_IMAGE,
+	UNREAD_KINDS
+} Unread;
 
 typedef struct ImageScan
 {
@@ -71,6 +80,11 @@ typedef struct ImageScan
 	Share		shares[SHARES_MAX]; /* the last one is at work */
 	int			nshares;
 	bool		again;			/* the WAL was read before */
+	LostImage	unread[UNREAD_KINDS];	/* where the first one was */
+	uint64_t	nunread[UNREAD_KINDS];
+	WalImageMethod method;		/* of such an image */
+	uint64_t	nimages;
+	uint8_t    *page;
 } ImageScan;
 
 /* ---- the book ---- */
@@ -90,23 +104,28 @@ is_of_share(ImageScan *scan, const WalBlockTag *tag)
 		(lost_book_number(tag) & share->mask) == share->number;
 }
 
-/* Halves the share that is being read.  The other half comes later. */
-static void
+/*
+ * Halves the share that is being read.  The other half comes later.  Returns
+ * false where all that is left are blocks of one number.
+ */
+static bool
 split_share(ImageScan *scan)
 {
 	Share	   *share = at_work(scan);
 	Share		half;
 
-	if (scan->nshares == SHARES_MAX)
-		elog(ERROR, "blocks of WAL do not fit into memory");
+	if (share->mask == UINT32_MAX)
+		return false;
 	half.mask = share->mask << 1 | 1;
 	half.number = share->number;
 	half.said = share->said;
 	share->number |= half.mask & ~share->mask;
 	share->mask = half.mask;
-	share->said = Max(share->said, scan->record->lsn);
+	if (share->said < scan->record->lsn)
+		share->said = scan->record->lsn;
 	scan->shares[scan->nshares++] = half;
 	lost_book_keep(&scan->book, half.number, half.mask);
+	return true;
 }
 
 static void
@@ -122,7 +141,8 @@ note_change(ImageScan *scan, const WalBlockTag *tag)
 	while (is_of_share(scan, tag) &&
 		   !lost_book_prove(&scan->book, tag, LOST_PROOF_LSN,
 							scan->record->end))
-		split_share(scan);
+		if (!split_share(scan))
+			forget(scan);
 }
 
 static void
@@ -139,22 +159,65 @@ note_end(void *arg, const LostEvent *event)
 
 /* ---- images ---- */
 
+/* Every image is met once, every record once per share. */
+static void
+note_unread(ImageScan *scan, Unread kind)
+{
+	LostImage  *first = &scan->unread[kind];
+
+	if (kind == UNREAD_RECORD && scan->again)
+		return;
+	if (scan->nunread[kind]++ > 0 && first->lsn <= scan->record->lsn)
+		return;
+	first->status = LOST_NOT_VERIFIABLE;
+	first->lsn = scan->record->lsn;
+	wal_name_print(scan->record->segment, first->segment);
+}
+
+static void
+report_unread(ImageScan *scan)
+{
+	LostImage  *record = &scan->unread[UNREAD_RECORD];
+	LostImage  *image = &scan->unread[UNREAD_IMAGE];
+
+	if (scan->nunread[UNREAD_RECORD] > 0)
+	{
+		snprintf(record->message, sizeof(record->message),
+				 "%llu records from here on do not decode with blocks of %u bytes",
+				 (unsigned long long) scan->nunread[UNREAD_RECORD],
+				 (unsigned) scan->options->block_size);
+		scan->emit(scan->arg, record);
+	}
+	if (scan->nunread[UNREAD_IMAGE] > 0)
+	{
+		snprintf(image->message, sizeof(image->message),
+				 "%llu full-page images from here on, by %s, do not decompress here",
+				 (unsigned long long) scan->nunread[UNREAD_IMAGE],
+				 wal_image_method_name(scan->method));
+		scan->emit(scan->arg, image);
+	}
+}
+
 /*
  * Returns pd_lsn of the page in an image, or 0 if it does not decompress here.
  */
 static WalLsn
-lsn_of_image(const WalImage *image)
+lsn_of_image(ImageScan *scan, const WalImage *image)
 {
-	PGAlignedBlock page;
 	const uint8_t *start = image->data;
 	uint32_t	halves[2];
 
 	if (image->compression != WAL_METHOD_NONE)
 	{
-		if (wal_block_image_restore(image, BLCKSZ, &wal_block_decompressors,
-									(uint8 *) page.data) != WAL_IMAGE_RESTORED)
+		start = scan->page;
+		if (wal_block_image_restore(image, scan->options->block_size,
+									scan->options->decompressors,
+									scan->page) != WAL_IMAGE_RESTORED)
+		{
+			scan->method = image->compression;
+			note_unread(scan, UNREAD_IMAGE);
 			return 0;
-		start = (const uint8_t *) page.data;
+		}
 	}
 	memcpy(halves, start, sizeof(halves));
 	return (WalLsn) halves[0] << 32 | halves[1];
@@ -169,8 +232,8 @@ report_stale(ImageScan *scan, const WalBlockRef *ref, WalLsn page_lsn,
 	image.lsn = scan->record->lsn;
 	wal_name_print(scan->record->segment, image.segment);
 	snprintf(image.message, sizeof(image.message),
-			 "a write was lost: the page that was changed here had LSN %X/%X, the record before it that changed the block ends at %X/%X",
-			 LSN_FORMAT_ARGS(page_lsn), LSN_FORMAT_ARGS(expected));
+			 "a write was lost: the page that was changed here had LSN " WAL_LSN_FORMAT ", the record before it that changed the block ends at " WAL_LSN_FORMAT,
+			 WAL_LSN_ARGS(page_lsn), WAL_LSN_ARGS(expected));
 	scan->emit(scan->arg, &image);
 }
 
@@ -187,7 +250,8 @@ judge_image(ImageScan *scan, const WalBlockRef *ref)
 	before = lost_book_find(&scan->book, &ref->tag, scan->record->end);
 	if (before == NULL)
 		return;
-	lsn = lsn_of_image(&ref->image);
+	lsn = lsn_of_image(scan, &ref->image);
+	scan->nimages += lsn == 0 ? 0 : 1;
 	if (lsn >= FIRST_LSN && lsn < before->lsn)
 		report_stale(scan, ref, lsn, before->lsn);
 }
@@ -237,9 +301,12 @@ note_record(void *arg, const WalBlockRecord *record)
 	if (!event && plain &&
 		(rule == NULL || note_single(scan, &rule->main)))
 		return true;
-	if (wal_blocks_decode(scan->blocks, rec, record->present, BLCKSZ) != WAL_BLOCKS_OK ||
+	if (wal_blocks_decode(scan->blocks, rec, record->present, scan->options->block_size) != WAL_BLOCKS_OK ||
 		(event && !lost_events(rec, scan->blocks, note_end, scan)))
+	{
+		note_unread(scan, UNREAD_RECORD);
 		forget(scan);
+	}
 	else
 		note_references(scan, rule);
 	return true;
@@ -260,20 +327,27 @@ note_gap(void *arg, const WalBlockGap *gap)
 	wal_name_print(&gap->segment, image.segment);
 	wal_verdict_words(&gap->verdict, image.message);
 	if (image.message[0] == '\0')
-		strlcpy(image.message, wal_status_name(gap->status),
-				sizeof(image.message));
+		snprintf(image.message, sizeof(image.message), "%s",
+				 wal_status_name(gap->status));
 	scan->emit(scan->arg, &image);
 }
 
 static void
-read_wal(ImageScan *scan)
+read_wal(ImageScan *scan, LostImageEnd *total)
 {
-	WalBlockWalk walk = {scan->options->dir, scan->options->start,
-	scan->options->end, 0, 0, note_record, note_gap, scan};
+	const LostImageOptions *options = scan->options;
+	WalBlockWalk walk = {options->dir, options->start, options->end,
+	options->timeline, 0, note_record, note_gap, scan};
 	WalBlockWalkEnd end;
 
-	walk.throttle = scan->options->throttle;
+	walk.throttle = options->throttle;
 	wal_block_walk(&walk, &end);
+	if (!scan->again && total != NULL)
+	{
+		total->begin = end.begin;
+		total->end = end.end;
+		total->records = end.records;
+	}
 	/* the share just read is done, and what left it lies below */
 	scan->nshares--;
 	scan->again = true;
@@ -281,21 +355,29 @@ read_wal(ImageScan *scan)
 }
 
 void
-lost_images(const LostImageOptions *options, LostImageFn emit, void *arg)
+lost_images(const LostImageOptions *options, LostImageFn emit, void *arg,
+			LostImageEnd *end)
 {
-	ImageScan  *scan = palloc0(sizeof(ImageScan));
-	size_t		bytes = Max(options->memory / 2, LOST_BOOK_MIN);
+	ImageScan  *scan = host_alloc(sizeof(ImageScan));
+	size_t		bytes = options->memory / 2 < LOST_BOOK_MIN ? LOST_BOOK_MIN : options->memory / 2;
+	void	   *book = host_alloc(bytes);
 
+	memset(scan, 0, sizeof(ImageScan));
 	scan->options = options;
 	scan->emit = emit;
 	scan->arg = arg;
-	scan->blocks = palloc(sizeof(WalBlocks));
+	scan->blocks = host_alloc(sizeof(WalBlocks));
+	scan->page = host_alloc(options->block_size);
 	lost_witnesses_begin(&scan->witnesses, options->dir->limits.server.magic);
-	lost_book_open(&scan->book, palloc_extended(bytes, MCXT_ALLOC_HUGE),
-				   bytes, 1);
+	lost_book_open(&scan->book, book, bytes, 1);
 	scan->nshares = 1;
 	while (scan->nshares > 0)
-		read_wal(scan);
-	pfree(scan->blocks);
-	pfree(scan);
+		read_wal(scan, end);
+	report_unread(scan);
+	if (end != NULL)
+		end->images = scan->nimages;
+	host_free(scan->page);
+	host_free(scan->blocks);
+	host_free(book);
+	host_free(scan);
 }

@@ -5,7 +5,8 @@
 #ifndef ACCEL_LOST_IMAGE_H
 #define ACCEL_LOST_IMAGE_H
 
-#include "lost/disk.h"
+#include "page/status.h"
+#include "wal/block_image.h"
 #include "wal/directory.h"
 
 typedef struct LostImageOptions
@@ -13,9 +14,20 @@ typedef struct LostImageOptions
 	const WalDirectory *dir;
 	WalLsn		start;			/* 0 for that of the oldest segment */
 	WalLsn		end;			/* WAL_LSN_MAX for as far as there is any */
+	uint32_t	timeline;		/* whose history is read, 0 for the newest */
+	uint32_t	block_size;		/* of relations, in bytes */
+	const WalDecompressors *decompressors;
 	size_t		memory;			/* bytes */
 	struct Throttle *throttle;	/* limits reading, or NULL */
 } LostImageOptions;
+
+typedef struct LostImageEnd
+{
+	WalLsn		begin;			/* what was read */
+	WalLsn		end;
+	uint64_t	records;
+	uint64_t	images;			/* held against a record before them */
+} LostImageEnd;
 
 /*
  * A row of SQL.  LOST_NOT_VERIFIABLE is about no block, and the message tells
@@ -34,7 +46,8 @@ typedef struct LostImage
 
 typedef void (*LostImageFn) (void *arg, const LostImage *image);
 
+/* What was read is told in end, if that is not NULL. */
 extern void lost_images(const LostImageOptions *options, LostImageFn emit,
-						void *arg);
+						void *arg, LostImageEnd *end);
 
 #endif							/* ACCEL_LOST_IMAGE_H */

@@ -7,6 +7,7 @@
 #include "kernel/checksum.h"
 #include "program/fetch.h"
 #include "program/host.h"
+#include "program/images.h"
 #include "program/kernels.h"
 #include "program/options.h"
 #include "program/recover.h"
@@ -28,6 +29,8 @@ run(const Options *options)
 			return kernels_command();
 		case COMMAND_RECOVER:
 			return recover_command(options);
+		case COMMAND_IMAGES:
+			return images_command(options);
 	}
 	return EXIT_FAILED;
 }

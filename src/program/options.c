@@ -26,6 +26,7 @@ enum
 	OPTION_BACKUP = 256,
 	OPTION_BINDIR,
 	OPTION_BLOCK,
+	OPTION_BLOCK_SIZE,
 	OPTION_CLUSTER,
 	OPTION_DATABASE,
 	OPTION_DIRECT_IO,
@@ -49,23 +50,25 @@ enum
 	OPTION_WAL
 };
 
-#define READING	(COMMAND_WAL | COMMAND_SEGMENT | COMMAND_FETCH)
+#define READING	(COMMAND_WAL | COMMAND_SEGMENT | COMMAND_FETCH | COMMAND_IMAGES)
+#define OF_ARCHIVE	(COMMAND_WAL | COMMAND_IMAGES)
 
 /* In the order of long_options. */
 static const int used_by[] = {
-	COMMAND_RECOVER, COMMAND_RECOVER, COMMAND_RECOVER, COMMAND_RECOVER,
-	COMMAND_RECOVER, READING | COMMAND_RECOVER, READING, COMMAND_WAL, READING,
-	COMMAND_WAL,
-	COMMAND_SEGMENT, COMMAND_RECOVER, COMMAND_WAL, READING, COMMAND_RECOVER,
-	COMMAND_SEGMENT, COMMAND_WAL, READING, READING, COMMAND_WAL,
-	COMMAND_WAL, READING, COMMAND_RECOVER, COMMAND_WAL | COMMAND_RECOVER,
-	COMMAND_FETCH, COMMAND_WAL, READING, COMMAND_RECOVER
+	COMMAND_RECOVER, COMMAND_RECOVER, COMMAND_RECOVER, COMMAND_IMAGES,
+	COMMAND_RECOVER, COMMAND_RECOVER, READING | COMMAND_RECOVER, READING,
+	COMMAND_WAL, READING,
+	OF_ARCHIVE, COMMAND_SEGMENT, COMMAND_RECOVER, COMMAND_WAL, READING,
+	COMMAND_RECOVER, COMMAND_SEGMENT, COMMAND_WAL, READING, READING, OF_ARCHIVE,
+	COMMAND_WAL, READING, COMMAND_RECOVER, OF_ARCHIVE | COMMAND_RECOVER,
+	COMMAND_FETCH, OF_ARCHIVE, READING, COMMAND_RECOVER
 };
 
 static const struct option long_options[] = {
 	{"backup", required_argument, NULL, OPTION_BACKUP},
 	{"bindir", required_argument, NULL, OPTION_BINDIR},
 	{"block", required_argument, NULL, OPTION_BLOCK},
+	{"block-size", required_argument, NULL, OPTION_BLOCK_SIZE},
 	{"cluster", required_argument, NULL, OPTION_CLUSTER},
 	{"database", required_argument, NULL, OPTION_DATABASE},
 	{"direct-io", no_argument, NULL, OPTION_DIRECT_IO},
@@ -159,6 +162,17 @@ parse_segment_size(const char *value)
 	if (!wal_power_of_two(size, 1, WAL_SEGMENT_MAX / WAL_SEGMENT_MIN))
 		refuse("--segment-size must be a power of two", value);
 	return (uint32_t) size * WAL_SEGMENT_MIN;
+}
+
+/* Of relations, in kilobytes. */
+static uint32_t
+parse_block_size(const char *value)
+{
+	uint64_t	size = parse_number(value, "--block-size", 1, 32);
+
+	if (!wal_power_of_two(size, 1, 32))
+		refuse("--block-size must be a power of two", value);
+	return (uint32_t) size * 1024;
 }
 
 /* Returns the magic number of the pages that a version writes. */
@@ -288,6 +302,9 @@ parse_option(Options *options, int option, const char *value)
 		case 'v':
 			options->verbose = true;
 			break;
+		case OPTION_BLOCK_SIZE:
+			options->block_size = parse_block_size(value);
+			break;
 		case OPTION_FORMAT:
 			options->format = parse_format(value);
 			break;
@@ -340,7 +357,7 @@ parse_command(Options *options, const char *name)
 	}			commands[] = {
 		{"wal", COMMAND_WAL}, {"segment", COMMAND_SEGMENT},
 		{"fetch", COMMAND_FETCH}, {"kernels", COMMAND_KERNELS},
-		{"recover", COMMAND_RECOVER}
+		{"recover", COMMAND_RECOVER}, {"images", COMMAND_IMAGES}
 	};
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
@@ -398,7 +415,7 @@ check(const Options *options)
 	bool		bounded = options->since.timeline != 0 || options->until.timeline != 0;
 
 	if ((options->command & (COMMAND_KERNELS | COMMAND_RECOVER)) ? options->noperands != 0 :
-		options->command == COMMAND_WAL ? options->noperands != 1 :
+		(options->command & OF_ARCHIVE) ? options->noperands != 1 :
 		options->noperands == 0)
 		refuse("wrong number of arguments to command", options->command_name);
 	if (options->command == COMMAND_FETCH && options->to == NULL)
@@ -425,6 +442,7 @@ options_parse(Options *options, int argc, char **argv)
 	memset(options, 0, sizeof(*options));
 	options->reverify_after = -1;
 	options->jobs = 1;
+	options->block_size = 8192;
 	answer_questions(argc, argv);
 	if (argc < 2)
 		refuse("no command", "");

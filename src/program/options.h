@@ -16,7 +16,8 @@ typedef enum Command
 	COMMAND_SEGMENT = 2,
 	COMMAND_FETCH = 4,
 	COMMAND_KERNELS = 8,
-	COMMAND_RECOVER = 16
+	COMMAND_RECOVER = 16,
+	COMMAND_IMAGES = 32
 } Command;
 
 typedef enum Format
@@ -47,6 +48,7 @@ typedef struct Options
 	uint64_t	system;			/* 0 if none was given */
 	uint16_t	magic;			/* of the pages of the version, likewise */
 	uint32_t	segment_size;	/* bytes, likewise */
+	uint32_t	block_size;		/* of relations, in bytes */
 	int64_t		max_rate;		/* kB/s, 0 without a bound */
 	const char *metrics;		/* files, NULL if none */
 	const char *state;

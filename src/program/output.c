@@ -72,32 +72,89 @@ json_string(FILE * file, const char *text)
 }
 
 static void
-json_text(FILE * file, const char *name, bool known, const char *value)
+json_name(Json *json, const char *name)
 {
-	fprintf(file, ",\"%s\":", name);
-	if (known)
-		json_string(file, value);
-	else
-		fputs("null", file);
+	putc(json->begun ? ',' : '{', json->file);
+	json->begun = true;
+	json_string(json->file, name);
+	putc(':', json->file);
 }
 
-static void
-json_lsn(FILE * file, const char *name, bool known, WalLsn lsn)
+void
+json_text(Json *json, const char *name, bool known, const char *value)
+{
+	json_name(json, name);
+	if (known)
+		json_string(json->file, value);
+	else
+		fputs("null", json->file);
+}
+
+void
+json_lsn(Json *json, const char *name, bool known, WalLsn lsn)
 {
 	char text[	24];
 
-	snprintf(text, sizeof(text), "%X/%X", (unsigned) (lsn >> 32), (unsigned) lsn);
-	json_text(file, name, known, text);
+	snprintf(text, sizeof(text), WAL_LSN_FORMAT, WAL_LSN_ARGS(lsn));
+	json_text(json, name, known, text);
 }
 
 static void
-json_number(FILE * file, const char *name, bool known, uint64_t value)
+json_bool(Json *json, const char *name, bool value)
 {
-	if (known)
-		fprintf(file, ",\"%s\":%" PRIu64, name, value);
-	else
-		fprintf(file, ",\"%s\":null", name);
+	json_name(json, name);
+	fputs(value ? "true" : "false", json->file);
 }
+
+void
+json_number(Json *json, const char *name, bool known, uint64_t value)
+{
+	json_name(json, name);
+	if (known)
+		fprintf(json->file, "%" PRIu64, value);
+	else
+		fputs("null", json->file);
+}
+
+/* ---- rows ---- */
+
+static void
+print_row(Output *output, const char *name, const OutputRow *row)
+{
+	bool		reported = row->finding || row->unverified;
+	Json		json = {output->file, false};
+	char		line[OUTPUT_WORDS];
+
+	snprintf(line, sizeof(line), "%s: %s%s%s", name == NULL ? output->subject : name,
+			 row->status, row->words[0] == '\0' ? "" : ": ", row->words);
+	if (output->first[0] == '\0' && reported)
+		memcpy(output->first, line, sizeof(line));
+	if (output->options->format == FORMAT_NAGIOS ||
+		!(output->options->verbose || reported))
+		return;
+	if (output->options->format == FORMAT_JSON)
+	{
+		row->columns(&json, row->of);
+		fputs("}\n", output->file);
+	}
+	else
+		fprintf(output->file, "%s\n", line);
+}
+
+void
+output_other(Output *output, const char *name, const OutputRow *row)
+{
+	output->findings += row->finding ? 1 : 0;
+	output->unverified += row->unverified ? 1 : 0;
+	print_row(output, name, row);
+}
+
+typedef struct FileRow
+{
+	const char *name;			/* may be NULL */
+	const WalSegmentResult *result;
+	const char *words;
+} FileRow;
 
 static uint64_t
 findings_of(const WalSegmentResult *result)
@@ -109,60 +166,34 @@ findings_of(const WalSegmentResult *result)
 
 /* The columns of verify_wal(), in their order. */
 static void
-print_json(FILE * file, const char *name, const WalSegmentResult *result,
-		   const char *words)
+print_columns(Json *json, const void *of)
 {
+	const FileRow *row = of;
+	const WalSegmentResult *result = row->result;
 	const WalCounts *counts = &result->counts;
 	const char *version = wal_version_name(result->magic);
 	bool		named = result->name.timeline != 0;
 
-	fputs("{\"segment\":", file);
-	if (name != NULL)
-		json_string(file, name);
-	else
-		fputs("null", file);
-	json_number(file, "timeline_id", named, result->name.timeline);
-	json_lsn(file, "start_lsn", result->has_position, result->start_lsn);
-	json_lsn(file, "end_lsn", result->has_counts, result->end_lsn);
-	json_text(file, "status", true, wal_status_name(result->status));
-	fprintf(file, ",\"is_finding\":%s", wal_status_is_finding(result->status) ? "true" : "false");
-	json_text(file, "server_version", version != NULL, version);
-	json_number(file, "records", true, counts->records);
-	json_number(file, "fpi_bytes", true, counts->fpi_bytes);
-	json_number(file, "verified_bytes", true, counts->bytes_verified);
-	json_number(file, "unverified_head_bytes", true, counts->head_bytes);
-	json_number(file, "unverified_tail_bytes", true, counts->tail_bytes);
-	json_number(file, "zero_bytes", true, counts->zero_bytes);
-	json_number(file, "skipped_bytes", true, counts->skipped_bytes);
-	json_number(file, "findings", true, findings_of(result));
-	json_lsn(file, "first_finding_lsn", counts->errors > 0, counts->first_error);
-	json_number(file, "crc32c", result->has_crc, result->crc);
-	json_text(file, "message", words[0] != '\0', words);
-	json_text(file, "compression", result->has_format,
+	json_text(json, "segment", row->name != NULL, row->name);
+	json_number(json, "timeline_id", named, result->name.timeline);
+	json_lsn(json, "start_lsn", result->has_position, result->start_lsn);
+	json_lsn(json, "end_lsn", result->has_counts, result->end_lsn);
+	json_text(json, "status", true, wal_status_name(result->status));
+	json_bool(json, "is_finding", wal_status_is_finding(result->status));
+	json_text(json, "server_version", version != NULL, version);
+	json_number(json, "records", true, counts->records);
+	json_number(json, "fpi_bytes", true, counts->fpi_bytes);
+	json_number(json, "verified_bytes", true, counts->bytes_verified);
+	json_number(json, "unverified_head_bytes", true, counts->head_bytes);
+	json_number(json, "unverified_tail_bytes", true, counts->tail_bytes);
+	json_number(json, "zero_bytes", true, counts->zero_bytes);
+	json_number(json, "skipped_bytes", true, counts->skipped_bytes);
+	json_number(json, "findings", true, findings_of(result));
+	json_lsn(json, "first_finding_lsn", counts->errors > 0, counts->first_error);
+	json_number(json, "crc32c", result->has_crc, result->crc);
+	json_text(json, "message", row->words[0] != '\0', row->words);
+	json_text(json, "compression", result->has_format,
 			  result->has_format ? decode_format_name(result->format) : NULL);
-	fputs("}\n", file);
-}
-
-/* ---- rows ---- */
-
-static void
-print_row(Output *output, const char *name, const WalSegmentResult *result,
-		  const char *words)
-{
-	const char *status = wal_status_name(result->status);
-	char		line[OUTPUT_WORDS];
-
-	snprintf(line, sizeof(line), "%s: %s%s%s", name == NULL ? output->subject : name,
-			 status, words[0] == '\0' ? "" : ": ", words);
-	if (output->first[0] == '\0' && output_is_reported(result->status))
-		memcpy(output->first, line, sizeof(line));
-	if (output->options->format == FORMAT_NAGIOS ||
-		!(output->options->verbose || output_is_reported(result->status)))
-		return;
-	if (output->options->format == FORMAT_JSON)
-		print_json(output->file, name, result, words);
-	else
-		fprintf(output->file, "%s\n", line);
 }
 
 void
@@ -171,23 +202,26 @@ output_row(Output *output, const char *name, const WalSegmentResult *result,
 {
 	char		own_name[WAL_NAME_SIZE];
 	char		own_words[WAL_RESULT_WORDS];
+	FileRow		file = {name, result, words};
+	OutputRow	row = {wal_status_is_finding(result->status),
+		result->status == WAL_NOT_VERIFIABLE,
+	wal_status_name(result->status), NULL, print_columns, &file};
 
 	if (name == NULL && result->name.timeline != 0)
 	{
 		wal_name_print(&result->name, own_name);
-		name = own_name;
+		file.name = own_name;
 	}
 	if (words == NULL)
 	{
 		wal_segment_words(result, own_words);
-		words = own_words;
+		file.words = own_words;
 	}
+	row.words = file.words;
 	output->files += result->name.timeline != 0 ? 1 : 0;
 	output->records += result->counts.records;
 	output->bytes += result->counts.bytes_verified;
-	output->findings += wal_status_is_finding(result->status) ? 1 : 0;
-	output->unverified += result->status == WAL_NOT_VERIFIABLE ? 1 : 0;
-	print_row(output, name, result, words);
+	output_other(output, file.name, &row);
 }
 
 /* On a terminal it is one line that changes. */
@@ -220,9 +254,14 @@ output_status(const Output *output)
 static void
 print_summary(const Output *output, double seconds)
 {
-	printf("%s: %" PRIu64 " files, %" PRIu64 " read, %" PRIu64 " records, %" PRIu64 " bytes of WAL verified in %.1f s: ",
-		   output->subject, output->files, output->read, output->records,
-		   output->bytes, seconds);
+	if (output->options->command == COMMAND_IMAGES)
+		printf("%s: %" PRIu64 " full-page images of %" PRIu64 " records held against the record before, %" PRIu64 " bytes of WAL read in %.1f s: ",
+			   output->subject, output->files, output->records, output->bytes,
+			   seconds);
+	else
+		printf("%s: %" PRIu64 " files, %" PRIu64 " read, %" PRIu64 " records, %" PRIu64 " bytes of WAL verified in %.1f s: ",
+			   output->subject, output->files, output->read, output->records,
+			   output->bytes, seconds);
 	printf("%" PRIu64 " with findings, %" PRIu64 " not verifiable\n",
 		   output->findings, output->unverified);
 }
@@ -230,12 +269,14 @@ print_summary(const Output *output, double seconds)
 static void
 print_nagios(const Output *output, ExitStatus status, double seconds)
 {
-	printf("WAL %s - %" PRIu64 " of %" PRIu64 " files with findings, %" PRIu64 " not verifiable%s%s",
-		   nagios[status].word, output->findings, output->files,
+	const char *what = output->options->command == COMMAND_IMAGES ? "images" : "files";
+
+	printf("WAL %s - %" PRIu64 " of %" PRIu64 " %s with findings, %" PRIu64 " not verifiable%s%s",
+		   nagios[status].word, output->findings, output->files, what,
 		   output->unverified, output->first[0] == '\0' ? "" : ": ",
 		   output->first);
-	printf(" | files=%" PRIu64 " read=%" PRIu64 " findings=%" PRIu64 ";;0 not_verifiable=%" PRIu64 ";0 bytes=%" PRIu64 "B seconds=%.1fs\n",
-		   output->files, output->read, output->findings, output->unverified,
+	printf(" | %s=%" PRIu64 " read=%" PRIu64 " findings=%" PRIu64 ";;0 not_verifiable=%" PRIu64 ";0 bytes=%" PRIu64 "B seconds=%.1fs\n",
+		   what, output->files, output->read, output->findings, output->unverified,
 		   output->bytes, seconds);
 }
 

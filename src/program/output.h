@@ -21,7 +21,7 @@ typedef struct Output
 	FILE	   *file;			/* rows go to it */
 	uint64_t	begin;			/* microseconds */
 	uint64_t	shown;			/* progress, likewise */
-	uint64_t	files;
+	uint64_t	files;			/* or images of blocks */
 	uint64_t	read;			/* of them, now */
 	uint64_t	records;
 	uint64_t	bytes;			/* of WAL, verified now */
@@ -43,6 +43,32 @@ extern bool output_is_reported(WalStatus status);
  */
 extern void output_row(Output *output, const char *name,
 					   const WalSegmentResult *result, const char *words);
+
+/* An object in JSON.  A member is null where it is not known. */
+typedef struct Json
+{
+	FILE	   *file;
+	bool		begun;			/* it has a member */
+} Json;
+
+extern void json_text(Json *json, const char *name, bool known,
+					  const char *value);
+extern void json_lsn(Json *json, const char *name, bool known, WalLsn lsn);
+extern void json_number(Json *json, const char *name, bool known,
+						uint64_t value);
+
+/* A row about something else than a file. */
+typedef struct OutputRow
+{
+	bool		finding;
+	bool		unverified;
+	const char *status;
+	const char *words;			/* may be "" */
+	void		(*columns) (Json *json, const void *of);
+	const void *of;
+} OutputRow;
+
+extern void output_other(Output *output, const char *name, const OutputRow *row);
 
 /* Prints how far it came, if that is wanted, every second. */
 extern void output_progress(Output *output, uint64_t done, uint64_t total);

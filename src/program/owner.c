@@ -1,6 +1,6 @@
 /*
  * owner.c
- *	  Finds out which cluster an archive is of.
+ *	  Opens an archive, and finds out which cluster it is of.
  *
  * A server knows its own system identifier.  Without one, the archive's own is
  * the one that two sound segments have first, and another one in the same
@@ -9,6 +9,9 @@
  * there are others.  A system identifier belongs to one version and one page
  * size, so these are the segments', too.
  */
+#include <errno.h>
+#include <string.h>
+
 #include "program/host.h"
 #include "program/owner.h"
 #include "wal/source.h"
@@ -17,6 +20,28 @@
 #define JUDGED_MAX		100
 
 #define IDENTITY_BYTES	(2 * WAL_PAGE_MAX)
+
+void
+owner_open(WalDirectory *dir, const char *path, const Options *options)
+{
+	WalDirectoryResult result = wal_directory_open(dir, path, "",
+												   options->direct, NULL);
+	const char *failed = dir->listing->failed;
+
+	if (result == WAL_DIRECTORY_NONE)
+		program_fail("\"%s\" is not a directory", path);
+	if (result == WAL_DIRECTORY_FAILED)
+		program_fail("could not read directory \"%s%s%s\": %s", path,
+					 failed[0] == '\0' ? "" : "/", failed, strerror(errno));
+}
+
+void
+owner_set(WalDirectory *dir, const HostServer *owner)
+{
+	dir->limits.server.system = owner->system;
+	dir->limits.server.magic = owner->magic;
+	dir->limits.server.page_size = owner->page_size;
+}
 
 static bool
 identify(WalSession *session, const WalName *name, WalIdentity *id)

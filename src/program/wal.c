@@ -46,20 +46,6 @@ now(void)
 }
 
 static void
-open_directory(WalRun *run, const char *path)
-{
-	WalDirectoryResult result = wal_directory_open(&run->dir, path, "",
-												   run->options->direct, NULL);
-	const char *failed = run->dir.listing->failed;
-
-	if (result == WAL_DIRECTORY_NONE)
-		program_fail("\"%s\" is not a directory", path);
-	if (result == WAL_DIRECTORY_FAILED)
-		program_fail("could not read directory \"%s%s%s\": %s", path,
-					 failed[0] == '\0' ? "" : "/", failed, strerror(errno));
-}
-
-static void
 on_beside(void *arg, const WalSegmentResult *result)
 {
 	WalRun	   *run = arg;
@@ -322,9 +308,7 @@ find_owner(WalRun *run)
 		run->archive.count = 0;
 	if (other || owner->system == 0)
 		*owner = owner_find(&run->dir, system, run->options->magic);
-	run->dir.limits.server.system = owner->system;
-	run->dir.limits.server.magic = owner->magic;
-	run->dir.limits.server.page_size = owner->page_size;
+	owner_set(&run->dir, owner);
 }
 
 static void
@@ -347,7 +331,7 @@ wal_command(const Options *options)
 	run->options = options;
 	run->throttle = program_throttle(options->max_rate);
 	output_begin(&run->output, options, path);
-	open_directory(run, path);
+	owner_open(&run->dir, path, options);
 	if (options->state != NULL)
 		open_state(run, path);
 	find_owner(run);

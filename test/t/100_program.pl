@@ -89,6 +89,7 @@ foreach my $use (
 	[ 'wal', '--timeline=0', $dir ], [ 'wal', '--timeline=4294967296', $dir ], [ 'wal', "--until=$wal[2]", '--timeline=1', $dir ],
 	[ 'wal', '--state' ], [ 'wal', "--state=$made/x", "--since=$wal[0]", $dir ], [ 'wal', '--reverify-after=30d', $dir ],
 	[ 'wal', "--state=$made/x", '--reverify-after=30', $dir ], [ 'wal', '--nothing', $dir ], [ 'wal', '--server-version=14', $dir ], [ 'wal', '--segment-size=3', $dir ],
+	['images'], [ 'images', $dir, $dir ], [ 'images', '--block-size=3', $dir ], [ 'wal', '--block-size=8', $dir ], [ 'images', "--state=$made/x", $dir ],
 	['segment'], [ 'segment', '--on-finding=x', "$dir/$wal[0]" ], [ 'fetch', "$dir/$wal[0]" ], [ 'fetch', "--to=$made/x" ], [ 'kernels', 'x' ])
 {
 	ends("wrong use: @$use", 1, qr/^crc32c_verify: .*\nTry/, @$use);
@@ -120,6 +121,17 @@ $dir = archive();
 ends('metrics that cannot be written', 1, qr/could not write/, 'wal', "--metrics=$made/none/x", $dir);
 ends('standard output that cannot be written', 0, undef, 'wal', '-q', $dir);
 is(system("$program wal -v $dir >/dev/full 2>/dev/null") >> 8, 1, 'standard output that is full');
+
+# --- full-page images: t/078 compares what is found with SQL -----------------------------
+
+ends('images', 0, qr/^\Q$dir\E: \d+ full-page images of \d\d+ records held against the record before, \d+ bytes of WAL read in [\d.]+ s: 0 with findings, 0 not verifiable\n$/, 'images', $dir);
+ends('images, a part', 0, qr/ $MB bytes of WAL read /, 'images', "--since=$wal[2]", "--until=$wal[2]", $dir);
+ends('images, nothing to verify', 3, qr/^\Q$made\E\/empty: not_verifiable: there is no segment of WAL$/m, 'images', "$made/empty");
+ends('images, another block size', 3, qr/^[0-9A-F]{24}: not_verifiable: \d+ records from here on do not decode with blocks of 16384 bytes$/m, 'images', '--block-size=16', $dir);
+ends('images, nagios', 0, qr/^WAL OK - 0 of \d+ images with findings, .*\| images=\d+ /, 'images', '--format=nagios', $dir);
+unlink "$dir/$wal[4]";
+ends('images, a gap', 3, qr/^$wal[4]: not_verifiable: /m, 'images', $dir);
+$dir = archive();
 
 # --- parts of an archive, workers, the rate -------------------------------------------
 

@@ -28,16 +28,20 @@ sub verify
 
 sub path { return $program; }
 
-# Rows of verify_wal() as lines of JSON, with the LSNs of all versions alike.
+# What is compared: the function of SQL => the command.
+my %command = (verify_wal => 'wal', verify_wal_images => 'images');
+
+# Rows of a function as lines of JSON, with the LSNs of all versions alike.
 sub rows_of_sql
 {
-	my ($node, $directory) = @_;
+	my ($node, $function, $directory) = @_;
 	my ($out, $err) = ('', '');
 
-	$ordinary->($node, 'postgres', "SELECT row_to_json(w) FROM verify_wal('$directory') w",
+	$ordinary->($node, 'postgres', "SELECT row_to_json(w) FROM $function('$directory') w",
 		stdout => \$out, stderr => \$err, on_error_stop => 0);
 	return undef if $err =~ /ERROR/;
-	$out =~ s{(_lsn":"[0-9A-F]+/)0+(?=[0-9A-F])}{$1}g;
+	$out =~ s{(lsn":"[0-9A-F]+/)0+(?=[0-9A-F])}{$1}g;
+	$out =~ s{("(?:tablespace|database|relfilenode)":)"(\d+)"}{$1$2}g;
 	return $out;
 }
 
@@ -59,8 +63,8 @@ sub segment_size
 # By the program, with its exit status.
 sub rows_of_program
 {
-	my ($node, $directory, $system) = @_;
-	my ($status, $out, $err) = verify('wal', '-v', '--format=json', "--system-identifier=$system",
+	my ($node, $function, $directory, $system) = @_;
+	my ($status, $out, $err) = verify($command{$function}, '-v', '--format=json', "--system-identifier=$system",
 		'--server-version=' . ($node->pg_version =~ /^(\d+)/)[0],
 		'--segment-size=' . segment_size($node), $directory);
 
@@ -71,7 +75,7 @@ sub rows_of_program
 sub expected_status
 {
 	my ($rows) = @_;
-	return !defined $rows ? 1 : $rows =~ /"is_finding":true/ ? 2 : $rows =~ /"status":"not_verifiable"/ ? 3 : 0;
+	return !defined $rows ? 1 : $rows =~ /"is_finding":true|"status":"stale_page"/ ? 2 : $rows =~ /"status":"not_verifiable"/ ? 3 : 0;
 }
 
 # Is it the server's own, of which the program cannot know how far it is written?
@@ -86,14 +90,14 @@ sub is_own
 # A directory by both.  One that is being written proves nothing.
 sub compare
 {
-	my ($node, $directory) = @_;
+	my ($node, $function, $directory) = @_;
 	my $system;
 	return if is_own($node, $directory);
 	$ordinary->($node, 'postgres', 'SELECT system_identifier FROM pg_control_system()', stdout => \$system);
 	return if !$system;
-	my $before = rows_of_sql($node, $directory);
-	my ($status, $rows, $err) = rows_of_program($node, $directory, $system);
-	my $after = rows_of_sql($node, $directory);
+	my $before = rows_of_sql($node, $function, $directory);
+	my ($status, $rows, $err) = rows_of_program($node, $function, $directory, $system);
+	my $after = rows_of_sql($node, $function, $directory);
 	return if ($before // '') ne ($after // '');
 	$compared++;
 	my $count = () = $rows =~ /^/mg;
@@ -102,7 +106,7 @@ sub compare
 	my @by_program = split /\n/, $rows;
 	my @by_sql = split /\n/, $before // '';
 	my ($i) = (grep { ($by_program[$_] // '') ne ($by_sql[$_] // '') } 0 .. ($#by_sql > $#by_program ? $#by_sql : $#by_program), 0);
-	Test::More::is($by_program[$i], $by_sql[$i], "$directory: by the program as by SQL, row $i");
+	Test::More::is($by_program[$i], $by_sql[$i], "$directory: $function by the program as by SQL, row $i");
 	Test::More::is($status, expected_status($before), "$directory: its exit status") or Test::More::diag($err);
 	return;
 }
@@ -117,7 +121,10 @@ sub watched
 	{
 		local $comparing = 1;
 		my %seen;
-		compare($node, $_) foreach grep { !$seen{$_}++ } $sql =~ m{verify_wal(?:_findings)?\('(/[^']+)'}g;
+		while ($sql =~ m{(verify_wal(?:_images)?)(?:_findings)?\('(/[^']+)'}g)
+		{
+			compare($node, $1, $2) if !$seen{"$1 $2"}++;
+		}
 	}
 	($?, $@) = ($status, $error);
 	return wantarray ? @result : $result[0];
