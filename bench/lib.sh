@@ -241,6 +241,45 @@ bench_runs()
 	seq 1 "$1"
 }
 
+# A statement's elapsed time and CPU, as the server measures it; sets elapsed and cpu.
+bench_stats()	# SQL
+{
+	bench_client "$bindir/psql" -XAtq -v ON_ERROR_STOP=1 -c "LOAD 'crc32c_accel'" \
+		-c "SET client_min_messages = log" -c "SET log_statement_stats = on" -c "$1" >"$scratch/stats.log" 2>&1 ||
+		bench_fail "$1: $(cat "$scratch/stats.log")"
+	awk '/ elapsed$/ {cpu = $2 + $5; e = $(NF - 2)} END {print e, cpu}' "$scratch/stats.log" >"$scratch/times"
+	read -r elapsed cpu <"$scratch/times"
+}
+
+bench_dd()	# OPTIONS FILE...; sets elapsed and cpu
+{
+	# shellcheck disable=SC2016	# the inner shell's
+	bench_passes 1 sh -c 'options=$1; shift; for f; do dd if="$f" of=/dev/null $options; done' sh "$@"
+	cpu=$(echo "$user $system" | awk '{print $1 + $2}')
+}
+
+# Reads files that are not in the page cache: dd through it and past it, then a
+# verifier the same two ways.  STATEMENT has %s for the value of direct_io.
+bench_cold()	# RUN NAME STATEMENT BYTES FILE...
+{
+	cold_run=$1 name=$2 statement=$3 cold_bytes=$4
+	shift 4
+	direct=true
+	bench_sql "SELECT crc32c_file('$1', direct_io => true)" >/dev/null 2>&1 || direct=
+	for variant in "dd bs=128k" "$name" ${direct:+"dd bs=4M iflag=direct" "$name direct_io"}; do
+		"$scratch/read_loop" drop "$@" >/dev/null
+		case $variant in
+			dd*) bench_dd "${variant#dd }" "$@" ;;
+			*direct_io) bench_stats "$(echo "$statement" | sed 's/%s/true/')" ;;
+			*) bench_stats "$(echo "$statement" | sed 's/%s/false/')" ;;
+		esac
+		bench_row cold "$variant" elapsed s "$cold_run" "$elapsed"
+		bench_row cold "$variant" rate GB/s "$cold_run" "$(echo "$cold_bytes $elapsed" | awk '{printf "%.3f", $1 / $2 / 1e9}')"
+		bench_row cold "$variant" CPU s/GB "$cold_run" "$(echo "$cpu $cold_bytes" | awk '{printf "%.4f", $1 / $2 * 1e9}')"
+	done
+	[ -n "$direct" ] || bench_missing cold "$name direct_io" "$(stat -f -c %T "$1") does not read past its page cache"
+}
+
 bench_timed()
 {
 	bench_t0=$(date +%s%N)

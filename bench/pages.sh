@@ -4,7 +4,8 @@
 # Verifying a table, beside everything else that reads it: pg_checksums --check
 # (on a copy, for it needs the server stopped), a bare pread() loop, amcheck's
 # verify_heapam, pageinspect's page_checksum over get_raw_page, SELECT count(*).
-# Warm: from the page cache.  Cold: its pages dropped from there, beside dd.
+# Warm: from the page cache.  Cold: its pages dropped from there, beside dd, with
+# direct_io and without, and CPU per GB of each.
 # pg_checksums is a program, so its start-up is measured too, by a run that finds
 # no file of its relation, and taken off in the report.  Then the same verifier
 # with the page kernel varied: CPU of passes that add up to a second and more.
@@ -148,12 +149,7 @@ copied=
 for path in $paths; do copied="$copied $scratch/copy.data/$path"; done
 # shellcheck disable=SC2086
 for run in $(bench_runs 5); do
-	"$scratch/read_loop" drop $files >/dev/null
-	seconds=$(sh -c 'start=$(date +%s%N); for f; do dd if="$f" of=/dev/null bs=128k 2>/dev/null; done
-		echo $(($(date +%s%N) - start))' sh $files | awk '{printf "%.6f", $1 / 1e9}')
-	row cold "dd bs=128k" "$run" "$seconds" "$bytes"
-	"$scratch/read_loop" drop $files >/dev/null
-	run_ours cold "$run" 0 verify_relation_summary
+	bench_cold "$run" verify_relation_summary "SELECT * FROM verify_relation_summary('t', 'main', direct_io => %s)" "$bytes" $files
 	"$scratch/read_loop" drop $copied >/dev/null
 	run_pg_checksums "$filenode" 1
 	row cold "pg_checksums --check" "$run" "$elapsed" "$all_bytes"

@@ -93,6 +93,15 @@ def kernel_table(results):
             ("page kernel", "CPU", "range", "times as fast as portable", "published (talk)"), rows, False)
 
 
+def cold_table(results, what):
+    """What is not in the page cache: through it, and past it with direct_io."""
+    rows = []
+    for m in results.variants("cold", "CPU"):
+        speed = results.get("cold", m.variant, "rate")
+        rows.append((m.variant, f"{speed.median:.2f} GB/s", f"{speed.low:.2f} to {speed.high:.2f}", f"{m.median:.3f} s", f"{m.low:.3f} to {m.high:.3f}"))
+    return rows and ("table", f"{what} that is not in the page cache: through it, and past it", ("by what", "rate", "range", "CPU per GB", "range"), rows, False)
+
+
 def part_pages(results, section, folder, plots):
     own = [v for v in dict.fromkeys(m.variant for m in results.found.values()) if v.startswith(OURS)]
     rows = []
@@ -110,6 +119,8 @@ def part_pages(results, section, folder, plots):
                            ("cache", "the other", "its rate", "ours", "ours is"), rows, False))
     plot_metric(section, folder, plots, results, "pages-rate", "rate", "Verifying a table, and what else reads it", own, ("warm", "cold"),
                 caption="More is better. Median of the runs; whiskers: their range.")
+    if table := cold_table(results, "A table"):
+        section.blocks.append(table)
     m = results.get("warm", OURS, "rate")
     if m and gain:
         section.sentence = (f"A table in use is verified at {m.median:.1f} GB/s on one core; against pg_checksums, which needs the server "
@@ -169,6 +180,8 @@ def part_wal(results, section, folder, plots):
     section.blocks.append(("table", "pg_waldump -q, its start-up taken off, and verify_wal over the same WAL",
                            ("WAL", "by what", "pg_waldump", "ours", "times as fast"), rows, False))
     if table := compressed_table(results):
+        section.blocks.append(table)
+    if table := cold_table(results, "WAL"):
         section.blocks.append(table)
     plot_metric(section, folder, plots, results, "wal-throughput", "throughput", "Reading and verifying WAL", ["auto", "auto 2 workers", "sse42"], logs,
                 "More is better. Median of the runs; whiskers: their range.", {**LOGS, **VARIANTS})

@@ -19,7 +19,8 @@
 # of pgbench's WAL, roughly; the others are a quarter of it.
 #
 # pgbench's WAL also as gzip, lz4 and zstd compress it, beside the decoder alone
-# and beside decoding it for pg_waldump -q.
+# and beside decoding it for pg_waldump -q.  And not compressed and not in the page
+# cache, beside dd, with direct_io and without, and CPU per GB of each.
 #
 #	SCALE=n			of pgbench (default 25; 5 below 1 GB)
 #	TRANSACTIONS=n	of pgbench (default: as many as the size asks for)
@@ -292,6 +293,10 @@ make_pgbench
 check_wal pgbench
 measure_elapsed pgbench
 measure_compressed pgbench
+cc -O2 -o "$scratch/read_loop" "$top/bench/read_loop.c" || bench_fail "no C compiler"
+for run in $(bench_runs $runs); do
+	bench_cold "$run" verify_wal "SELECT count(*) FROM verify_wal('$scratch/pgbench', direct_io => %s)" "$bytes" "$scratch"/pgbench/*
+done
 measure_cpu
 rm -r "$scratch/pgbench"
 for case in small fpi; do
