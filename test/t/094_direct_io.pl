@@ -97,6 +97,7 @@ foreach my $fs ('ext4', 'xfs')
 		Device::drop_cached($path);
 		is(found($t, ', direct_io => true'), '0||', '... that is not in the page cache');
 		is(Device::cached($path), 0, '... where it does not come by that');
+		ok(Device::leaves_cache($path, sub { found($t, ', direct_io => true') }), '... which stays as it was where it has some pages');
 		my @bad = random_blocks(1000, $count);
 		my $places = Device::places($fs, map { $pieces->[ $_ * 2 ] } @bad);
 		my $all = '1000|bad_on_device_cached_ok|bad_on_device_cached_ok';
@@ -118,6 +119,15 @@ foreach my $fs ('ext4', 'xfs')
 			10, "$fs: heal_block heals with direct_io");
 		is(sql("SELECT count(*) FROM verify_relation('$t', direct_io => true)"), 990, '... and they are good');
 		is(sql("$healed = 'healthy'"), 10, '... and stay so');
+
+		my @maps = ([ 'fsm', 0 ], [ 'fsm', 2 ], [ 'vm', 0 ]);
+		my $kept_maps = Device::keep("${path}_fsm", "${path}_vm");
+		Device::damage($fs, Device::place_of("${path}_$_->[0]", $_->[1] * 8192) + 100) foreach @maps;
+		my $in_maps = "SELECT string_agg(fork || blkno || status, ' ' ORDER BY fork, blkno) FROM verify_relation('$t'%s) WHERE fork <> 'main'";
+		is(sql(sprintf($in_maps, '')), '', '... maps damaged below the page cache: nothing without direct_io');
+		is(sql(sprintf($in_maps, ', direct_io => true')), join(' ', map { "$_->[0]$_->[1]bad_on_device_cached_ok" } @maps), '... each page with it');
+		Device::damage($fs, Device::place_of("${path}_$_->[0]", $_->[1] * 8192) + 100) foreach @maps;
+		undef $kept_maps;
 
 		undef $kept;
 		Device::drop_cached($path);

@@ -231,6 +231,10 @@ foreach my $format ('plain', 'tar')
 	my @block = ("--block=$warm:0");
 	my @tables = ("--database=$database", "--relation=$cold");
 	like($recover->("$top/wal", @block, '--direct-io'), qr/^0 .*recovered at/s, 'recover, with direct-io');
+	ok(Device::leaves_cache("$top/wal/$names[0]", sub { $recover->("$top/wal", @block, '--direct-io') }), '... which leaves the page cache as it was');
+	ok(Device::leaves_cache("$top/wal/$names[0]", sub { system("$program wal -q --direct-io $top/wal >/dev/null 2>&1") }), '... as does wal');
+	ok(Device::leaves_cache("$top/wal/$names[0]", sub { sql("SELECT count(*) FROM verify_wal('$top/wal', direct_io => true)") }), '... and verify_wal');
+	ok(Device::leaves_cache("$top/base/$cold", sub { sql("SELECT crc32c_file('$top/base/$cold', direct_io => true)") }), '... and crc32c_file');
 	my @wal = map { "$top/wal/$_" } @names;
 	Device::drop_cached(@wal, "$top/base/$cold");
 	like($recover->("$top/wal", @tables, '--direct-io'), qr/^0 .*recovered up to/s, '... of tables');
@@ -282,6 +286,35 @@ my $kept = Device::keep($control);
 Device::damage('ext4', Device::places('ext4', $first)->{$first} + 40);
 is(sql("SELECT count(*) FROM verify_cluster_files('$copy') WHERE is_finding"), '0', 'pg_control damaged below the page cache: nothing without direct_io');
 is(sql("SELECT kind, status FROM verify_cluster_files('$copy', direct_io => true) WHERE is_finding"), 'control|checksum_mismatch', '... with it');
+
+# The same server, with all of it on the device: its own WAL
+undef $kept;
+Device::mend();
+$node->stop;
+system('rm', '-rf', $copy);
+system('cp', '-a', $node->data_dir, $copy) == 0 or die 'cp';
+command_ok([ 'pg_ctl', '-D', $copy, '-w', '-l', $node->logfile . '.copy', 'start' ], 'the server, on the device');
+{
+	sql('SELECT pg_switch_wal()') if sql('CREATE TABLE IF NOT EXISTS more (i int)') eq '';
+	my $of_now = sql('SELECT pg_walfile_name(pg_current_wal_lsn())');
+	my @own = grep { /([0-9A-F]{24})$/ && $1 lt $of_now } sort glob("$copy/pg_wal/0000000100000000????????");
+	splice(@own, 0, @own - 25) if @own > 25;
+	system('sync', @own) == 0 or die 'sync';
+	my $found = "SELECT string_agg(DISTINCT segment, ' ' ORDER BY segment) FROM verify_wal(%s) WHERE is_finding";
+	is(sql(sprintf($found, 'direct_io => true')), '', 'nothing is wrong with its WAL');
+	my $held = Device::keep(@own);
+	my @used = grep { AccelWal::peek($_, 16384, 8) ne "\0" x 8 && AccelWal::peek($_, 20000, 8) ne "\0" x 8 } @own;
+	cmp_ok(scalar(@used), '>', 15, 'segments that are full of WAL');
+	Device::damage('ext4', Device::place_of($_, 20000)) foreach @used;
+	is(sql(sprintf($found, '')), '', '... damaged below the page cache: nothing without direct_io');
+	is(sql(sprintf($found, 'direct_io => true')), join(' ', map { /([0-9A-F]{24})$/ } @used), '... each segment with it');
+	undef $held;
+	Device::drop_cached(@used);
+	is(sql(sprintf($found, '')), join(' ', map { /([0-9A-F]{24})$/ } @used), '... the page cache forgot them: each without it');
+	Device::mend();
+}
+command_ok([ 'pg_ctl', '-D', $copy, '-w', '-m', 'immediate', 'stop' ], '... ends');
+$node->start;
 
 # --- refused -------------------------------------------------------------------------
 

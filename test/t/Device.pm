@@ -43,6 +43,20 @@ sub places
 	return \%wanted;
 }
 
+# The place on its device of a byte of a file (FS_IOC_FIEMAP).
+sub place_of
+{
+	my ($path, $offset) = @_;
+	my $map = pack('QQLLLL', $offset, 1, 1, 0, 1, 0) . "\0" x 56;
+
+	open(my $fh, '<:raw', $path) or die "$path: $!";
+	ioctl($fh, 0xC020660B, $map) or die "$path: $!";
+	close($fh);
+	my ($mapped, $logical, $physical) = (unpack('QQLLLLQQ', $map))[ 3, 6, 7 ];
+	die "$path has nothing at $offset" if $mapped != 1;
+	return $physical + $offset - $logical;
+}
+
 # Every piece of 4096 bytes of a file.
 sub pieces
 {
@@ -82,6 +96,40 @@ sub cached
 	my $status = syscall(451, fileno($fh), $range, $state, 0);
 	close($fh);
 	return $status == 0 ? (unpack('Q5', $state))[0] : undef;
+}
+
+# Which pages of a file the page cache has, as a string of 0 and 1.
+sub cached_pages
+{
+	my ($path) = @_;
+	my $pages = '';
+	open(my $fh, '<:raw', $path) or die "$path: $!";
+	for (my $at = 0; $at < -s $path; $at += 4096)
+	{
+		my $range = pack('QQ', $at, 4096);
+		my $state = "\0" x 40;
+		return undef if syscall(451, fileno($fh), $range, $state, 0) != 0;
+		$pages .= (unpack('Q5', $state))[0] > 0 ? 1 : 0;
+	}
+	close($fh);
+	return $pages;
+}
+
+# Whether what is done leaves the page cache as it was, page for page, of a file that it
+# has in part.  Whoever is short of memory takes pages out of it at any time, so that it
+# is done again.
+sub leaves_cache
+{
+	my ($path, $done) = @_;
+	for (1 .. 5)
+	{
+		drop_cached($path);
+		AccelWal::peek($path, int(rand((-s $path) / 4096)) * 4096, 4096) for 1 .. 5;
+		my $before = cached_pages($path) // return 1;
+		$done->();
+		return 1 if $before =~ /0/ && $before =~ /1/ && cached_pages($path) eq $before;
+	}
+	return 0;
 }
 
 # Reads files into the page cache and keeps them there as long as the result lives:
