@@ -39,6 +39,7 @@ typedef struct Recover
 	uint32_t	database;		/* whose tables are recovered instead, or 0 */
 	const char **relations;		/* paths of theirs */
 	size_t		nrelations;
+	uint64_t	table_bytes;	/* of the files that are copied for them */
 	void		(*say) (const char *line);
 
 	/* of the backup */

@@ -3,10 +3,11 @@
  *	  Where a server begins that recovers blocks without a backup.
  *
  * No page of a backup is used (filter.c), so that a server may begin at any
- * checkpoint whose WAL is there.  It finds the checkpoint in pg_control.  The
- * cluster's own names the last one, and the copy gets the oldest one instead,
- * as its record has it.  The copy says that the server is in archive recovery,
- * which is consistent at the end of the WAL and not before.
+ * checkpoint from which on WAL is there without a gap.  It finds the checkpoint
+ * in pg_control.  The cluster's own names the last one, and the copy gets the
+ * oldest one instead, as its record has it.  The copy says that the server is
+ * in archive recovery, which is consistent at the end of the WAL and not
+ * before.
  *
  * What tells of transactions is copied from the cluster and newer than the
  * checkpoint.  Redo of CLOG, MultiXact and CommitTs makes pages anew that are
@@ -35,10 +36,10 @@
 typedef struct Finding
 {
 	Recover    *ctx;
-	WalLsn		first;			/* the oldest record, 0 at first */
+	WalLsn		first;			/* the oldest record since a gap, 0 at first */
+	bool		gap;			/* there was one, and the message is of it */
 	WalBlocks	blocks;
-	bool		found;
-	bool		failed;
+	bool		found;			/* since the last gap */
 } Finding;
 
 static bool
@@ -61,7 +62,7 @@ on_record(void *arg, const WalBlockRecord *record)
 
 	if (finding->first == 0)
 		finding->first = record->lsn;
-	if (!is_checkpoint(record->bytes))
+	if (finding->found || !is_checkpoint(record->bytes))
 		return true;
 
 	/* these records name no block, so that its size does not matter */
@@ -78,17 +79,19 @@ on_record(void *arg, const WalBlockRecord *record)
 	finding->ctx->start = redo;
 	finding->ctx->start_timeline = wal_load32(blocks->main + CHECKPOINT_TIMELINE);
 	finding->found = true;
-	return false;
+	return true;
 }
 
-/* What came before a gap is of no use, and neither is a redo point in it. */
+/* What came before a gap is of no use, a checkpoint neither. */
 static void
 on_gap(void *arg, const WalBlockGap *gap)
 {
 	Finding    *finding = arg;
 
-	(void) gap;
 	finding->first = 0;
+	finding->gap = true;
+	recover_wal_fail_gap(finding->ctx, gap, ", and no checkpoint to begin with after it");
+	finding->found = false;
 }
 
 bool
@@ -103,13 +106,17 @@ recover_restart_find(Recover *ctx, const char *folder)
 	if (!recover_wal_open(ctx, folder, ctx->direct, &dir))
 		return false;
 	walk.dir = &dir;
-	walk.to = WAL_LSN_MAX;
+	walk.to = ctx->target;
 	walk.timeline = wal_list_path(&dir, ctx->timeline).timeline;
 	walk.system = ctx->control.system;
 	walk.record = on_record;
 	walk.gap = on_gap;
 	walk.arg = &finding;
 	wal_block_walk(&walk, &end);
+	if (!finding.found && finding.gap)
+		return false;
+	if (!finding.found && ctx->target != WAL_LSN_MAX)
+		return recover_fail(ctx, "the target is before the end of the oldest checkpoint, or there is none");
 	if (!finding.found)
 		return recover_fail(ctx, "the WAL has no checkpoint to begin with");
 	snprintf(line, sizeof(line), "recovery begins with the checkpoint at " WAL_LSN_FORMAT,

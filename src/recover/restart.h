@@ -8,8 +8,8 @@
 #include "recover/context.h"
 
 /*
- * Finds the oldest checkpoint that the WAL in a folder can be replayed from.
- * Sets ctx->start and what else is known of it.
+ * Finds the oldest checkpoint from which on the WAL in a folder has no gap, up
+ * to its end or the target.  Sets ctx->start and what else is known of it.
  */
 extern bool recover_restart_find(Recover *ctx, const char *folder);
 

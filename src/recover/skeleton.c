@@ -89,7 +89,7 @@ static const char *const copied[] = {
 bool
 recover_skeleton_space(Recover *ctx, size_t segments)
 {
-	uint64_t	wanted = SPARE_BYTES +
+	uint64_t	wanted = SPARE_BYTES + ctx->table_bytes +
 		(uint64_t) segments * ctx->control.wal_segment_size;
 	uint64_t	free_bytes;
 	struct statvfs status;

@@ -54,24 +54,6 @@ check_relation(Recover *ctx, const char *path)
 	return true;
 }
 
-bool
-recover_tables_check(Recover *ctx)
-{
-	char	   *folder = recover_path("base/%u", ctx->database);
-	bool		there = recover_exists(ctx->backup, folder);
-
-	host_free(folder);
-	if (!there)
-		return recover_fail(ctx, "the backup has no database %u in the default tablespace", ctx->database);
-	if (recover_exists(ctx->out, "data"))
-		return recover_fail(ctx, "\"%s/data\" exists already", ctx->out);
-	ctx->filter.database = ctx->database;
-	for (size_t i = 0; i < ctx->nrelations; i++)
-		if (!check_relation(ctx, ctx->relations[i]))
-			return false;
-	return true;
-}
-
 /* ---- files ---- */
 
 /* A look at the files of relations that are tracked, in one folder. */
@@ -151,6 +133,42 @@ look(Looking *looking)
 		host_free(folder);
 	}
 	return fine;
+}
+
+/* ---- space ---- */
+
+static bool
+add_size(Recover *ctx, const char *path, const BackupRelationFile *file)
+{
+	char	   *from = recover_path("%s/%s", ctx->backup, path);
+	struct stat status;
+	bool		sized = stat(from, &status) == 0 ||
+		recover_fail_file(ctx, "look at", from);
+
+	(void) file;
+	if (sized)
+		ctx->table_bytes += (uint64_t) status.st_size;
+	host_free(from);
+	return sized;
+}
+
+bool
+recover_tables_check(Recover *ctx)
+{
+	Looking		looking = {ctx, ctx->backup, NULL, add_size, false};
+	char	   *folder = recover_path("base/%u", ctx->database);
+	bool		there = recover_exists(ctx->backup, folder);
+
+	host_free(folder);
+	if (!there)
+		return recover_fail(ctx, "the backup has no database %u in the default tablespace", ctx->database);
+	if (recover_exists(ctx->out, "data"))
+		return recover_fail(ctx, "\"%s/data\" exists already", ctx->out);
+	ctx->filter.database = ctx->database;
+	for (size_t i = 0; i < ctx->nrelations; i++)
+		if (!check_relation(ctx, ctx->relations[i]))
+			return false;
+	return look(&looking);
 }
 
 /* ---- copying ---- */

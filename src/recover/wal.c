@@ -176,22 +176,28 @@ on_record(void *arg, const WalBlockRecord *record)
 	return !pass->failed;
 }
 
-static void
-on_gap(void *arg, const WalBlockGap *gap)
+bool
+recover_wal_fail_gap(Recover *ctx, const WalBlockGap *gap, const char *more)
 {
-	Pass	   *pass = arg;
 	char		segment[WAL_NAME_SIZE];
 	char		why[WAL_MESSAGE_SIZE];
 
-	if (pass->failed)
-		return;
 	wal_name_print(&gap->segment, segment);
 	if (gap->verdict.reason != WAL_REASON_NONE)
 		wal_verdict_words(&gap->verdict, why);
 	else
 		snprintf(why, sizeof(why), "%s", wal_status_name(gap->status));
-	pass->failed = !recover_fail(pass->ctx, "WAL has a gap from " WAL_LSN_FORMAT " on, in segment %s: %s",
-								 WAL_LSN_ARGS(gap->begin), segment, why);
+	return recover_fail(ctx, "WAL has a gap from " WAL_LSN_FORMAT " on, in segment %s: %s%s",
+						WAL_LSN_ARGS(gap->begin), segment, why, more);
+}
+
+static void
+on_gap(void *arg, const WalBlockGap *gap)
+{
+	Pass	   *pass = arg;
+
+	if (!pass->failed)
+		pass->failed = !recover_wal_fail_gap(pass->ctx, gap, "");
 }
 
 /* Walks the records from the start to an end, and sets where they end. */
@@ -275,8 +281,8 @@ check_end(Pass *pass)
 	Recover    *ctx = pass->ctx;
 
 	if (ctx->target != WAL_LSN_MAX && ctx->end == ctx->start)
-		return recover_fail(ctx, "the target is before the %s at " WAL_LSN_FORMAT,
-							ctx->is_cluster ? "oldest checkpoint" : "backup's start", WAL_LSN_ARGS(ctx->start));
+		return recover_fail(ctx, "the target is before the backup's start at " WAL_LSN_FORMAT,
+							WAL_LSN_ARGS(ctx->start));
 	if (ctx->is_cluster)
 		return true;			/* its pages are not used */
 	if (pass->backup_end.end == 0 && ctx->control.min_recovery == 0)

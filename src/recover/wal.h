@@ -32,4 +32,8 @@ extern bool recover_wal_write(Recover *ctx);
  */
 extern bool recover_wal_check(Recover *ctx);
 
+/* Sets the message to what a gap is, and more.  Returns false. */
+extern bool recover_wal_fail_gap(Recover *ctx, const WalBlockGap *gap,
+								 const char *more);
+
 #endif							/* ACCEL_RECOVER_WAL_H */

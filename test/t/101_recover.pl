@@ -251,6 +251,27 @@ is("$status$err", '3', 'with recent WAL alone');
 like($said, qr/^\Q$path{far}\E:3: recovered at /m, '... a block is recovered');
 like($said, qr/^\Q$path{cold}\E:0: not recovered: no record names it since the oldest checkpoint at /m, '... and another is not, in words');
 
+# Links segments of recent WAL whose number is wanted.
+sub link_recent
+{
+	my ($to, $wanted) = @_;
+	mkdir "$scratch/$to";
+	foreach my $segment (map { m{([0-9A-F]{24})$} } glob("$scratch/recent/*"))
+	{
+		symlink "$archive/$segment", "$scratch/$to/$segment" if $wanted->(hex substr $segment, 16);
+	}
+	return;
+}
+my $oldest = int(AccelWal::number($said =~ m{^recovery begins with the checkpoint at ([0-9A-F/]+)}m) / 2**20);
+link_recent('holed', sub { $_[0] != $oldest + 1 });
+($status, $said, $err) = again([ "--cluster=$bare", "--bindir=$bindir", "--wal=$scratch/holed" ], [ 'far', 3 ]);
+is("$status$err", '0', 'WAL with a gap');
+cmp_ok(AccelWal::number($said =~ m{^recovery begins with the checkpoint at ([0-9A-F/]+)}m) / 2**20, '>=', $oldest + 2, '... recovery begins after it');
+link_recent('tail', sub { $_[0] == $oldest || $_[0] == $oldest + 2 });
+($status, $said, $err) = again([ "--cluster=$bare", "--bindir=$bindir", "--wal=$scratch/tail" ], [ 'far', 3 ]);
+is($status, 1, 'a gap after the last checkpoint');
+like($err, qr{WAL has a gap from [0-9A-F/]+ on, in segment [^\n]*, and no checkpoint to begin with after it}, '... in words');
+
 sql(q{CREATE TABLE gone AS SELECT g FROM generate_series(1, 1000) g});
 live_blocks('gone');
 sql(q{CREATE TABLE stub AS SELECT g FROM generate_series(1, 1000) g; DELETE FROM stub WHERE g > 10; VACUUM stub});
@@ -385,8 +406,8 @@ my @cases = (
 	[ 'a backup as a cluster', [ "--cluster=$plain", $bin, "--wal=$archive", $one ], qr/has a backup_label: name it by --backup/ ],
 	[ 'no cluster', [ "--cluster=$archive", $bin, "--wal=$archive", $one ], qr/is no data directory/ ],
 	[ 'a cluster of another major version', [ '--cluster=' . $node->data_dir, "--bindir=$scratch/other_bin", $one ], qr/the cluster is of version \d+, and "[^"]*" is of version 14/ ],
-	[ 'a target before the oldest checkpoint', [ '--cluster=' . $node->data_dir, $bin, "--wal=$archive", '--target-lsn=0/1', $one ], qr/the target is before the oldest checkpoint/ ],
-	[ 'a cluster and WAL of another', [ '--cluster=' . variant('other', sub { unlink "$_[0]/backup_label" }), $bin, "--wal=$foreign_backup/pg_wal", $one ], qr/has no checkpoint/ ],
+	[ 'a target before the oldest checkpoint', [ '--cluster=' . $node->data_dir, $bin, "--wal=$archive", '--target-lsn=0/1', $one ], qr/the target is before the end of the oldest checkpoint/ ],
+	[ 'a cluster and WAL of another', [ '--cluster=' . variant('other', sub { unlink "$_[0]/backup_label" }), $bin, "--wal=$foreign_backup/pg_wal", $one ], qr/, and no checkpoint to begin with after it/ ],
 	[ 'WAL without a checkpoint', [ '--cluster=' . variant('late', sub { unlink "$_[0]/backup_label" }), $bin, "--wal=$scratch/few", $one ], qr/has no checkpoint/ ],
 	[ 'a block that is named twice', [ "--backup=$plain", $bin, "--wal=$archive", $one, $one ], qr/block 3 of "[^"]*" is named twice/ ]);
 foreach my $case (@cases)

@@ -183,4 +183,15 @@ foreach my $case (
 	is(join(' ', glob("$out/*")), '', '... nothing is left');
 }
 
+# Were it copied after all, its limit would end that before the disk is full.
+my $large = "$scratch/large";
+system('cp', '-a', $backup, $large) == 0 or die 'no copy';
+AccelWal::put("$large/$frozen.1", '');
+truncate "$large/$frozen.1", 2**42;		# no disk is used
+system("trap '' XFSZ; ulimit -f 200000; exec $program recover --backup=$large --bindir=$bindir --wal=$archive --database=$oid"
+	  . " --target-lsn=$target @relations --out=$scratch/no_room >$scratch/no_room.log 2>&1");
+is($? >> 8, 1, 'refused: tables that are larger than the disk');
+like(slurp_file("$scratch/no_room.log"), qr/the recovery needs \d{7,} MB below "[^"]*", and \d+ MB are free/, '... in words');
+is(join(' ', glob("$scratch/no_room/*")), '', '... nothing is left');
+
 done_testing();
