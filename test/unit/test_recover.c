@@ -256,6 +256,20 @@ test_server(void)
 	expect("k", hand_over());
 }
 
+/* Where tables are recovered, rows become visible by the ends of transactions. */
+static void
+test_tables(void)
+{
+	begin();
+	filter.database = 5;
+	expect("k", WORDS(1, 0, 1, 2)); /* COMMIT */
+	expect("k", WORDS(1, 0x20, 1, 2));	/* ABORT */
+	expect("k", WORDS(7, 0, 5, 512));	/* the database's map */
+	expect("k", WORDS(7, 0, 0, 512));	/* that of all databases */
+	expect("n", WORDS(7, 0, 6, 512));
+	filter.database = 0;
+}
+
 static void
 test_custom(void)
 {
@@ -374,6 +388,7 @@ main(int argc, char **argv)
 	test_blocks();
 	test_images();
 	test_server();
+	test_tables();
 	test_custom();
 	test_storage();
 	test_lengths();
