@@ -14,7 +14,7 @@ use Test::More;
 my $none = Device::missing('ext4');
 plan(skip_all => $none) if defined $none;
 
-my $node = Accel::new_node('main', conf => "autovacuum = off\nfsync = on\nshared_buffers = 1MB\ndata_sync_retry = on\nmax_worker_processes = 8\n");
+my $node = Accel::new_node('main', conf => "autovacuum = off\nfsync = on\nshared_buffers = 1MB\nbgwriter_lru_maxpages = 0\ncheckpoint_timeout = 1h\ndata_sync_retry = on\nmax_worker_processes = 8\n");
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION crc32c_accel');
 sub sql { return $node->safe_psql('postgres', $_[0]); }
