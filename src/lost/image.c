@@ -325,10 +325,7 @@ note_gap(void *arg, const WalBlockGap *gap)
 		return;
 	image.lsn = gap->begin;
 	wal_name_print(&gap->segment, image.segment);
-	wal_verdict_words(&gap->verdict, image.message);
-	if (image.message[0] == '\0')
-		snprintf(image.message, sizeof(image.message), "%s",
-				 wal_status_name(gap->status));
+	wal_trouble_words(&gap->verdict, gap->status, image.message);
 	scan->emit(scan->arg, &image);
 }
 

@@ -84,11 +84,10 @@ report_unjudged(LostScan *scan, const char *what, WalLsn lsn,
 	char		segment[WAL_NAME_SIZE];
 	char	   *message;
 
-	wal_verdict_words(&gap->verdict, words);
+	wal_trouble_words(&gap->verdict, gap->status, words);
 	wal_name_print(&gap->segment, segment);
 	message = psprintf("%s %X/%X cannot be judged: segment %s: %s", what,
-					   LSN_FORMAT_ARGS(lsn), segment, words[0] != '\0' ?
-					   words : wal_status_name(gap->status));
+					   LSN_FORMAT_ARGS(lsn), segment, words);
 	report_message(scan, segment, message);
 	pfree(message);
 }

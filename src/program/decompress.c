@@ -10,14 +10,19 @@
  * in a third byte, which is added.  (Format: the head comment of
  * src/common/pg_lzcompress.c in PostgreSQL.)
  */
-#include "program/decompress.h"
-
 #ifdef DECODE_HAVE_LZ4
 #include <lz4.h>
+
+#define WAL_LINKS_LZ4
 #endif
 #ifdef DECODE_HAVE_ZSTD
 #include <zstd.h>
+
+#define WAL_LINKS_ZSTD
 #endif
+
+#include "program/decompress.h"
+#include "wal/block_library.h"
 
 #define PGLZ_LONG	18			/* a length that goes on */
 
@@ -86,31 +91,10 @@ pglz_restore(const uint8_t *data, uint32_t len, uint8_t *out, uint32_t raw)
 	return pglz.in == pglz.in_end && pglz.out == pglz.out_end;
 }
 
-#ifdef DECODE_HAVE_LZ4
-static bool
-lz4_restore(const uint8_t *data, uint32_t len, uint8_t *out, uint32_t raw)
-{
-	return LZ4_decompress_safe((const char *) data, (char *) out, (int) len,
-							   (int) raw) == (int) raw;
-}
-#else
-#define lz4_restore		NULL
-#endif
-
-#ifdef DECODE_HAVE_ZSTD
-static bool
-zstd_restore(const uint8_t *data, uint32_t len, uint8_t *out, uint32_t raw)
-{
-	return ZSTD_decompress(out, raw, data, len) == raw;
-}
-#else
-#define zstd_restore	NULL
-#endif
-
 const WalDecompressors program_decompressors = {
 	{
 		[WAL_METHOD_PGLZ] = pglz_restore,
-		[WAL_METHOD_LZ4] = lz4_restore,
-		[WAL_METHOD_ZSTD] = zstd_restore,
+		[WAL_METHOD_LZ4] = wal_block_lz4,
+		[WAL_METHOD_ZSTD] = wal_block_zstd,
 	}
 };

@@ -59,12 +59,6 @@ on_image(void *arg, const LostImage *image)
 	output_other(&run->output, name[0] == '\0' ? NULL : name, &row);
 }
 
-static WalLsn
-start_of(const WalName *name, const WalDirectory *dir)
-{
-	return wal_name_segno(name, dir->limits.segment_size) * dir->limits.segment_size;
-}
-
 int
 images_command(const Options *options)
 {
@@ -76,16 +70,18 @@ images_command(const Options *options)
 	LostImageEnd end = {0};
 	LostImage	none = {LOST_NOT_VERIFIABLE,.message = "there is no segment of WAL"};
 	HostServer	owner;
+	uint32_t	size;
 
 	memset(run, 0, sizeof(*run));
 	output_begin(&run->output, options, path);
 	owner_open(&run->dir, path, options);
 	owner = owner_find(&run->dir, options->system, options->magic);
 	owner_set(&run->dir, &owner);
+	size = run->dir.limits.segment_size;
 	if (options->since.timeline != 0)
-		scan.start = start_of(&options->since, &run->dir);
+		scan.start = wal_name_start(&options->since, size);
 	if (options->until.timeline != 0)
-		scan.end = start_of(&options->until, &run->dir) + run->dir.limits.segment_size;
+		scan.end = wal_name_start(&options->until, size) + size;
 	lost_images(&scan, on_image, run, &end);
 	if (wal_directory_listing(&run->dir)->files.count == 0)
 		on_image(run, &none);

@@ -102,8 +102,7 @@ list_segments(const WalRun *run, WalNames *list)
 		WalPath		path = wal_list_path(dir, options->timeline);
 
 		range.begin = options->since.timeline == 0 ? begin_of_path(dir, &path) :
-			wal_name_segno(&options->since, dir->limits.segment_size) *
-			dir->limits.segment_size;
+			wal_name_start(&options->since, dir->limits.segment_size);
 		wal_list_range(dir, range, options->timeline, list);
 	}
 	return range;
@@ -204,7 +203,7 @@ emit_unread(WalRun *run, const WalArchiveFile *file, WalStatus status,
 	row.name = file->name;
 	row.status = status;
 	row.has_position = wal_name_possible(&file->name, size);
-	row.start_lsn = wal_name_segno(&file->name, size) * size;
+	row.start_lsn = wal_name_start(&file->name, size);
 	row.has_crc = file->memory.has_crc;
 	row.crc = file->memory.crc;
 	output_row(&run->output, NULL, &row, words);

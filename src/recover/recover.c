@@ -55,7 +55,10 @@ check_kind(Recover *ctx)
 	return recover_fail(ctx, "\"%s\" is no base backup", ctx->backup);
 }
 
-/* Reads at most size - 1 bytes of a text of the backup. */
+/*
+ * Reads at most size - 1 bytes of a text of the backup.  Unlike
+ * recover_read_text(), which the keeper calls, it may end by a signal.
+ */
 static bool
 read_text(const Recover *ctx, const char *path, char *words, size_t size)
 {

@@ -183,10 +183,7 @@ recover_wal_fail_gap(Recover *ctx, const WalBlockGap *gap, const char *more)
 	char		why[WAL_MESSAGE_SIZE];
 
 	wal_name_print(&gap->segment, segment);
-	if (gap->verdict.reason != WAL_REASON_NONE)
-		wal_verdict_words(&gap->verdict, why);
-	else
-		snprintf(why, sizeof(why), "%s", wal_status_name(gap->status));
+	wal_trouble_words(&gap->verdict, gap->status, why);
 	return recover_fail(ctx, "WAL has a gap from " WAL_LSN_FORMAT " on, in segment %s: %s%s",
 						WAL_LSN_ARGS(gap->begin), segment, why, more);
 }

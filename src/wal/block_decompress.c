@@ -1,20 +1,19 @@
 /*
  * block_decompress.c
- *	  The decompressors of full-page images that this build has.
+ *	  The decompressors of full-page images that the server has.
  *
  * pglz is the server's own.  lz4 and zstd are those of the libraries that the
  * server links if it can write such images (USE_LZ4, USE_ZSTD).  Of each one
  * function is wanted, whose interface is stable.  Declared here, it needs no
- * development package.  An image is one LZ4 block without a frame, or one
- * frame of Zstandard.
+ * development package.
  */
 #include "compat.h"
 
 #include "common/pg_lzcompress.h"
 
-#include "wal/block_decompress.h"
-
 #ifdef USE_LZ4
+#define WAL_LINKS_LZ4
+
 /*
  * of lz4.h, which returns the bytes decompressed, at most capacity, negative
  * if malformed
@@ -24,6 +23,8 @@ extern int	LZ4_decompress_safe(const char *src, char *dst, int size,
 #endif
 
 #ifdef USE_ZSTD
+#define WAL_LINKS_ZSTD
+
 /*
  * of zstd.h, which returns the bytes decompressed, at most capacity, huge if
  * malformed
@@ -32,6 +33,9 @@ extern size_t ZSTD_decompress(void *dst, size_t capacity, const void *src,
 							  size_t size);
 #endif
 
+#include "wal/block_decompress.h"
+#include "wal/block_library.h"
+
 static bool
 decompress_pglz(const uint8_t *data, uint32_t len, uint8_t *out, uint32_t raw)
 {
@@ -39,31 +43,10 @@ decompress_pglz(const uint8_t *data, uint32_t len, uint8_t *out, uint32_t raw)
 						   (int32) raw, true) == (int32) raw;
 }
 
-#ifdef USE_LZ4
-static bool
-decompress_lz4(const uint8_t *data, uint32_t len, uint8_t *out, uint32_t raw)
-{
-	return LZ4_decompress_safe((const char *) data, (char *) out, (int) len,
-							   (int) raw) == (int) raw;
-}
-#else
-#define decompress_lz4	NULL
-#endif
-
-#ifdef USE_ZSTD
-static bool
-decompress_zstd(const uint8_t *data, uint32_t len, uint8_t *out, uint32_t raw)
-{
-	return ZSTD_decompress(out, raw, data, len) == raw;
-}
-#else
-#define decompress_zstd	NULL
-#endif
-
 const WalDecompressors wal_block_decompressors = {
 	{
 		[WAL_METHOD_PGLZ] = decompress_pglz,
-		[WAL_METHOD_LZ4] = decompress_lz4,
-		[WAL_METHOD_ZSTD] = decompress_zstd,
+		[WAL_METHOD_LZ4] = wal_block_lz4,
+		[WAL_METHOD_ZSTD] = wal_block_zstd,
 	}
 };

@@ -78,12 +78,10 @@ wal_block_history_gap(void *arg, const WalBlockGap *gap)
 		return;
 	row = next_row(ctx, WAL_ROW_GAP, gap->begin, open ? 0 : gap->end,
 				   &gap->segment);
-	if (gap->verdict.reason != WAL_REASON_NONE)
-		wal_verdict_words(&gap->verdict, row->message);
+	if (gap->verdict.reason == WAL_REASON_NONE && gap->status == WAL_MISSING)
+		strcpy(row->message, "no WAL was found here");
 	else
-		snprintf(row->message, sizeof(row->message), "%s",
-				 gap->status != WAL_MISSING ? wal_status_name(gap->status) :
-				 "no WAL was found here");
+		wal_trouble_words(&gap->verdict, gap->status, row->message);
 }
 
 void

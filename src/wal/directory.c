@@ -283,7 +283,7 @@ is_identified(const WalDirectory *dir, WalFile *file, uint8_t *buffer,
 				 dir->limits.server.page_size, dir->limits.segment_size);
 	return id->magic != 0 && id->has_long_header &&
 		(known ? id->segment_size == source.size :
-		 wal_name_segno(name, id->segment_size) * id->segment_size == id->address);
+		 wal_name_start(name, id->segment_size) == id->address);
 }
 
 /*

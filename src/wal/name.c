@@ -229,6 +229,12 @@ wal_name_segno(const WalName *name, uint32_t segment_size)
 	return name->high * segments_per_4gb(segment_size) + name->low;
 }
 
+WalLsn
+wal_name_start(const WalName *name, uint32_t segment_size)
+{
+	return wal_name_segno(name, segment_size) * segment_size;
+}
+
 bool
 wal_name_possible(const WalName *name, uint32_t segment_size)
 {

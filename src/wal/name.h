@@ -79,6 +79,9 @@ extern DecodeFormat wal_name_format(const WalName *name);
 /* Returns the number as it is, by the digits alone. */
 extern uint64_t wal_name_segno(const WalName *name, uint32_t segment_size);
 
+/* Returns where a segment starts, of a possible name. */
+extern WalLsn wal_name_start(const WalName *name, uint32_t segment_size);
+
 /*
  * Returns false if no segment of this size has the name, or if it would end
  * beyond the last LSN.

@@ -80,3 +80,12 @@ wal_verdict_words(const WalVerdict *verdict, char words[WAL_MESSAGE_SIZE])
 #undef WAL_REASON
 	}
 }
+
+void
+wal_trouble_words(const WalVerdict *verdict, WalStatus status,
+				  char words[WAL_MESSAGE_SIZE])
+{
+	wal_verdict_words(verdict, words);
+	if (words[0] == '\0')
+		snprintf(words, WAL_MESSAGE_SIZE, "%s", wal_status_name(status));
+}

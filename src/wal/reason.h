@@ -51,6 +51,10 @@ extern bool wal_reason_unreadable(WalReason reason);
 extern void wal_verdict_words(const WalVerdict *verdict,
 							  char words[WAL_MESSAGE_SIZE]);
 
+/* The same, or the name of the status if that says all. */
+extern void wal_trouble_words(const WalVerdict *verdict, WalStatus status,
+							  char words[WAL_MESSAGE_SIZE]);
+
 typedef struct WalFinding
 {
 	WalLsn		lsn;			/* in the segment that is judged */
