@@ -80,7 +80,7 @@ backup_cluster_verify(const char *root, bool whole, bool direct,
 		cluster_files_scan(root, NULL, direct, on_row, &scan) == CLUSTER_FILES_OK)
 	{
 		if (whole)
-			slru_files_scan(root, false, on_row, &scan);
+			slru_files_scan(root, NULL, on_row, &scan);
 		return;
 	}
 	backup_sink_file(sink, "PG_VERSION", BACKUP_MISSING,

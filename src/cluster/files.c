@@ -244,7 +244,7 @@ judge_own_maps(Scan *scan)
 		target_begin(scan, &target, CLUSTER_RELATION_MAP);
 		target.database = server->databases[i].oid;
 		target.required = true;
-		cluster_look_map_path(&target, &server->databases[i]);
+		cluster_look_map_path(server, &target, &server->databases[i]);
 		judge(scan, &target);
 	}
 }
@@ -426,14 +426,15 @@ judge_slot(Scan *scan, const char *name)
 static void
 judge_unlisted_slots(Scan *scan, const Names *listed)
 {
-	size_t		room = cluster_live_slots_max();
+	const ClusterLive *live = scan->look.server->live;
+	size_t		room = live->slots_max();
 	char		(*own)[CLUSTER_NAME_SIZE];
 	size_t		count;
 
 	if (room == 0)
 		return;
 	own = host_alloc(room * CLUSTER_NAME_SIZE);
-	count = cluster_live_slots(own, room);
+	count = live->slots(own, room);
 	for (size_t i = 0; i < count; i++)
 		if (listed->count == 0 ||
 			bsearch(own[i], listed->names, listed->count, NAME_SIZE,
@@ -541,7 +542,7 @@ cluster_files_scan(const char *directory, const ClusterServer *server,
 		return CLUSTER_FILES_NONE;
 	if (access(directory, R_OK | X_OK) != 0)
 		return CLUSTER_FILES_FAILED;
-	scan.major = server != NULL ? cluster_live_major() : read_major(directory);
+	scan.major = server != NULL ? server->live->major() : read_major(directory);
 	if (scan.major < 0)
 		return CLUSTER_FILES_NO_CLUSTER;
 	cluster_read_begin(&scan.look.reader, direct);

@@ -42,14 +42,14 @@
 #include "cluster/control.h"
 #include "cluster/live.h"
 
-int
-cluster_live_major(void)
+static int
+live_major(void)
 {
 	return SERVER_MAJOR;
 }
 
-const char *
-cluster_live_tablespace_folder(void)
+static const char *
+live_tablespace_folder(void)
 {
 	return TABLESPACE_VERSION_DIRECTORY;
 }
@@ -72,8 +72,8 @@ lock_of(ClusterKind kind)
 	}
 }
 
-void
-cluster_live_lock(ClusterKind kind)
+static void
+live_lock(ClusterKind kind)
 {
 	LWLock	   *lock = lock_of(kind);
 
@@ -81,8 +81,8 @@ cluster_live_lock(ClusterKind kind)
 		LWLockAcquire(lock, kind == CLUSTER_TWO_PHASE ? LW_EXCLUSIVE : LW_SHARED);
 }
 
-void
-cluster_live_unlock(ClusterKind kind)
+static void
+live_unlock(ClusterKind kind)
 {
 	LWLock	   *lock = lock_of(kind);
 
@@ -90,14 +90,14 @@ cluster_live_unlock(ClusterKind kind)
 		LWLockRelease(lock);
 }
 
-bool
-cluster_live_in_recovery(void)
+static bool
+live_in_recovery(void)
 {
 	return RecoveryInProgress();
 }
 
-uint64_t
-cluster_live_redo(void)
+static uint64_t
+live_redo(void)
 {
 	XLogRecPtr	redo;
 	TimeLineID	timeline;
@@ -211,14 +211,14 @@ check_slot(const ClusterFile *file, ClusterVerdict *verdict)
 							CLUSTER_REASON_SLOT_OTHER, 0, 0);
 }
 
-size_t
-cluster_live_slots_max(void)
+static size_t
+live_slots_max(void)
 {
 	return (size_t) SLOT_PLACES;
 }
 
-size_t
-cluster_live_slots(char (*names)[CLUSTER_NAME_SIZE], size_t room)
+static size_t
+live_slots(char (*names)[CLUSTER_NAME_SIZE], size_t room)
 {
 	size_t		n = 0;
 
@@ -234,17 +234,17 @@ cluster_live_slots(char (*names)[CLUSTER_NAME_SIZE], size_t room)
 	return n;
 }
 
-bool
-cluster_live_has_slot(const char *name)
+static bool
+live_has_slot(const char *name)
 {
 	ReplicationSlotPersistentData data;
 
 	return find_slot(name, &data);
 }
 
-void
-cluster_live_check(const ClusterServer *server, const ClusterFile *file,
-				   uint64_t redo, ClusterVerdict *verdict)
+static void
+live_check(const ClusterServer *server, const ClusterFile *file,
+		   uint64_t redo, ClusterVerdict *verdict)
 {
 	if (file->kind == CLUSTER_SLOT)
 		check_slot(file, verdict);
@@ -262,15 +262,15 @@ cluster_live_check(const ClusterServer *server, const ClusterFile *file,
  * A transaction that has rewritten mapped catalogs itself sees its own, until
  * it commits.  So one with an identifier is not asked.
  */
-bool
-cluster_live_knows_map(bool shared, uint32_t database)
+static bool
+live_knows_map(bool shared, uint32_t database)
 {
 	return (shared || database == MyDatabaseId) &&
 		!TransactionIdIsValid(GetTopTransactionIdIfAny());
 }
 
-uint32_t
-cluster_live_mapped(bool shared, uint32_t relation)
+static uint32_t
+live_mapped(bool shared, uint32_t relation)
 {
 	AcceptInvalidationMessages();
 	return RelationMapOidToFilenumber(relation, shared);
@@ -282,8 +282,8 @@ cluster_live_mapped(bool shared, uint32_t relation)
  * They are as vac_truncate_clog() has them, by the catalog as it is now.  A
  * database that DROP DATABASE left half dropped holds nothing back.
  */
-void
-cluster_live_oldest(uint32_t *xid, uint32_t *multi)
+static void
+live_oldest(uint32_t *xid, uint32_t *multi)
 {
 	Relation	rel = table_open(DatabaseRelationId, AccessShareLock);
 	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
@@ -325,18 +325,36 @@ look_up_database(ClusterDatabase *database)
 	return there;
 }
 
-bool
-cluster_live_lock_database(ClusterDatabase *database)
+static void
+live_unlock_database(const ClusterDatabase *database)
+{
+	UnlockSharedObject(DatabaseRelationId, database->oid, 0, AccessShareLock);
+}
+
+static bool
+live_lock_database(ClusterDatabase *database)
 {
 	LockSharedObject(DatabaseRelationId, database->oid, 0, AccessShareLock);
 	if (look_up_database(database))
 		return true;
-	cluster_live_unlock_database(database);
+	live_unlock_database(database);
 	return false;
 }
 
-void
-cluster_live_unlock_database(const ClusterDatabase *database)
-{
-	UnlockSharedObject(DatabaseRelationId, database->oid, 0, AccessShareLock);
-}
+const ClusterLive cluster_live = {
+	.major = live_major,
+	.tablespace_folder = live_tablespace_folder,
+	.lock = live_lock,
+	.unlock = live_unlock,
+	.in_recovery = live_in_recovery,
+	.redo = live_redo,
+	.check = live_check,
+	.oldest = live_oldest,
+	.knows_map = live_knows_map,
+	.mapped = live_mapped,
+	.slots = live_slots,
+	.slots_max = live_slots_max,
+	.has_slot = live_has_slot,
+	.lock_database = live_lock_database,
+	.unlock_database = live_unlock_database
+};

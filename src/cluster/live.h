@@ -15,64 +15,75 @@ typedef struct ClusterDatabase
 	uint32_t	tablespace;
 } ClusterDatabase;
 
-/* What the caller asked the server's catalogs, in flat arrays of its own. */
+typedef struct ClusterLive ClusterLive;
+
+/*
+ * The running server, and what the caller asked its catalogs, in flat arrays of
+ * its own.
+ */
 typedef struct ClusterServer
 {
+	const ClusterLive *live;
 	const ClusterDatabase *databases;	/* but those half dropped */
 	size_t		ndatabases;
 	const ClusterPrepared *prepared;
 	size_t		nprepared;
 } ClusterServer;
 
-/* The release, and the folder that a tablespace has for it. */
-extern int	cluster_live_major(void);
-extern const char *cluster_live_tablespace_folder(void);
+/* Where no server runs, none of these is called. */
+struct ClusterLive
+{
+	/* The release, and the folder that a tablespace has for it. */
+	int			(*major) (void);
+	const char *(*tablespace_folder) (void);
 
-/*
- * Takes the lock that keeps the server from writing a file of this kind, or
- * from removing it.  Logical snapshots, origins and summaries have none, since
- * they are renamed into place.
- */
-extern void cluster_live_lock(ClusterKind kind);
-extern void cluster_live_unlock(ClusterKind kind);
+	/*
+	 * Takes the lock that keeps the server from writing a file of this kind,
+	 * or from removing it.  Logical snapshots, origins and summaries have
+	 * none, since they are renamed into place.
+	 */
+	void		(*lock) (ClusterKind kind);
+	void		(*unlock) (ClusterKind kind);
 
-extern bool cluster_live_in_recovery(void);
+	bool		(*in_recovery) (void);
 
-/* The redo LSN of the checkpoint in pg_control, by the server's memory. */
-extern uint64_t cluster_live_redo(void);
+	/* The redo LSN of the checkpoint in pg_control, by the server's memory. */
+	uint64_t	(*redo) (void);
 
-/*
- * Compares a file that is ok with the server's memory, and a slot whatever it
- * is.  "redo" is what cluster_live_redo() said before the file was read.
- * Decides under the lock only, and may be wrong without it.
- */
-extern void cluster_live_check(const ClusterServer *server,
-							   const ClusterFile *file, uint64_t redo,
-							   ClusterVerdict *verdict);
+	/*
+	 * Compares a file that is ok with the server's memory, and a slot
+	 * whatever it is.  "redo" is what redo() said before the file was read.
+	 * Decides under the lock only, and may be wrong without it.
+	 */
+	void		(*check) (const ClusterServer *server, const ClusterFile *file,
+						  uint64_t redo, ClusterVerdict *verdict);
 
-/* The oldest identifiers that a row of any database may have. */
-extern void cluster_live_oldest(uint32_t *xid, uint32_t *multi);
+	/* The oldest identifiers that a row of any database may have. */
+	void		(*oldest) (uint32_t *xid, uint32_t *multi);
 
-/*
- * Does this session know which file a mapped catalog has in memory, and which?
- * It is 0 if memory has no such mapping.
- */
-extern bool cluster_live_knows_map(bool shared, uint32_t database);
-extern uint32_t cluster_live_mapped(bool shared, uint32_t relation);
+	/*
+	 * Does this session know which file a mapped catalog has in memory, and
+	 * which?  It is 0 if memory has no such mapping.
+	 */
+	bool		(*knows_map) (bool shared, uint32_t database);
+	uint32_t	(*mapped) (bool shared, uint32_t relation);
 
-/*
- * Copies the names of this server's persistent slots, at most room, and
- * returns how many.
- */
-extern size_t cluster_live_slots(char (*names)[CLUSTER_NAME_SIZE], size_t room);
-extern size_t cluster_live_slots_max(void);
-extern bool cluster_live_has_slot(const char *name);
+	/*
+	 * Copies the names of this server's persistent slots, at most room, and
+	 * returns how many.
+	 */
+	size_t		(*slots) (char (*names)[CLUSTER_NAME_SIZE], size_t room);
+	size_t		(*slots_max) (void);
+	bool		(*has_slot) (const char *name);
 
-/*
- * Locks a database against being dropped or moved.  Returns false, without a
- * lock, if there is no such database (any more).
- */
-extern bool cluster_live_lock_database(ClusterDatabase *database);
-extern void cluster_live_unlock_database(const ClusterDatabase *database);
+	/*
+	 * Locks a database against being dropped or moved.  Returns false,
+	 * without a lock, if there is no such database (any more).
+	 */
+	bool		(*lock_database) (ClusterDatabase *database);
+	void		(*unlock_database) (const ClusterDatabase *database);
+};
+
+extern const ClusterLive cluster_live;
 
 #endif							/* ACCEL_CLUSTER_LIVE_H */

@@ -8,10 +8,14 @@
  * writer takes.  A failed read is not repeated under a lock, so that nobody
  * waits for storage there.  In another directory there are no locks.  A few
  * looks with pauses between them get past the writes of a server that runs
- * there.
+ * there.  A database that it makes or drops has a map without files, or files
+ * without a map, for as long as that takes.  All the time the server writes
+ * files of its folder, or makes or removes them.  So nothing is said of a
+ * map like that before a minute has passed without any of this.
  */
 #include <errno.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cluster/look.h"
@@ -23,6 +27,7 @@
 #define LOCKED_LOOKS	10
 
 #define PAUSED_LOOKS	3
+#define CHANGING_SECONDS	60
 #define PAUSE_MICROSECONDS	10000
 
 void
@@ -116,6 +121,45 @@ check_by_wal(const ClusterLook *look, const ClusterTarget *target,
 		cluster_verdict_set(verdict, CLUSTER_OK, CLUSTER_REASON_NONE, 0, 0);
 }
 
+/* ---- a database of another directory that is made or dropped ---- */
+
+typedef struct Changes
+{
+	const char *folder;
+	time_t		since;
+	bool		found;
+} Changes;
+
+/* A file that is gone by now is a change. */
+static void
+look_for_change(void *arg, const char *name)
+{
+	Changes    *changes = arg;
+	char		path[FILENAME_MAX];
+	struct stat status;
+
+	if (changes->found || strcmp(name, "..") == 0)
+		return;
+	snprintf(path, sizeof(path), "%s/%s", changes->folder, name);
+	changes->found = stat(path, &status) != 0 || status.st_mtime >= changes->since;
+}
+
+/* The folder's own entries are among these, as ".". */
+static bool
+is_changing(const ClusterLook *look, const ClusterTarget *target)
+{
+	char		path[FILENAME_MAX];
+	struct stat status;
+	Changes		changes = {path, time(NULL) - CHANGING_SECONDS, false};
+
+	cluster_look_path(look, "postmaster.pid", path);
+	if (stat(path, &status) != 0)
+		return false;
+	cluster_look_path(look, target->path, path);
+	*strrchr(path, '/') = '\0';
+	return !host_list(path, look_for_change, &changes) || changes.found;
+}
+
 /* ---- looks ---- */
 
 /* What one look leaves for the next one. */
@@ -130,8 +174,8 @@ typedef struct Doubt
  * and after the file was read, nobody has changed the map in between.
  */
 static void
-check_memory(const ClusterTarget *target, Doubt *doubt,
-			 ClusterVerdict *verdict)
+check_memory(const ClusterLive *live, const ClusterTarget *target,
+			 Doubt *doubt, ClusterVerdict *verdict)
 {
 	const uint8_t *data = target->file.head;
 	int			count = cluster_map_count(data);
@@ -139,7 +183,7 @@ check_memory(const ClusterTarget *target, Doubt *doubt,
 	for (int i = 0; i < count; i++)
 	{
 		ClusterMapping found = cluster_map_entry(data, i);
-		uint32_t	file = cluster_live_mapped(target->file.shared, found.relation);
+		uint32_t	file = live->mapped(target->file.shared, found.relation);
 
 		if (file == found.file)
 			continue;
@@ -167,9 +211,9 @@ judge_absent(const ClusterLook *look, const ClusterTarget *target,
 	*strrchr(whole, '/') = '\0';
 	if (target->file.kind == CLUSTER_SLOT)
 		missing = (stat(whole, &status) == 0 && S_ISDIR(status.st_mode)) ||
-			(look->server != NULL && cluster_live_has_slot(target->file.slot));
+			(look->server != NULL && look->server->live->has_slot(target->file.slot));
 	else if (target->file.kind == CLUSTER_RELATION_MAP && !target->file.shared &&
-			 (look->server == NULL || cluster_live_in_recovery()))
+			 (look->server == NULL || look->server->live->in_recovery()))
 		missing = missing && stat(whole, &status) == 0;
 	else if (target->file.kind == CLUSTER_TWO_PHASE)
 		missing = missing && !has_gone_on(look, &look->control);
@@ -193,7 +237,7 @@ look_once(ClusterLook *look, ClusterTarget *target, uint64_t redo,
 			 target->file.kind == CLUSTER_RELATION_MAP)
 		check_mapped_files(look, target, verdict);
 	else if (look->server != NULL)
-		cluster_live_check(look->server, &target->file, redo, verdict);
+		look->server->live->check(look->server, &target->file, redo, verdict);
 	if (look->server == NULL && verdict->status == CLUSTER_OK)
 		check_by_wal(look, target, verdict);
 }
@@ -204,20 +248,20 @@ look_live(ClusterLook *look, ClusterTarget *target, bool locked, Doubt *doubt,
 		  ClusterVerdict *verdict)
 {
 	ClusterKind kind = target->file.kind;
-	uint64_t	redo = kind == CLUSTER_CONTROL ? cluster_live_redo() : 0;
+	uint64_t	redo = kind == CLUSTER_CONTROL ? look->server->live->redo() : 0;
 
 	doubt->sure = locked;
 	if (locked)
-		cluster_live_lock(kind);
+		look->server->live->lock(kind);
 	look_once(look, target, redo, verdict);
 	if (locked)
-		cluster_live_unlock(kind);
+		look->server->live->unlock(kind);
 	if (kind == CLUSTER_CONTROL && verdict->reason == CLUSTER_REASON_CONTROL_REDO)
-		doubt->sure = locked && cluster_live_redo() == redo;
+		doubt->sure = locked && look->server->live->redo() == redo;
 	else if (kind == CLUSTER_RELATION_MAP && target->found &&
 			 verdict->status == CLUSTER_OK &&
-			 cluster_live_knows_map(target->file.shared, target->database))
-		check_memory(target, doubt, verdict);
+			 look->server->live->knows_map(target->file.shared, target->database))
+		check_memory(look->server->live, target, doubt, verdict);
 }
 
 /* Decides a suspicion in the running server. */
@@ -245,11 +289,11 @@ decide_database(ClusterLook *look, ClusterTarget *target, Doubt *doubt,
 	ClusterDatabase database = {target->database, 0};
 
 	target->found = false;
-	if (cluster_live_lock_database(&database))
+	if (look->server->live->lock_database(&database))
 	{
-		cluster_look_map_path(target, &database);
+		cluster_look_map_path(look->server, target, &database);
 		decide_live(look, target, doubt, verdict);
-		cluster_live_unlock_database(&database);
+		look->server->live->unlock_database(&database);
 	}
 	else
 		cluster_verdict_set(verdict, CLUSTER_OK, CLUSTER_REASON_NONE, 0, 0);
@@ -268,6 +312,10 @@ decide_other(ClusterLook *look, ClusterTarget *target,
 		usleep(PAUSE_MICROSECONDS);
 		look_once(look, target, 0, verdict);
 	}
+	if (target->file.kind == CLUSTER_RELATION_MAP && !target->file.shared &&
+		verdict->status != CLUSTER_OK && is_changing(look, target))
+		cluster_verdict_set(verdict, CLUSTER_NOT_VERIFIABLE,
+							CLUSTER_REASON_MAP_CHANGING, 0, 0);
 }
 
 bool
@@ -300,7 +348,8 @@ cluster_look_at(ClusterLook *look, ClusterTarget *target,
 #define PG_DEFAULT		1663
 
 void
-cluster_look_map_path(ClusterTarget *target, const ClusterDatabase *database)
+cluster_look_map_path(const ClusterServer *server, ClusterTarget *target,
+					  const ClusterDatabase *database)
 {
 	if (database->tablespace == PG_DEFAULT)
 		snprintf(target->path, sizeof(target->path), "base/%u/" CLUSTER_MAP_NAME,
@@ -308,5 +357,5 @@ cluster_look_map_path(ClusterTarget *target, const ClusterDatabase *database)
 	else
 		snprintf(target->path, sizeof(target->path),
 				 "pg_tblspc/%u/%s/%u/" CLUSTER_MAP_NAME, database->tablespace,
-				 cluster_live_tablespace_folder(), database->oid);
+				 server->live->tablespace_folder(), database->oid);
 }

@@ -45,7 +45,8 @@ extern bool cluster_look_at(ClusterLook *look, ClusterTarget *target,
 							ClusterVerdict *verdict);
 
 /* The path of the map of a database of this server. */
-extern void cluster_look_map_path(ClusterTarget *target,
+extern void cluster_look_map_path(const ClusterServer *server,
+								  ClusterTarget *target,
 								  const ClusterDatabase *database);
 
 /* Puts the directory before a path that is below it. */

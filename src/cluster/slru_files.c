@@ -33,7 +33,7 @@ typedef struct Bad
 typedef struct Scan
 {
 	const char *directory;
-	bool		own;
+	const ClusterServer *server;	/* NULL if it is not this server's */
 	ClusterControl control;
 	ClusterRowFn row;
 	void	   *arg;
@@ -47,11 +47,11 @@ read_control(Scan *scan)
 {
 	bool		read;
 
-	if (scan->own)
-		cluster_live_lock(CLUSTER_CONTROL);
+	if (scan->server != NULL)
+		scan->server->live->lock(CLUSTER_CONTROL);
 	read = cluster_read_control(scan->directory, false, &scan->control);
-	if (scan->own)
-		cluster_live_unlock(CLUSTER_CONTROL);
+	if (scan->server != NULL)
+		scan->server->live->unlock(CLUSTER_CONTROL);
 	return read;
 }
 
@@ -129,7 +129,7 @@ report(const Scan *scan, const ClusterSlruNeed *need, const Bad *bad)
 	row.path = path;
 	row.kind = CLUSTER_SLRU;
 	row.bytes = bad->bytes;
-	row.live = scan->own;
+	row.live = scan->server != NULL;
 	scan->row(scan->arg, &row);
 }
 
@@ -137,9 +137,9 @@ report(const Scan *scan, const ClusterSlruNeed *need, const Bad *bad)
 static void
 ask_again(Scan *scan)
 {
-	if (scan->own)
-		cluster_live_oldest(&scan->control.oldest_xid,
-							&scan->control.oldest_multi);
+	if (scan->server != NULL)
+		scan->server->live->oldest(&scan->control.oldest_xid,
+								   &scan->control.oldest_multi);
 }
 
 static void
@@ -167,12 +167,13 @@ check_one(Scan *scan, ClusterSlru slru)
 		return;
 	for (int i = 0; i < scan->nbad; i++)
 		if (cluster_slru_needs(&need, scan->bad[i].segment) &&
-			(scan->bad[i].sure || (scan->own && slru != CLUSTER_SLRU_MEMBERS)))
+			(scan->bad[i].sure || (scan->server != NULL && slru != CLUSTER_SLRU_MEMBERS)))
 			report(scan, &need, &scan->bad[i]);
 }
 
 void
-slru_files_scan(const char *directory, bool own, ClusterRowFn row, void *arg)
+slru_files_scan(const char *directory, const ClusterServer *server,
+				ClusterRowFn row, void *arg)
 {
 	Scan	   *scan = host_alloc(sizeof(Scan));
 	char		label[FILENAME_MAX];
@@ -180,11 +181,11 @@ slru_files_scan(const char *directory, bool own, ClusterRowFn row, void *arg)
 
 	memset(scan, 0, sizeof(*scan));
 	scan->directory = directory;
-	scan->own = own;
+	scan->server = server;
 	scan->row = row;
 	scan->arg = arg;
 	snprintf(label, sizeof(label), "%s/backup_label", directory);
-	if ((own || stat(label, &status) != 0) && read_control(scan))
+	if ((server != NULL || stat(label, &status) != 0) && read_control(scan))
 	{
 		ask_again(scan);
 		for (ClusterSlru slru = 0; slru < CLUSTER_SLRUS; slru++)

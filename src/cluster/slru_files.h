@@ -9,11 +9,11 @@
 
 /*
  * Calls row for each that is missing or too short, at most 100 of a folder.
- * "directory" is that of a cluster that is stopped, or of this server (own).
- * A stopped one with a backup_label is passed over, since its pg_control may
+ * "directory" is that of this server, or if that is NULL, of a cluster that is
+ * stopped.  A stopped one with a backup_label is passed over, since its pg_control may
  * be younger than its files.
  */
-extern void slru_files_scan(const char *directory, bool own, ClusterRowFn row,
-							void *arg);
+extern void slru_files_scan(const char *directory, const ClusterServer *server,
+							ClusterRowFn row, void *arg);
 
 #endif							/* ACCEL_CLUSTER_SLRU_FILES_H */

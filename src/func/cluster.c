@@ -79,6 +79,7 @@ ask_server(ClusterServer *server)
 	MemoryContext context = CurrentMemoryContext;
 
 	memset(server, 0, sizeof(*server));
+	server->live = &cluster_live;
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	ask_databases(server, context);
@@ -111,7 +112,7 @@ accel_cluster_files(const char *directory, bool direct, ClusterRowFn row,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("\"%s\" is not a data directory", directory),
 				 errdetail("File \"PG_VERSION\" is missing.")));
-	slru_files_scan(own ? "." : directory, own, row, arg);
+	slru_files_scan(own ? "." : directory, own ? &server : NULL, row, arg);
 }
 
 /* ---- rows ---- */

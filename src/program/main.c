@@ -2,9 +2,10 @@
  * main.c
  *	  crc32c_verify, the program for hosts without a server.
  */
-#include <stdlib.h>
+#include <stdio.h>
 
 #include "kernel/checksum.h"
+#include "program/cluster.h"
 #include "program/fetch.h"
 #include "program/host.h"
 #include "program/images.h"
@@ -31,6 +32,8 @@ run(const Options *options)
 			return recover_command(options);
 		case COMMAND_IMAGES:
 			return images_command(options);
+		case COMMAND_CLUSTER:
+			return cluster_command(options);
 	}
 	return EXIT_FAILED;
 }
@@ -39,10 +42,14 @@ int
 main(int argc, char **argv)
 {
 	Options		options;
+	char		words[32];
 
 	options_parse(&options, argc, argv);
 	if (options.format == FORMAT_NAGIOS)
-		program_fail_as("WAL UNKNOWN - ", 3);
+	{
+		snprintf(words, sizeof(words), "%s UNKNOWN - ", options.label);
+		program_fail_as(words, 3);
+	}
 	if (options.segment_size != 0)
 		program_segment_size(options.segment_size);
 	program_catch_signals();

@@ -45,7 +45,7 @@ metrics_write(const char *path, const Metrics *metrics)
 	write_metric(file, metrics, "findings", "Files with a finding.", (double) metrics->findings);
 	write_metric(file, metrics, "not_verifiable", "Files without a verdict.",
 				 (double) metrics->unverified);
-	write_metric(file, metrics, "verified_bytes", "Bytes of WAL that this run verified.",
+	write_metric(file, metrics, "verified_bytes", "Bytes that this run verified.",
 				 (double) metrics->bytes);
 	write_metric(file, metrics, "exit_status",
 				 "How the run ended: 0 sound, 1 failed, 2 findings, 3 not all verified.",

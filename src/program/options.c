@@ -50,17 +50,19 @@ enum
 	OPTION_WAL
 };
 
-#define READING	(COMMAND_WAL | COMMAND_SEGMENT | COMMAND_FETCH | COMMAND_IMAGES)
+#define OF_WAL	(COMMAND_WAL | COMMAND_SEGMENT | COMMAND_FETCH | COMMAND_IMAGES)
+#define READING	(OF_WAL | COMMAND_CLUSTER)
 #define OF_ARCHIVE	(COMMAND_WAL | COMMAND_IMAGES)
+#define SUMMED	(OF_ARCHIVE | COMMAND_CLUSTER)
 
 /* In the order of long_options. */
 static const int used_by[] = {
 	COMMAND_RECOVER, COMMAND_RECOVER, COMMAND_RECOVER, COMMAND_IMAGES,
 	COMMAND_RECOVER, COMMAND_RECOVER, READING | COMMAND_RECOVER, READING,
-	COMMAND_WAL, READING,
-	OF_ARCHIVE, COMMAND_SEGMENT, COMMAND_RECOVER, COMMAND_WAL, READING,
-	COMMAND_RECOVER, COMMAND_SEGMENT, COMMAND_WAL, READING, READING, OF_ARCHIVE,
-	COMMAND_WAL, READING, COMMAND_RECOVER, OF_ARCHIVE | COMMAND_RECOVER,
+	COMMAND_WAL, OF_WAL,
+	SUMMED, COMMAND_SEGMENT, COMMAND_RECOVER, COMMAND_WAL, READING,
+	COMMAND_RECOVER, COMMAND_SEGMENT, COMMAND_WAL, OF_WAL, OF_WAL, OF_ARCHIVE,
+	COMMAND_WAL, OF_WAL, COMMAND_RECOVER, OF_ARCHIVE | COMMAND_RECOVER,
 	COMMAND_FETCH, OF_ARCHIVE, READING, COMMAND_RECOVER
 };
 
@@ -354,10 +356,12 @@ parse_command(Options *options, const char *name)
 	{
 		const char *name;
 		Command		command;
+		const char *label;
 	}			commands[] = {
-		{"wal", COMMAND_WAL}, {"segment", COMMAND_SEGMENT},
-		{"fetch", COMMAND_FETCH}, {"kernels", COMMAND_KERNELS},
-		{"recover", COMMAND_RECOVER}, {"images", COMMAND_IMAGES}
+		{"wal", COMMAND_WAL, "WAL"}, {"segment", COMMAND_SEGMENT, "WAL"},
+		{"fetch", COMMAND_FETCH, "WAL"}, {"kernels", COMMAND_KERNELS, "KERNELS"},
+		{"recover", COMMAND_RECOVER, "BLOCKS"}, {"images", COMMAND_IMAGES, "WAL"},
+		{"cluster", COMMAND_CLUSTER, "CLUSTER"}
 	};
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
@@ -365,6 +369,7 @@ parse_command(Options *options, const char *name)
 		{
 			options->command = commands[i].command;
 			options->command_name = commands[i].name;
+			options->label = commands[i].label;
 			return;
 		}
 	refuse("unknown command", name);
@@ -415,7 +420,7 @@ check(const Options *options)
 	bool		bounded = options->since.timeline != 0 || options->until.timeline != 0;
 
 	if ((options->command & (COMMAND_KERNELS | COMMAND_RECOVER)) ? options->noperands != 0 :
-		(options->command & OF_ARCHIVE) ? options->noperands != 1 :
+		(options->command & SUMMED) ? options->noperands != 1 :
 		options->noperands == 0)
 		refuse("wrong number of arguments to command", options->command_name);
 	if (options->command == COMMAND_FETCH && options->to == NULL)

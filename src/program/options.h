@@ -17,7 +17,8 @@ typedef enum Command
 	COMMAND_FETCH = 4,
 	COMMAND_KERNELS = 8,
 	COMMAND_RECOVER = 16,
-	COMMAND_IMAGES = 32
+	COMMAND_IMAGES = 32,
+	COMMAND_CLUSTER = 64
 } Command;
 
 typedef enum Format
@@ -39,6 +40,7 @@ typedef struct Options
 {
 	Command		command;
 	const char *command_name;
+	const char *label;			/* of what is verified, for Nagios */
 	char	  **operands;
 	int			noperands;
 	Format		format;

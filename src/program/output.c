@@ -1,7 +1,6 @@
 /*
  * output.c
- *	  What the program prints of files of WAL, in each of its formats, and how it
- *	  ends.
+ *	  What the program prints of files, in each of its formats, and how it ends.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -99,7 +98,7 @@ json_lsn(Json *json, const char *name, bool known, WalLsn lsn)
 	json_text(json, name, known, text);
 }
 
-static void
+void
 json_bool(Json *json, const char *name, bool value)
 {
 	json_name(json, name);
@@ -127,6 +126,9 @@ print_row(Output *output, const char *name, const OutputRow *row)
 
 	snprintf(line, sizeof(line), "%s: %s%s%s", name == NULL ? output->subject : name,
 			 row->status, row->words[0] == '\0' ? "" : ": ", row->words);
+	for (char *c = line; *c != '\0'; c++)	/* a name may have any byte */
+		if ((unsigned char) *c < ' ')
+			*c = '?';
 	if (output->first[0] == '\0' && reported)
 		memcpy(output->first, line, sizeof(line));
 	if (output->options->format == FORMAT_NAGIOS ||
@@ -258,6 +260,10 @@ print_summary(const Output *output, double seconds)
 		printf("%s: %" PRIu64 " full-page images of %" PRIu64 " records held against the record before, %" PRIu64 " bytes of WAL read in %.1f s: ",
 			   output->subject, output->files, output->records, output->bytes,
 			   seconds);
+	else if (output->options->command == COMMAND_CLUSTER)
+		printf("%s: %" PRIu64 " files, %" PRIu64 " read, %" PRIu64 " bytes verified in %.1f s: ",
+			   output->subject, output->files, output->read, output->bytes,
+			   seconds);
 	else
 		printf("%s: %" PRIu64 " files, %" PRIu64 " read, %" PRIu64 " records, %" PRIu64 " bytes of WAL verified in %.1f s: ",
 			   output->subject, output->files, output->read, output->records,
@@ -271,8 +277,9 @@ print_nagios(const Output *output, ExitStatus status, double seconds)
 {
 	const char *what = output->options->command == COMMAND_IMAGES ? "images" : "files";
 
-	printf("WAL %s - %" PRIu64 " of %" PRIu64 " %s with findings, %" PRIu64 " not verifiable%s%s",
-		   nagios[status].word, output->findings, output->files, what,
+	printf("%s %s - %" PRIu64 " of %" PRIu64 " %s with findings, %" PRIu64 " not verifiable%s%s",
+		   output->options->label, nagios[status].word, output->findings,
+		   output->files, what,
 		   output->unverified, output->first[0] == '\0' ? "" : ": ",
 		   output->first);
 	printf(" | %s=%" PRIu64 " read=%" PRIu64 " findings=%" PRIu64 ";;0 not_verifiable=%" PRIu64 ";0 bytes=%" PRIu64 "B seconds=%.1fs\n",

@@ -1,7 +1,6 @@
 /*
  * output.h
- *	  What the program prints of files of WAL, in each of its formats, and how it
- *	  ends.
+ *	  What the program prints of files, in each of its formats, and how it ends.
  */
 #ifndef ACCEL_PROGRAM_OUTPUT_H
 #define ACCEL_PROGRAM_OUTPUT_H
@@ -24,7 +23,7 @@ typedef struct Output
 	uint64_t	files;			/* or images of blocks */
 	uint64_t	read;			/* of them, now */
 	uint64_t	records;
-	uint64_t	bytes;			/* of WAL, verified now */
+	uint64_t	bytes;			/* verified now */
 	uint64_t	findings;		/* files that have one */
 	uint64_t	unverified;		/* files */
 	bool		failed;			/* a file of ours was not written */
@@ -54,10 +53,11 @@ typedef struct Json
 extern void json_text(Json *json, const char *name, bool known,
 					  const char *value);
 extern void json_lsn(Json *json, const char *name, bool known, WalLsn lsn);
+extern void json_bool(Json *json, const char *name, bool value);
 extern void json_number(Json *json, const char *name, bool known,
 						uint64_t value);
 
-/* A row about something else than a file. */
+/* A row about something else than a file of WAL. */
 typedef struct OutputRow
 {
 	bool		finding;

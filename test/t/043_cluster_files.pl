@@ -230,6 +230,17 @@ like(findings(), qr{^pg_tblspc/\d+ missing: what the symbolic link leads to is n
 unlink $link;
 symlink $target, $link;
 
+# A map without its files, where a server may run and have written here
+AccelWal::put("$copy/postmaster.pid", '');
+my ($folder) = $own =~ m{(.*)/};
+rename "$copy/$own", "$copy/away" or die $!;
+is(verdicts($copy), "$own not_verifiable", 'a map that may be on its way');
+my $long_ago = time - 120;
+utime $long_ago, $long_ago, "$copy/$folder", glob("$copy/$folder/*") or die $!;
+is(verdicts($copy), "$own missing", 'a map that is not on its way');
+rename "$copy/away", "$copy/$own" or die $!;
+unlink "$copy/postmaster.pid";
+
 # What is no file
 unlink "$copy/$slot";
 mkdir "$copy/$slot";

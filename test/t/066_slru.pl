@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 use Accel;
+use AccelProgram;
 use PostgreSQL::Test::Utils;
 use Test::More;
 

@@ -91,7 +91,8 @@ foreach my $use (
 	[ 'wal', '--state' ], [ 'wal', "--state=$made/x", "--since=$wal[0]", $dir ], [ 'wal', '--reverify-after=30d', $dir ],
 	[ 'wal', "--state=$made/x", '--reverify-after=30', $dir ], [ 'wal', '--nothing', $dir ], [ 'wal', '--server-version=14', $dir ], [ 'wal', '--segment-size=3', $dir ],
 	['images'], [ 'images', $dir, $dir ], [ 'images', '--block-size=3', $dir ], [ 'wal', '--block-size=8', $dir ], [ 'images', "--state=$made/x", $dir ],
-	['segment'], [ 'segment', '--on-finding=x', "$dir/$wal[0]" ], [ 'fetch', "$dir/$wal[0]" ], [ 'fetch', "--to=$made/x" ], [ 'kernels', 'x' ])
+	['segment'], [ 'segment', '--on-finding=x', "$dir/$wal[0]" ], [ 'fetch', "$dir/$wal[0]" ], [ 'fetch', "--to=$made/x" ], [ 'kernels', 'x' ],
+	['cluster'], [ 'cluster', $dir, $dir ], [ 'cluster', "--state=$made/x", $dir ], [ 'cluster', '--max-rate=1', $dir ])
 {
 	ends("wrong use: @$use", 1, qr/^crc32c_verify: .*\nTry/, @$use);
 }
@@ -133,6 +134,28 @@ ends('images, nagios', 0, qr/^WAL OK - 0 of \d+ images with findings, .*\| image
 unlink "$dir/$wal[4]";
 ends('images, a gap', 3, qr/^$wal[4]: not_verifiable: /m, 'images', $dir);
 $dir = archive();
+
+# --- a data directory: t/043 and t/066 compare what is found with SQL --------------------
+
+my $data = $node->data_dir;
+my ($words) = ends('cluster, of a running server', 0, qr/^global\/pg_control: ok\nglobal\/pg_filenode\.map: ok\nbase\/1\/.*\n\Q$data\E: (\d+) files, \g1 read, \d+ bytes verified in [\d.]+ s: 0 with findings, 0 not verifiable\n$/s, 'cluster', '-v', $data);
+is($words =~ tr/\n// - 1, sql('SELECT count(*) FROM verify_cluster_files()'), 'cluster: the files of SQL');
+my $cluster = "$made/cluster";
+system_or_bail('cp', '-a', $node->backup_dir . '/base', $cluster);
+ends('cluster, quiet', 0, qr/^$/, 'cluster', '-q', $cluster);
+ends('cluster, nagios', 0, qr/^CLUSTER OK - 0 of \d+ files with findings, 0 not verifiable \| files=\d+ /, 'cluster', '--format=nagios', $cluster);
+AccelWal::poke("$cluster/global/pg_filenode.map", 100, 'damage');
+ends('cluster, a finding', 2, qr/^global\/pg_filenode\.map: checksum_mismatch: [^\n]*\n$/, 'cluster', '-q', $cluster);
+ends('cluster, json', 2, qr/^\{"path":"global\/pg_filenode\.map","kind":"relation_map","status":"checksum_mismatch","is_finding":true,"stored_crc":\d+,"computed_crc":\d+,"size":\d+,"message":"calculated [^"]*"\}\n$/, 'cluster', '--format=json', $cluster);
+ends('cluster, nagios, a finding', 2, qr/^CLUSTER CRITICAL - 1 of \d+ files with findings, 0 not verifiable: global\/pg_filenode\.map: checksum_mismatch: /, 'cluster', '--format=nagios', $cluster);
+ends('cluster, metrics', 2, qr//, 'cluster', '-q', "--metrics=$made/cluster.prom", $cluster);
+like(slurp_file("$made/cluster.prom"), qr/^crc32c_verify_findings\{command="cluster",subject="\Q$cluster\E"\} 1$/m, 'cluster, metrics: findings');
+mkdir "$cluster/pg_replslot/two\nlines";
+ends('cluster, a name of two lines', 2, qr/^pg_replslot\/two\?lines\/state: missing: /m, 'cluster', '-q', $cluster);
+ends('cluster, no directory', 1, qr/No such file/, 'cluster', "$made/none");
+ends('cluster, a file', 1, qr/is not a directory/, 'cluster', "$cluster/PG_VERSION");
+ends('cluster, another folder', 1, qr/is not a data directory: file "PG_VERSION" is missing/, 'cluster', $dir);
+ends('cluster, another folder, nagios', 3, qr/^CLUSTER UNKNOWN - .* is not a data directory/m, 'cluster', '--format=nagios', $dir);
 
 # --- parts of an archive, workers, the rate -------------------------------------------
 

@@ -1,7 +1,7 @@
 # AccelProgram.pm: crc32c_verify beside SQL.
 #
-# A script that uses it, or AccelWal, has every archive that it verifies by SQL
-# verified by the program, too.  The rows must be the same.
+# A script that uses it, or AccelWal, has every archive and every data directory
+# that it verifies by SQL verified by the program, too.  The rows must be the same.
 package AccelProgram;
 
 use strict;
@@ -29,7 +29,7 @@ sub verify
 sub path { return $program; }
 
 # What is compared: the function of SQL => the command.
-my %command = (verify_wal => 'wal', verify_wal_images => 'images');
+my %command = (verify_wal => 'wal', verify_wal_images => 'images', verify_cluster_files => 'cluster');
 
 # Rows of a function as lines of JSON, with the LSNs of all versions alike.
 sub rows_of_sql
@@ -64,9 +64,10 @@ sub segment_size
 sub rows_of_program
 {
 	my ($node, $function, $directory, $system) = @_;
-	my ($status, $out, $err) = verify($command{$function}, '-v', '--format=json', "--system-identifier=$system",
+	my @cluster = $function =~ /wal/ ? ("--system-identifier=$system",
 		'--server-version=' . ($node->pg_version =~ /^(\d+)/)[0],
-		'--segment-size=' . segment_size($node), $directory);
+		'--segment-size=' . segment_size($node)) : ();
+	my ($status, $out, $err) = verify($command{$function}, '-v', '--format=json', @cluster, $directory);
 
 	chomp $out;
 	return ($status, $out, $err);
@@ -78,13 +79,12 @@ sub expected_status
 	return !defined $rows ? 1 : $rows =~ /"is_finding":true|"status":"stale_page"/ ? 2 : $rows =~ /"status":"not_verifiable"/ ? 3 : 0;
 }
 
-# Is it the server's own, of which the program cannot know how far it is written?
+# Is it the server's own, of which the program cannot know what is in memory?
 sub is_own
 {
 	my ($node, $directory) = @_;
 	my @here = stat $directory;
-	my @own = stat($node->data_dir . '/pg_wal');
-	return @here && @own && $here[0] == $own[0] && $here[1] == $own[1];
+	return @here && grep { my @own = stat; @own && $here[0] == $own[0] && $here[1] == $own[1] } $node->data_dir, $node->data_dir . '/pg_wal';
 }
 
 # A directory by both.  One that is being written proves nothing.
@@ -121,7 +121,7 @@ sub watched
 	{
 		local $comparing = 1;
 		my %seen;
-		while ($sql =~ m{(verify_wal(?:_images)?)(?:_findings)?\('(/[^']+)'}g)
+		while ($sql =~ m{(verify_wal(?:_images)?|verify_cluster_files)(?:_findings)?\('(/[^']+)'}g)
 		{
 			compare($node, $1, $2) if !$seen{"$1 $2"}++;
 		}
