@@ -232,6 +232,7 @@ CREATE FUNCTION restore_block(
 	blkno bigint,
 	page bytea DEFAULT NULL,
 	backup text DEFAULT NULL,
+	prior_backups text[] DEFAULT NULL,
 	directory text DEFAULT NULL,
 	allow_unproven boolean DEFAULT false,
 	OUT status text,
@@ -239,9 +240,9 @@ CREATE FUNCTION restore_block(
 RETURNS record
 AS 'MODULE_PATHNAME', 'accel_restore_block'
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE;
-COMMENT ON FUNCTION restore_block(regclass, text, bigint, bytea, text, text, boolean) IS
-'writes a given page, or that of a backup, over a block that is damaged, zeroed or stale, with WAL, if the WAL proves that the page is what the block must hold; directory is a WAL archive, after which pg_wal is read; superusers only';
-REVOKE ALL ON FUNCTION restore_block(regclass, text, bigint, bytea, text, text, boolean) FROM PUBLIC;
+COMMENT ON FUNCTION restore_block(regclass, text, bigint, bytea, text, text[], text, boolean) IS
+'writes a given page, or that of a backup, over a block that is damaged, zeroed or stale, with WAL, if the WAL proves that the page is what the block must hold; backup is plain, tar or incremental to prior_backups; directory is a WAL archive, after which pg_wal is read; superusers only';
+REVOKE ALL ON FUNCTION restore_block(regclass, text, bigint, bytea, text, text[], text, boolean) FROM PUBLIC;
 
 CREATE FUNCTION page_digests(
 	relation regclass,

@@ -294,8 +294,10 @@ begin_keeping(Reading *reading, const char *path)
 {
 	BackupTar  *tar = reading->tar;
 
+	bool		wal = strncmp(path, "pg_wal/", 7) == 0;
+
 	if (tar->pages_only || !backup_path_kept(path) ||
-		(!tar->keep_wal && strncmp(path, "pg_wal/", 7) == 0))
+		(wal ? !tar->keep_wal : tar->watch != NULL))
 		return false;
 	if (backup_spool_create(tar->spool, path))
 		return true;
@@ -335,6 +337,7 @@ pass_listed(Reading *reading, const char *path, uint32 entry, uint64 size)
 	Passing		passing = {NULL, begin_keeping(reading, path)};
 	bool		whole;
 
+	judge.watch = tar->watch;
 	tar->list->entries[entry].found = (int64) size;
 	tar->list->entries[entry].part = -1;
 	if (is_judged(tar, entry))
@@ -562,6 +565,15 @@ begin_reading(BackupTar *tar)
 	return reading;
 }
 
+/* Is it none of the archives that matter? */
+static bool
+is_passed_over(const BackupTar *tar, const BackupArchive *archive)
+{
+	return tar->tablespace != 0 &&
+		archive->kind == BACKUP_ARCHIVE_TABLESPACE &&
+		archive->tablespace != tar->tablespace;
+}
+
 void
 backup_tar_read(BackupTar *tar)
 {
@@ -588,7 +600,7 @@ backup_tar_read(BackupTar *tar)
 		if (before != NULL && is_same(before, reading->file))
 			report_archive(reading, BACKUP_EXTRA,
 						   "another archive of the same directory");
-		else
+		else if (!is_passed_over(tar, &reading->file->archive))
 			open_archive(reading);
 		before = reading->file;
 	}

@@ -22,6 +22,8 @@ typedef struct BackupTar
 								 * that tells, unless knows_checksums */
 	bool		keep_wal;		/* in the spool, as other files that are */
 	bool		pages_only;		/* nothing but pages, the rest is known */
+	uint32		tablespace;		/* whose archive alone is read, 0 for all */
+	const BackupWatch *watch;	/* nothing but its files and WAL, or NULL */
 	Throttle   *throttle;
 	bool		direct;			/* read past the page cache */
 	BackupSpool *spool;

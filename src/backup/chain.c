@@ -188,7 +188,7 @@ part_has(BackupLink *link, const char *path, uint32 block, bool last)
 		read_blocks(link, path);
 	if (link->blocks.numbers == NULL)
 		return false;
-	if (backup_increment_has(increment, link->blocks.numbers, block))
+	if (backup_increment_find(increment, link->blocks.numbers, block) >= 0)
 		return true;
 	/* beyond the end of the file that is put together */
 	return last && block >= Max(increment->truncation,

@@ -113,6 +113,7 @@ verify_file(ParallelTasks *parallel, uint64 task)
 	opened = file_scan_open_direct(&scan, path, tasks->window);
 	judge.entry = entry;
 	judge.totals.files = 1;
+	judge.watch = tasks->options.watch;
 	if (opened == FILE_SCAN_OK)
 	{
 		if (backup_judge_begin(&judge, scan.size))

@@ -15,6 +15,7 @@ typedef struct BackupFileOptions
 	int			workers;
 	Throttle   *throttle;
 	bool		direct;			/* read past the page cache */
+	const BackupWatch *watch;	/* NULL if there is none, as with workers */
 } BackupFileOptions;
 
 /*

@@ -53,9 +53,9 @@ backup_increment_check(const BackupIncrement *increment,
 	return BACKUP_INCREMENT_OK;
 }
 
-bool
-backup_increment_has(const BackupIncrement *increment,
-					 const uint32_t *numbers, uint32_t block)
+int64_t
+backup_increment_find(const BackupIncrement *increment,
+					  const uint32_t *numbers, uint32_t block)
 {
 	uint32_t	low = 0;
 	uint32_t	high = increment->blocks;
@@ -65,13 +65,13 @@ backup_increment_has(const BackupIncrement *increment,
 		uint32_t	middle = low + (high - low) / 2;
 
 		if (numbers[middle] == block)
-			return true;
+			return middle;
 		if (numbers[middle] < block)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return false;
+	return -1;
 }
 
 uint32_t

@@ -66,9 +66,12 @@ extern BackupIncrementReason backup_increment_check(const BackupIncrement *incre
 													const uint32_t *numbers,
 													uint32_t segment_blocks);
 
-/* Does the file have the block with this number?  To be called after that. */
-extern bool backup_increment_has(const BackupIncrement *increment,
-								 const uint32_t *numbers, uint32_t block);
+/*
+ * Returns which of the file's blocks has this number, or -1.  To be called
+ * after that.
+ */
+extern int64_t backup_increment_find(const BackupIncrement *increment,
+									 const uint32_t *numbers, uint32_t block);
 
 /* Returns one more than the last block's number, or 0 if the file has none. */
 extern uint32_t backup_increment_end(const BackupIncrement *increment,

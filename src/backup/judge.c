@@ -243,6 +243,9 @@ void
 backup_judge_piece(BackupJudge *judge, const char *piece, size_t bytes)
 {
 	backup_hash_update(&judge->hash, piece, bytes);
+	if (judge->watch != NULL)
+		judge->watch->piece(judge->watch->arg, judge->entry, judge->offset,
+							piece, bytes);
 	if (judge->has_pages && judge->part)
 		judge_part(judge, piece, bytes);
 	else if (judge->has_pages)

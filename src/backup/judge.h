@@ -42,6 +42,14 @@ typedef struct BackupFileTotals
 extern void backup_totals_add(BackupFileTotals *sum,
 							  const BackupFileTotals *totals);
 
+/* Who wants the bytes of files, piece by piece as they are judged. */
+typedef struct BackupWatch
+{
+	void		(*piece) (void *arg, uint32 entry, int64 offset,
+						  const char *piece, size_t bytes);
+	void	   *arg;
+} BackupWatch;
+
 typedef struct BackupJudgeRules
 {
 	bool		pages;			/* judge them by these rules */
@@ -58,6 +66,7 @@ typedef struct BackupJudge
 	void	   *arg;
 	uint32		entry;			/* of the list */
 	BackupFileTotals totals;	/* counted here, but for files */
+	const BackupWatch *watch;	/* NULL if there is none */
 
 	bool		has_pages;
 	BlockNumber first;			/* block of its start */

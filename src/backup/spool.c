@@ -166,7 +166,7 @@ check_limit(const BackupSpool *spool)
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 				 errmsg("temporary file size exceeds \"temp_file_limit\" (%dkB)",
 						temp_file_limit),
-				 errhint("WAL in archives is written to temporary files: extract it, and give its directory as \"wal_directory\".")));
+				 errhint("WAL in archives is written to temporary files: extract the archives first.")));
 }
 
 void

@@ -103,23 +103,24 @@ path_argument(FunctionCallInfo fcinfo, int argno)
 		file_path_parse(text_to_cstring(PG_GETARG_TEXT_PP(argno)));
 }
 
-static void
-prior_argument(FunctionCallInfo fcinfo, int argno, BackupOptions *options)
+const char **
+accel_prior_backups(FunctionCallInfo fcinfo, int argno, int *count)
 {
 	const char **prior;
 	Datum	   *elements;
 	bool	   *nulls;
 
+	*count = 0;
 	if (PG_ARGISNULL(argno))
-		return;
+		return NULL;
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(argno), TEXTOID, -1, false,
-					  TYPALIGN_INT, &elements, &nulls, &options->nprior);
-	if (options->nprior > BACKUP_CHAIN_MAX)
+					  TYPALIGN_INT, &elements, &nulls, count);
+	if (*count > BACKUP_CHAIN_MAX)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("prior_backups has more than %d backups", BACKUP_CHAIN_MAX)));
-	prior = palloc((Size) (options->nprior + 1) * sizeof(char *));
-	for (int i = 0; i < options->nprior; i++)
+	prior = palloc((Size) (*count + 1) * sizeof(char *));
+	for (int i = 0; i < *count; i++)
 	{
 		if (nulls[i])
 			ereport(ERROR,
@@ -127,7 +128,7 @@ prior_argument(FunctionCallInfo fcinfo, int argno, BackupOptions *options)
 					 errmsg("prior_backups must not contain nulls")));
 		prior[i] = file_path_parse(TextDatumGetCString(elements[i]));
 	}
-	options->prior = prior;
+	return prior;
 }
 
 /*
@@ -148,7 +149,7 @@ options_of(FunctionCallInfo fcinfo, int cost, BackupOptions *options)
 	throttle_init(&throttle, options->max_rate, BLCKSZ, BLCKSZ);
 	options->root = path_argument(fcinfo, 0);
 	options->wal = path_argument(fcinfo, 1);
-	prior_argument(fcinfo, 2, options);
+	options->prior = accel_prior_backups(fcinfo, 2, &options->nprior);
 }
 
 /* ---- functions ---- */

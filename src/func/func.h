@@ -30,6 +30,13 @@ extern void accel_check_null(FunctionCallInfo fcinfo, int argument,
 extern bool accel_boolean(FunctionCallInfo fcinfo, int argument, bool absent);
 extern int	accel_integer(FunctionCallInfo fcinfo, int argument, int absent);
 
+/*
+ * func/backup.c returns the paths of prior_backups text[], count of them.  There
+ * are none for NULL.
+ */
+extern const char **accel_prior_backups(FunctionCallInfo fcinfo, int argument,
+										int *count);
+
 /* func/argument.c returns a text argument, or NULL for NULL. */
 extern char *accel_text(FunctionCallInfo fcinfo, int argument);
 

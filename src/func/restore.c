@@ -21,6 +21,7 @@ enum
 	ARG_BLKNO,
 	ARG_PAGE,
 	ARG_BACKUP,
+	ARG_PRIOR_BACKUPS,
 	ARG_DIRECTORY,
 	ARG_ALLOW_UNPROVEN
 };
@@ -37,12 +38,27 @@ check_arguments(FunctionCallInfo fcinfo)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("\"page\" and \"backup\" exclude each other")));
+	if (PG_ARGISNULL(ARG_BACKUP) && !PG_ARGISNULL(ARG_PRIOR_BACKUPS))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("\"prior_backups\" needs \"backup\"")));
 	if (!superuser())
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("must be superuser to restore a block")));
 	PreventCommandDuringRecovery("restore_block()");
 	PreventCommandIfReadOnly("restore_block()");
+}
+
+static const BackupNames *
+names_of_backup(FunctionCallInfo fcinfo)
+{
+	BackupNames *names = palloc0(sizeof(BackupNames));
+
+	names->root = file_path_parse(accel_text(fcinfo, ARG_BACKUP));
+	names->prior = accel_prior_backups(fcinfo, ARG_PRIOR_BACKUPS,
+									   &names->nprior);
+	return names;
 }
 
 static Restore *
@@ -58,7 +74,7 @@ begin(FunctionCallInfo fcinfo)
 										accel_boolean(fcinfo, ARG_ALLOW_UNPROVEN, false));
 
 	if (page == NULL)
-		restore_use_backup(restore, file_path_parse(accel_text(fcinfo, ARG_BACKUP)));
+		restore_use_backup(restore, names_of_backup(fcinfo));
 	return restore;
 }
 
@@ -76,7 +92,7 @@ log_write(FunctionCallInfo fcinfo, RestoreStatus status, const char *message)
 
 /*
  * restore_block(relation regclass, fork text, blkno bigint, page bytea,
- * backup text, directory text, allow_unproven boolean)
+ * backup text, prior_backups text[], directory text, allow_unproven boolean)
  */
 SQL_FUNCTION(accel_restore_block)
 {

@@ -29,6 +29,9 @@
  * checksum that fits by chance, so it is proven as one without a backup is.  A
  * record before the start with a later end than the page's LSN is of a write
  * that was lost then.
+ *
+ * So a backup that is not known to be this server's excuses no gap before its
+ * start.  A clone may have kept an image of ours that we have changed since.
  */
 #include <stdio.h>
 
@@ -60,13 +63,15 @@ on_gap(RestoreProof *proof, const WalBlockRow *row)
 	bool		open = row->end == 0;
 	bool		before = row->lsn < proof->lsn &&
 		(open || row->end >= proof->lsn);
-	bool		after = open || (row->end > proof->lsn && row->end > proof->since);
+	bool		later = open || row->end > proof->lsn;
+	bool		after = later && (open || row->end > proof->since);
 
 	if ((after || (before && proof->lsn > proof->since)) &&
 		proof->gap.kind != WAL_ROW_GAP)
 		proof->gap = *row;
 	proof->unseen |= before;
 	proof->has_gap |= after;
+	proof->skipped |= later && !after;
 }
 
 /* A page that a backup read after the copy has no LSN of the copy. */
@@ -76,6 +81,8 @@ on_copy(RestoreProof *proof, const WalBlockRow *row)
 	proof->is_copy = true;
 	if (row->end > proof->since)
 		proof->copied = row->end;
+	else
+		proof->skipped = true;
 }
 
 void
@@ -123,7 +130,8 @@ restore_proof_judge(const RestoreProof *proof)
 		return RESTORE_COPIED;
 	if (proof->has_gap || (proof->unseen && proof->lsn > proof->since))
 		return RESTORE_GAP;
-	if (proof->content == RESTORE_CONTENT_SAME)
+	if (proof->content == RESTORE_CONTENT_SAME &&
+		(by_backup || !proof->skipped))
 		return RESTORE_PROVEN;
 	if (by_backup)
 		return RESTORE_PROVEN_BY_BACKUP;
@@ -170,6 +178,17 @@ report_gap(const RestoreProof *proof, char *dst)
 				 WAL_LSN_ARGS(gap->lsn), gap->message);
 }
 
+static void
+report_backup(const RestoreProof *proof, RestoreVerdict verdict, char *dst)
+{
+	const char *whose = proof->whose != NULL ? proof->whose : "";
+
+	snprintf(dst, RESTORE_WORDS, verdict == RESTORE_FOREIGN_BACKUP ?
+			 "the WAL in the backup differs from this server's: it is a backup of another server or of a clone%s%s" :
+			 "not all WAL that the backup needs is in it and in this server's WAL, so nothing tells whose it is%s%s",
+			 whose[0] == '\0' ? "" : ": ", whose);
+}
+
 void
 restore_proof_words(const RestoreProof *proof, RestoreVerdict verdict,
 					char dst[RESTORE_WORDS])
@@ -185,10 +204,8 @@ restore_proof_words(const RestoreProof *proof, RestoreVerdict verdict,
 					 WAL_LSN_ARGS(proof->since));
 			break;
 		case RESTORE_FOREIGN_BACKUP:
-			snprintf(dst, RESTORE_WORDS, "the WAL in the backup differs from this server's: it is a backup of another server or of a clone");
-			break;
 		case RESTORE_BACKUP_WITHOUT_WAL:
-			snprintf(dst, RESTORE_WORDS, "the backup does not hold all WAL that it needs, so nothing tells whose it is");
+			report_backup(proof, verdict, dst);
 			break;
 		case RESTORE_OLDER:
 			report_older(proof, dst);

@@ -34,7 +34,9 @@ typedef struct RestoreProof
 	bool		own_history;	/* the WAL is this server's for certain */
 	RestoreContent content;
 	RestoreBackup backup;
-	WalLsn		since;			/* the start of the backup, or 0 */
+	const char *whose;			/* the one of several that is not the same */
+	WalLsn		since;			/* the start of the backup, 0 if the page was
+								 * written later, or is of none */
 
 	/* zero at first */
 	bool		named;			/* by a record that ends at lsn */
@@ -43,6 +45,7 @@ typedef struct RestoreProof
 	WalRowKind	later_kind;
 	bool		is_copy;		/* its database was copied by files, after lsn */
 	WalLsn		copied;			/* end of such a copy after since, or 0 */
+	bool		skipped;		/* a gap or copy after lsn, before since */
 	bool		has_gap;		/* after lsn and since */
 	WalBlockRow gap;			/* the first one that matters */
 	bool		dropped;		/* the storage, after the last row */

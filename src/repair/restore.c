@@ -175,14 +175,14 @@ restore_begin(Oid relid, ForkNumber number, BlockNumber blkno,
 }
 
 void
-restore_use_backup(Restore *ctx, const char *root)
+restore_use_backup(Restore *ctx, const BackupNames *names)
 {
-	char		words[SCAN_MESSAGE_SIZE];
+	char		words[BACKUP_PAGE_WORDS];
 
 	if (ctx->why_not != NULL)
 		return;
 	ctx->backup = palloc0(sizeof(BackupPage));
-	if (!backup_page_read(ctx->backup, root, &ctx->fork, ctx->blkno, words))
+	if (!backup_page_read(ctx->backup, names, &ctx->fork, ctx->blkno, words))
 	{
 		ctx->refused = true;
 		say(ctx, RESTORE_NOT_PROVEN, "the backup proves no page of the block: %s",
@@ -202,6 +202,8 @@ restore_end(Restore *ctx, char *message)
 
 	strlcpy(message, ctx->message, RESTORE_MESSAGE);
 	unpin(ctx);
+	if (ctx->backup != NULL)
+		backup_page_end(ctx->backup);
 	fork_reader_close(&ctx->reader);
 	UnlockPage(rel, ctx->blkno, ExclusiveLock);
 	relation_close(rel, AccessShareLock);
@@ -425,16 +427,16 @@ compare_ours(Restore *ctx)
 		RESTORE_CONTENT_SAME : RESTORE_CONTENT_OTHER;
 }
 
-/* Does the backup hold the same WAL as this server, in the range it needs? */
+/* Does a backup hold the same WAL as this server, in the range it needs? */
 static RestoreBackup
-compare_backup(const BackupPage *backup, WalStream *stream)
+compare_range(const BackupRange *range, WalStream *stream)
 {
 	WalDirectory dir;
 
-	if (wal_directory_open(&dir, backup->wal, XLOGDIR, false, NULL) != WAL_DIRECTORY_OK)
+	if (wal_directory_open(&dir, range->wal, XLOGDIR, false, NULL) != WAL_DIRECTORY_OK)
 		return RESTORE_BACKUP_UNKNOWN;
-	switch (wal_stream_compare(stream, &dir, backup->timeline, backup->start,
-							   backup->end))
+	switch (wal_stream_compare(stream, &dir, range->timeline, range->start,
+							   range->end))
 	{
 		case WAL_STREAM_SAME:
 			return RESTORE_BACKUP_SAME;
@@ -445,6 +447,36 @@ compare_backup(const BackupPage *backup, WalStream *stream)
 	}
 }
 
+/* Does each backup of the chain, as far as it is needed? */
+static void
+compare_backups(const BackupPage *backup, WalStream *stream,
+				RestoreProof *proof)
+{
+	proof->backup = RESTORE_BACKUP_SAME;
+	for (int i = 0; i < backup->count; i++)
+	{
+		RestoreBackup one = compare_range(&backup->ranges[i], stream);
+
+		if (one == RESTORE_BACKUP_SAME || proof->backup == RESTORE_BACKUP_OTHER)
+			continue;
+		if (one == RESTORE_BACKUP_OTHER || proof->backup == RESTORE_BACKUP_SAME)
+			proof->whose = backup->count > 1 ? backup->ranges[i].root : NULL;
+		proof->backup = one;
+	}
+}
+
+/*
+ * From where on must WAL be whole, if the backup is this server's?  A page that
+ * was written while its backup was made is not proven by it.
+ */
+static WalLsn
+since_backup(const BackupPage *backup, WalLsn lsn)
+{
+	if (backup == NULL || lsn > backup->ranges[backup->count - 1].start)
+		return 0;
+	return backup->ranges[0].start;
+}
+
 void
 restore_prove(Restore *ctx, WalStream *stream, WalLsn present,
 			  bool own_history)
@@ -452,13 +484,12 @@ restore_prove(Restore *ctx, WalStream *stream, WalLsn present,
 	WalBlockHistory *history = &ctx->history;
 	RestoreProof *proof = &ctx->proof;
 	WalLsn		lsn = ctx->facts.lsn;
-	WalLsn		from;
 
 	memset(history, 0, sizeof(*history));
 	memset(proof, 0, sizeof(*proof));
 	proof->lsn = lsn;
 	proof->own_history = own_history;
-	proof->since = ctx->backup != NULL ? ctx->backup->start : 0;
+	proof->since = since_backup(ctx->backup, lsn);
 	history->tag = ctx->tag;
 	history->block_size = BLCKSZ;
 	history->until = present;
@@ -469,8 +500,7 @@ restore_prove(Restore *ctx, WalStream *stream, WalLsn present,
 	stream->record = on_record;
 	stream->broken = on_gap;
 	stream->arg = ctx;
-	from = proof->since != 0 ? Min(lsn, proof->since) : lsn;
-	wal_stream_read(stream, from > RECORD_BYTES ? from - RECORD_BYTES : 1,
+	wal_stream_read(stream, lsn > RECORD_BYTES ? lsn - RECORD_BYTES : 1,
 					present);
 	if (!stream->complete)
 		wal_block_history_gap(history, &stream->rest);
@@ -478,7 +508,7 @@ restore_prove(Restore *ctx, WalStream *stream, WalLsn present,
 	proof->dropped = history->dropped;
 	proof->content = compare_ours(ctx);
 	if (ctx->backup != NULL)
-		proof->backup = compare_backup(ctx->backup, stream);
+		compare_backups(ctx->backup, stream, proof);
 }
 
 /* ---- the buffer ---- */

@@ -14,10 +14,11 @@
 #include "common/relpath.h"
 #include "storage/block.h"
 
+#include "repair/backup_page.h"
 #include "repair/judge.h"
 #include "wal/stream.h"
 
-#define RESTORE_MESSAGE	(RESTORE_WORDS + 256)
+#define RESTORE_MESSAGE	(RESTORE_WORDS + BACKUP_PAGE_WORDS)
 
 typedef struct Restore Restore;
 
@@ -30,8 +31,8 @@ extern Restore *restore_begin(Oid relid, ForkNumber fork, BlockNumber blkno,
 							  const char *page, size_t size,
 							  bool allow_unproven);
 
-/* The page is that of the backup in the directory root. */
-extern void restore_use_backup(Restore *ctx, const char *root);
+/* The page is that of a backup.  What names it must last as long. */
+extern void restore_use_backup(Restore *ctx, const BackupNames *names);
 
 /* Looks at the page and the block.  False means that all is said. */
 extern bool restore_look(Restore *ctx);

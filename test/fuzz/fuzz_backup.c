@@ -247,10 +247,10 @@ check_blocks(const BackupIncrement *increment, const uint32_t *numbers,
 		uint32_t	run = backup_increment_run(increment, numbers, n, 16);
 
 		must(run >= 1 && run <= 16 && run <= increment->blocks - n);
-		must(backup_increment_has(increment, numbers, numbers[n + run - 1]));
+		must(backup_increment_find(increment, numbers, numbers[n + run - 1]) == n + run - 1);
 		n += run;
 	}
-	must(!backup_increment_has(increment, numbers, backup_increment_end(increment, numbers)));
+	must(backup_increment_find(increment, numbers, backup_increment_end(increment, numbers)) < 0);
 }
 
 /* size in the file's first bytes; then its header */

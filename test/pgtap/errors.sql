@@ -60,6 +60,8 @@ INSERT INTO bad (what, sql, expected) VALUES
 	('restoring: a view', $$SELECT restore_block('v', 'main', 0, '')$$, '{42809}'),
 	('restoring: no page', $$SELECT restore_block('t', 'main', 0, NULL)$$, '{22004}'),
 	('restoring: a page and a backup', $$SELECT restore_block('t', 'main', 0, '', '/')$$, '{22023}'),
+	('restoring: earlier backups, and no backup', $$SELECT restore_block('t', 'main', 0, '', prior_backups => '{}')$$, '{22023}'),
+	('restoring: a NULL in the list of backups', $$SELECT restore_block('t', 'main', 0, backup => '/', prior_backups => ARRAY[NULL])$$, '{22004}'),
 	('restoring: no fork', $$SELECT restore_block('t', NULL, 0, '')$$, '{22004}'),
 	('restoring: negative block', $$SELECT restore_block('t', 'main', -1, '')$$, '{22023}'),
 	('malformed segment name', $$SELECT * FROM verify_wal(NULL, 'x', 'x')$$, '{22023}'),

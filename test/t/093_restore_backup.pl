@@ -6,6 +6,7 @@ use strict;
 use warnings;
 use Accel;
 use AccelWal;
+use BackupTar;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -122,6 +123,58 @@ $damaged = damage();
 cmp_ok($damaged, '>', 200, "$damaged blocks are damaged");
 $node->start;
 
+my $dir = PostgreSQL::Test::Utils::tempdir_short();
+my $since = PostgreSQL::Test::Utils::tempdir();
+my (%good, %bad);
+
+# The archives that a plain backup would have been
+sub packed
+{
+	my ($from, $name) = @_;
+	mkdir "$dir/$name";
+	system_or_bail('tar', '-C', $from, '--exclude=./pg_wal/*', '--exclude=./backup_manifest', '-cf', "$dir/$name/base.tar", '.');
+	system_or_bail('tar', '-C', "$from/pg_wal", '-cf', "$dir/$name/pg_wal.tar", '.');
+	system_or_bail('cp', "$from/backup_manifest", "$dir/$name");
+	return "$dir/$name";
+}
+
+# Another backup, with one archive changed
+my $variants = 0;
+sub variant
+{
+	my ($from, $archive, $change) = @_;
+	my $to = "$dir/variant" . ++$variants;
+	system_or_bail('cp', '-r', $from, $to);
+	if (defined $change)
+	{
+		BackupTar::put_bytes("$to/$archive", $change->(BackupTar::bytes_of("$to/$archive")));
+	}
+	else
+	{
+		unlink "$to/$archive" or die;
+	}
+	return $to;
+}
+
+sub restored
+{
+	my ($relation, $block, $backup) = @_;
+	my $wal = $relation eq 'placed' ? $since : $archive;
+	return sql("SELECT status, message FROM restore_block('$relation', 'main', $block, backup => '$backup', directory => '$wal')");
+}
+
+sub gives
+{
+	my ($what, $relation, $block, $backup) = @_;
+	my $found = restored($relation, $block, $backup);
+  SKIP:
+	{
+		skip "$what is not read by this build", 2 if $found =~ /which is not read here/;
+		like($found, qr/^restored\|.*: the backup is of this server/, "in archives: $what");
+		is(unpack('H*', substr(page($relation, $block), 24)), unpack('H*', substr($good{"$relation/$block"}, 24)), '... the page is what it was, but for its LSN');
+	}
+	return;
+}
 # --- what proves nothing -----------------------------------------------------------------------
 
 sub copy_of_base
@@ -161,7 +214,7 @@ unlink glob("$other/pg_wal/0*");
 proves_nothing('a backup without WAL', $other, "'$archive'", 'not_proven', qr/nothing tells whose it is/);
 $other = copy_of_base('away');
 unlink "$other/$file{t}" or die;
-proves_nothing('a backup without the file', $other, "'$archive'", 'not_proven', qr/could not open file/);
+proves_nothing('a backup without the file', $other, "'$archive'", 'not_proven', qr/file "base\S+" of the backup is missing/);
 proves_nothing('no backup', '/nowhere', "'$archive'", 'not_proven', qr/backup_manifest: /);
 proves_nothing('WAL since the backup is not there', $base, 'NULL', 'not_proven', qr/^WAL is missing from /);
 my $gap = PostgreSQL::Test::Utils::tempdir();
@@ -182,6 +235,15 @@ my $theirs = $clone->backup_dir . '/theirs';
 $clone->stop;
 is(AccelWal::peek("$theirs/$file{t}", 8192 * 5, 8192), substr($truth{t}, 8192 * 5, 8192), 'a clone has the same page');
 proves_nothing('its backup', $theirs, "'$archive'", 'invalid_page', qr/the WAL in the backup differs from this server's/);
+
+like(restored('t', 5, packed($theirs, 'clone')), qr/^invalid_page\|.*the WAL in the backup differs from this server's/, 'its backup in archives');
+my $packed = packed($base, 'packed');
+like(restored('t', 5, variant($packed, 'pg_wal.tar', sub { BackupTar::bytes_of("$dir/clone/pg_wal.tar") })),
+	qr/^not_proven\|.*nothing tells whose it is/, 'archives with the WAL of a clone');
+is(written(), '', '... nothing was written');
+$good{'t/5'} = substr($truth{t}, 8192 * 5, 8192);
+gives('the data directory', 't', 5, $packed);
+delete $lost{'t/5'};
 
 # --- what is proven -------------------------------------------------------------------------------
 
@@ -222,9 +284,128 @@ like(sql("SELECT status, message FROM restore_block('l', 'main', 2, backup => '"
 
 # --- tar ---------------------------------------------------------------------------------------------------
 
-$node->backup('tar', backup_options => [ '-F', 't', '--no-verify-checksums' ]);
-sql('SELECT pg_switch_wal()');
-like(sql("SELECT status, message FROM restore_block('l', 'main', 2, backup => '" . $node->backup_dir . "/tar', directory => '$archive')"),
-	qr/^not_proven\|.*archives must be extracted first/, 'a backup in archives');
+sub tar
+{
+	my ($name, @options) = @_;
+	system_or_bail('pg_basebackup', '-D', "$dir/$name", '-Ft', '-h', $node->host, '-p', $node->port, '--checkpoint=fast', '--no-sync', '--no-verify-checksums', @options);
+	return;
+}
+
+mkdir "$dir/ts";
+sql($_) foreach "CREATE TABLESPACE ts LOCATION '$dir/ts'", 'CREATE TABLE placed TABLESPACE ts AS SELECT id, b FROM t', 'VACUUM FREEZE placed', 'CHECKPOINT';
+$file{placed} = sql("SELECT pg_relation_filepath('placed')");
+my ($space, $member) = $file{placed} =~ m{^pg_tblspc/(\d+)/(.*)$};
+pass_wal($node, 8);
+my $first = sql('SELECT pg_walfile_name(pg_current_wal_lsn())');
+tar('tar');
+tar('fetch', '-X', 'fetch');
+pass_wal($node, 1);
+$node->stop;
+
+# WAL of before it is not kept
+foreach my $segment (grep { /^[0-9A-F]{24}$/ && $_ ge $first } slurp_dir($archive))
+{
+	system_or_bail('cp', "$archive/$segment", $since);
+}
+foreach my $n (7 .. 14)
+{
+	$good{"placed/$n"} = page('placed', $n);
+	AccelWal::poke(path('placed'), $n * 8192 + 8000, 'damage');
+	$bad{$n} = page('placed', $n);
+}
+$node->start;
+
+my $tar = "$dir/tar";
+my (undef, $at, $offset) = BackupTar::member(BackupTar::bytes_of("$tar/$space.tar"), $member);
+my $page = $offset + 7 * 8192;
+my $contents = BackupTar::contents(BackupTar::bytes_of("$tar/$space.tar"), $member);
+my $forged = BackupTar::made($member, $contents =~ s/x{6}/forged/r);
+
+# each: what, relation, backup, status, words
+my @nothing = (
+	[ 'an archive that is cut before the page', 'placed', variant($tar, "$space.tar", sub { substr($_[0], 0, $page) }), qr/^not_proven\|.*could not be read to its end/ ],
+	[ 'an archive that is cut after the page', 'placed', variant($tar, "$space.tar", sub { substr($_[0], 0, $page + 8192) }), qr/^not_proven\|.*could not be read to its end/ ],
+	[ 'an archive that is cut before the file', 'placed', variant($tar, "$space.tar", sub { substr($_[0], 0, $at) }), qr/^not_proven\|.*no archive of the backup has file "pg_tblspc\S+": bad_format: archive ends/ ],
+	[ 'an archive that is cut in half', 't', variant($tar, 'base.tar', sub { substr($_[0], 0, int(length($_[0]) / 20)) }), qr/^not_proven\|.*(no archive of the backup has|could not be read)/ ],
+	[ 'an archive that is no more', 'placed', variant($tar, "$space.tar"), qr/^not_proven\|.*no archive of the backup has file "pg_tblspc/ ],
+	[ 'archives of nothing', 'placed', variant($tar, "$space.tar", sub { "\0" x 1024 }), qr/^not_proven\|.*no archive of the backup has file/ ],
+	[ 'an archive that is none', 'placed', variant($tar, "$space.tar", sub { 'forged' x 4096 }), qr/^not_proven\|.*no archive of the backup has file/ ],
+	[ 'the archive of another tablespace', 'placed', variant($tar, "$space.tar", sub { BackupTar::bytes_of("$tar/base.tar") }), qr/^not_proven\|.*no archive of the backup has file/ ],
+	[ 'a page that was changed', 'placed', variant($tar, "$space.tar", sub { my $b = $_[0]; substr($b, $page + 6000, 6) = 'forged'; $b }), qr/^not_proven\|.*is not the one that its manifest lists/ ],
+	[ 'another page of the file was changed', 'placed', variant($tar, "$space.tar", sub { my $b = $_[0]; substr($b, $offset + 6000, 6) = 'forged'; $b }), qr/^not_proven\|.*is not the one that its manifest lists/ ],
+	[ 'a manifest of another backup', 'placed', variant($tar, 'backup_manifest', sub { slurp_file("$base/backup_manifest") }), qr/^not_proven\|.*the manifest lists no file/ ],
+	[ 'a forged file before the right one', 'placed', variant($tar, "$space.tar", sub { $forged . $_[0] }), qr/^not_proven\|.*is not the one that its manifest lists/ ],
+	[ 'no WAL', 'placed', variant($tar, 'pg_wal.tar'), qr/^not_proven\|.*nothing tells whose it is/ ],
+	[ 'WAL that is cut', 'placed', variant($tar, 'pg_wal.tar', sub { substr($_[0], 0, 512 + 60) }), qr/^not_proven\|.*nothing tells whose it is/ ]);
+foreach (@nothing)
+{
+	my ($what, $relation, $backup, $words) = @$_;
+	like(restored($relation, 7, $backup), $words, "in archives: $what");
+}
+is(join(' ', grep { page('placed', $_) ne $bad{$_} } sort keys %bad), '', '... nothing was written');
+my (undef, undef, $error) = $node->psql('postgres', "SET temp_file_limit = 64; SELECT * FROM restore_block('placed', 'main', 7, backup => '$tar', directory => '$since')");
+like($error, qr/temporary file size exceeds "temp_file_limit"/, 'in archives: more WAL than temporary files may hold');
+
+gives('a tablespace', 'placed', 7, $tar);
+gives('WAL in the archive of the data directory', 'placed', 8, "$dir/fetch");
+gives('a forged file after the right one', 'placed', 9, variant($tar, "$space.tar", sub { BackupTar::with($_[0], $forged) }));
+my $block = 12;
+foreach my $format (qw(gz lz4 zst))
+{
+  SKIP:
+	{
+		skip "$format: no such program", 3 if !BackupTar::compress($tar, "$dir/$format", $format);
+		my $half = variant("$dir/$format", "$space.tar.$format", sub { substr($_[0], 0, int(length($_[0]) / 2)) });
+		like(restored('placed', $block, $half), qr/^not_proven\|/, "in archives: half a $format");
+		gives($format, 'placed', $block++, "$dir/$format");
+	}
+}
+
+# --- a chain, made here ---------------------------------------------------------------------------------
+
+# t/106 has real ones, of 17 and later; this is for what every server can be asked.
+sub crc
+{
+	my ($path) = @_;
+	return sql("SELECT encode(substring(int8send(crc32c(pg_read_binary_file('$path'))) FROM 5), 'hex')") =~ s/(..)(..)(..)(..)/$4$3$2$1/r;
+}
+
+# Of the later backup, an incremental one with one block, of a file with so many
+sub increment
+{
+	my ($length, $number, $start) = @_;
+	my $to = BackupTar::extract("$dir/fetch", "$dir/increment" . ++$variants);
+	my $part = $file{placed} =~ s{([^/]+)$}{INCREMENTAL.$1}r;
+	my $bytes = pack('L*', 0xd3ae1f0d, 1, $length, $number) . "\0" x (8192 - 16) . AccelWal::peek("$to/$file{placed}", $number * 8192, 8192);
+	rename "$to/$file{placed}", "$to/$part" or die;
+	AccelWal::put("$to/$part", $bytes);
+	BackupTar::relist($to, \&crc, $file{placed}, $part);
+	append_to_file("$to/backup_label", "INCREMENTAL FROM LSN: $start\nINCREMENTAL FROM TLI: 1\n");
+	BackupTar::relist($to, \&crc, 'backup_label');
+	return $to;
+}
+
+sub chained
+{
+	my ($number, $full, $last) = @_;
+	return sql("SELECT status, message FROM restore_block('placed', 'main', $number, backup => '$last', prior_backups => ARRAY['$full'], directory => '$since')");
+}
+
+my ($begin) = slurp_file("$tar/backup_manifest") =~ /"Start-LSN": "([^"]+)"/;
+my $increment = increment(1000, 10, $begin);
+like(restored('placed', 11, $increment), qr/^not_proven\|.*name that one in prior_backups/, 'in a chain: no backup before it');
+like(chained(11, $tar, increment(1000, 10, '0/28')), qr/^not_proven\|.*"\Q$tar\E": it starts at \S+ on timeline 1, but /, 'in a chain: another backup before it');
+like(chained(11, $tar, increment(11, 10, $begin)), qr/^not_proven\|.*ends before the block/, 'in a chain: a block after the end of the file');
+my $unknown = variant($tar, 'pg_wal.tar');
+like(chained(11, $unknown, $increment), qr/^not_proven\|.*nothing tells whose it is: \Q$unknown\E: /, 'in a chain: nobody knows whose the backup before it is');
+is(page('placed', 10) . page('placed', 11), $bad{10} . $bad{11}, '... nothing was written');
+foreach ([ 10, 'the incremental backup' ], [ 11, 'the one before it' ])
+{
+	my ($number, $what) = @$_;
+	like(chained($number, $tar, $increment), qr/^restored\|.*: the backup is of this server/, "in a chain: a page of $what");
+	is(unpack('H*', substr(page('placed', $number), 24)), unpack('H*', substr($good{"placed/$number"}, 24)), '... is what it was, but for its LSN');
+}
+my $temporary = $node->data_dir . '/base/pgsql_tmp';
+is(join(' ', grep { !/^\./ } -d $temporary ? slurp_dir($temporary) : ()), '', 'no temporary file is left');
 $node->stop;
 done_testing();

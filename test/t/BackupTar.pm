@@ -3,6 +3,7 @@ package BackupTar;
 
 use strict;
 use warnings;
+use Digest::SHA qw(sha256_hex);
 use PostgreSQL::Test::Utils;
 
 my %unpack = (gz => 'gzip -dc', lz4 => 'lz4 -dc', zst => 'zstd -dc');
@@ -78,6 +79,20 @@ sub extract
 	}
 	chmod 0700, $to;
 	return $to;
+}
+
+# The manifest of a plain backup says of a file what it is now, by its new name if
+# it has another; crc is a function of its path.
+sub relist
+{
+	my ($root, $crc, $path, $new) = @_;
+	$new //= $path;
+	my ($text) = slurp_file("$root/backup_manifest") =~ /^(.*)"Manifest-Checksum"/s;
+	my ($size, $sum) = (-s "$root/$new", $crc->("$root/$new"));
+	$text =~ s/("Path": ")\Q$path\E(", "Size": )\d+(.*?"Checksum": ")[0-9a-f]+/$1$new$2$size$3$sum/ or die "no file $path";
+	unlink "$root/backup_manifest";
+	put_bytes("$root/backup_manifest", $text . '"Manifest-Checksum": "' . sha256_hex($text) . "\"}\n");
+	return;
 }
 
 # [ name, offset of the header, offset of the data, size ] of each member

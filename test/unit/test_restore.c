@@ -142,6 +142,10 @@ static const BackupCase backups[] = {
 	{"a backup of a clone", 100, RESTORE_BACKUP_OTHER, {{'g', -90, 60}}, UNKNOWN, RESTORE_FOREIGN_BACKUP, "of a clone"},
 	{"a backup without WAL", 100, RESTORE_BACKUP_UNKNOWN, {{'g', -90, 60}}, UNKNOWN, RESTORE_BACKUP_WITHOUT_WAL, "nothing tells whose"},
 	{"an image, a backup without WAL", 100, RESTORE_BACKUP_UNKNOWN, {{'i', -50, 0}}, SAME, RESTORE_PROVEN, ""},
+	{"an image, a gap before the start", 100, OURS, {{'i', -50, 0}, {'g', 10, 50}}, SAME, RESTORE_PROVEN, ""},
+	{"an image, a gap before the start of nobody knows whose", 100, RESTORE_BACKUP_UNKNOWN, {{'i', -50, 0}, {'g', 10, 50}}, SAME, RESTORE_BACKUP_WITHOUT_WAL, "nothing tells whose it is"},
+	{"an image, a gap up to the start of nobody knows whose", 100, RESTORE_BACKUP_UNKNOWN, {{'i', -50, 0}, {'g', 0, 100}}, SAME, RESTORE_BACKUP_WITHOUT_WAL, ""},
+	{"an image, copied before the start of nobody knows whose", 100, RESTORE_BACKUP_UNKNOWN, {{'i', -50, 0}, {'C', 10, 20}}, SAME, RESTORE_BACKUP_WITHOUT_WAL, ""},
 	{"at the start", 0, OURS, {{'g', -90, 0}}, UNKNOWN, RESTORE_PROVEN_BY_BACKUP, ""},
 	{"written during the backup", -10, OURS, {{'c', -5, 0}}, UNKNOWN, RESTORE_NO_IMAGE, ""},
 	{"written during the backup, an image", -10, OURS, {{'i', -5, 0}}, SAME, RESTORE_PROVEN, ""},
@@ -179,6 +183,15 @@ test_backups(void)
 		verdict = restore_proof_judge(&proof);
 		check(verdict == (c->verdict == RESTORE_OLDER ? RESTORE_OLDER : RESTORE_WHOSE_WAL),
 			  "backup, %s: of unknown WAL: %d", c->name, verdict);
+	}
+	proof = proof_of(&backups[0], LSN);
+	proof.backup = RESTORE_BACKUP_OTHER;
+	proof.whose = "/tuesday";
+	{
+		char		words[RESTORE_WORDS];
+
+		restore_proof_words(&proof, restore_proof_judge(&proof), words);
+		check(strstr(words, "of a clone: /tuesday") != NULL, "backup, one of several: %s", words);
 	}
 	proof = proof_of(&backups[0], 0);
 	check(restore_proof_judge(&proof) == RESTORE_PROVEN_BY_BACKUP, "backup, no LSN");
