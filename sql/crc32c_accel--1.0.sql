@@ -290,7 +290,7 @@ CREATE TABLE verify_runs (
 	data_directory_inode bigint NOT NULL,
 	datid oid NOT NULL);
 CREATE INDEX verify_runs_run ON verify_runs (run);
-COMMENT ON TABLE verify_runs IS 'runs of verify_database';
+COMMENT ON TABLE verify_runs IS 'runs of verify_database and verify_cluster';
 COMMENT ON COLUMN verify_runs.run IS 'number of the run';
 COMMENT ON COLUMN verify_runs.started_at IS 'start time; reverify_after => now() minus this resumes the run';
 COMMENT ON COLUMN verify_runs.finished_at IS 'end time, NULL while running';
@@ -305,7 +305,7 @@ COMMENT ON COLUMN verify_runs.files IS 'files of the cluster; 0: they were not v
 COMMENT ON COLUMN verify_runs.system_identifier IS 'system identifier of the cluster that was verified';
 COMMENT ON COLUMN verify_runs.timeline_id IS 'its timeline';
 COMMENT ON COLUMN verify_runs.data_directory_inode IS 'inode of the file PG_VERSION in its data directory: tells copies apart';
-COMMENT ON COLUMN verify_runs.datid IS 'OID of the database that was verified';
+COMMENT ON COLUMN verify_runs.datid IS 'OID of the database in which the run was called';
 
 CREATE TABLE verify_run_relations (
 	run bigint NOT NULL,
@@ -320,10 +320,12 @@ CREATE TABLE verify_run_relations (
 	kind text,
 	owner_table text,
 	tablespace oid NOT NULL,
-	filenode oid NOT NULL);
+	filenode oid NOT NULL,
+	datid oid NOT NULL DEFAULT 0,
+	database text);
 CREATE INDEX verify_run_relations_run ON verify_run_relations (run);
 CREATE INDEX verify_run_relations_relid ON verify_run_relations (relid, verified_at);
-COMMENT ON TABLE verify_run_relations IS 'relations that verify_database has verified to their end';
+COMMENT ON TABLE verify_run_relations IS 'relations that runs have verified to their end';
 COMMENT ON COLUMN verify_run_relations.run IS 'the run';
 COMMENT ON COLUMN verify_run_relations.relid IS 'OID of the relation';
 COMMENT ON COLUMN verify_run_relations.verified_at IS 'when its last block had been verified';
@@ -337,6 +339,8 @@ COMMENT ON COLUMN verify_run_relations.kind IS 'table, index, TOAST table, seque
 COMMENT ON COLUMN verify_run_relations.owner_table IS 'of an index or a TOAST table: the table that it belongs to';
 COMMENT ON COLUMN verify_run_relations.tablespace IS 'OID of the tablespace of its file';
 COMMENT ON COLUMN verify_run_relations.filenode IS 'number of its file: a rewritten relation has another one';
+COMMENT ON COLUMN verify_run_relations.datid IS 'OID of the database of the relation; 0: shared by all';
+COMMENT ON COLUMN verify_run_relations.database IS 'the name that the database had';
 
 CREATE TABLE verify_findings (
 	run bigint NOT NULL,
@@ -358,10 +362,12 @@ CREATE TABLE verify_findings (
 	kind text,
 	owner_table text,
 	tablespace oid,
-	filenode oid);
+	filenode oid,
+	datid oid NOT NULL DEFAULT 0,
+	database text);
 CREATE INDEX verify_findings_run ON verify_findings (run);
 CREATE INDEX verify_findings_relid ON verify_findings (relid, found_at);
-COMMENT ON TABLE verify_findings IS 'what verify_database has found; columns as of verify_relation';
+COMMENT ON TABLE verify_findings IS 'what runs have found; columns as of verify_relation';
 COMMENT ON COLUMN verify_findings.run IS 'the run';
 COMMENT ON COLUMN verify_findings.relid IS 'OID of the relation; NULL: a file of the cluster, or the cluster, whose data checksums are disabled';
 COMMENT ON COLUMN verify_findings.fork IS 'its fork; NULL: the relation as a whole';
@@ -382,6 +388,8 @@ COMMENT ON COLUMN verify_findings.kind IS 'table, index, TOAST table, sequence o
 COMMENT ON COLUMN verify_findings.owner_table IS 'of an index or a TOAST table: the table that it belongs to';
 COMMENT ON COLUMN verify_findings.tablespace IS 'OID of the tablespace of its file';
 COMMENT ON COLUMN verify_findings.filenode IS 'number of its file: a rewritten relation has another one';
+COMMENT ON COLUMN verify_findings.datid IS 'OID of the database of the relation; 0: shared by all, or a file of the cluster';
+COMMENT ON COLUMN verify_findings.database IS 'the name that the database had';
 
 CREATE TABLE internal_positions (
 	run bigint NOT NULL,
@@ -395,7 +403,8 @@ CREATE TABLE internal_positions (
 	zero_blocks bigint NOT NULL,
 	findings bigint NOT NULL,
 	tablespace oid NOT NULL,
-	filenode oid NOT NULL);
+	filenode oid NOT NULL,
+	datid oid NOT NULL);
 COMMENT ON TABLE internal_positions IS 'where runs stand in large relations: reverify_after goes on there';
 COMMENT ON COLUMN internal_positions.run IS 'the run';
 COMMENT ON COLUMN internal_positions.relid IS 'OID of the relation';
@@ -409,6 +418,7 @@ COMMENT ON COLUMN internal_positions.zero_blocks IS 'blocks so far that are all 
 COMMENT ON COLUMN internal_positions.findings IS 'findings so far';
 COMMENT ON COLUMN internal_positions.tablespace IS 'OID of the tablespace of the file';
 COMMENT ON COLUMN internal_positions.filenode IS 'number of the file';
+COMMENT ON COLUMN internal_positions.datid IS 'OID of the database of the relation; 0: shared by all';
 
 -- The page ledger: LSN and masked digest of each block, in arrays of 1,024
 -- blocks, high byte first.  See src/page/ledger.c.
@@ -486,6 +496,28 @@ COMMENT ON PROCEDURE verify_database(regclass[], text, boolean, boolean, interva
 REVOKE ALL ON PROCEDURE verify_database(regclass[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, boolean, integer, integer, boolean) FROM PUBLIC;
 GRANT EXECUTE ON PROCEDURE verify_database(regclass[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, boolean, integer, integer, boolean) TO pg_stat_scan_tables;
 
+CREATE PROCEDURE verify_cluster(
+	databases text[] DEFAULT NULL,
+	order_by text DEFAULT 'oid',
+	include_catalogs boolean DEFAULT true,
+	cluster_files boolean DEFAULT NULL,
+	reverify_after interval DEFAULT NULL,
+	resume_at text DEFAULT NULL,
+	max_duration interval DEFAULT NULL,
+	fail_on_findings boolean DEFAULT false,
+	report_failures boolean DEFAULT true,
+	report_interval interval DEFAULT NULL,
+	verbose boolean DEFAULT false,
+	workers integer DEFAULT 0,
+	max_rate integer DEFAULT 0,
+	direct_io boolean DEFAULT false)
+AS 'MODULE_PATHNAME', 'accel_verify_cluster'
+LANGUAGE C;
+COMMENT ON PROCEDURE verify_cluster(text[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, integer, integer, boolean) IS
+'verifies the files of the cluster with a CRC of their own and the relations with storage of all databases, by a worker that connects to one after the other; these need no extension: messages and rows as of verify_database, in the database where it is called';
+REVOKE ALL ON PROCEDURE verify_cluster(text[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, integer, integer, boolean) FROM PUBLIC;
+GRANT EXECUTE ON PROCEDURE verify_cluster(text[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, integer, integer, boolean) TO pg_stat_scan_tables;
+
 CREATE FUNCTION verify_page_digests(
 	relation regclass DEFAULT NULL,
 	workers integer DEFAULT 0,
@@ -514,7 +546,8 @@ COMMENT ON FUNCTION prune_history(interval) IS
 'deletes history older than older_than and returns the number of rows; the last verdict on each relation and findings that no later run has refuted stay';
 REVOKE ALL ON FUNCTION prune_history(interval) FROM PUBLIC;
 
--- The views tell of this database alone, and of files that are still there.
+-- The views tell of what was verified from this database, and of files that are
+-- still there.
 -- pg_relation_filenode() would leave an entry in the session's caches for each
 -- relation: it is asked where pg_class has no number, which are the mapped ones.
 -- During recovery the history is the primary's, whose data directory is another.
@@ -528,34 +561,48 @@ LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION internal_is_own_run(bigint, bigint, bigint, oid) IS
 'whether a row of verify_runs tells of this database in this data directory, or on a standby in that of the primary';
 
+CREATE FUNCTION internal_file_exists(datid oid, tablespace oid, filenode oid)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'accel_internal_file_exists'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION internal_file_exists(oid, oid, oid) IS
+'whether the main fork of a relation of any database has a file that is not empty';
+
 CREATE VIEW verify_bad_blocks AS
 	WITH own AS MATERIALIZED (
-		SELECT pg_catalog.array_agg(r.run) AS runs FROM verify_runs r
+		SELECT pg_catalog.array_agg(r.run) AS runs, pg_catalog.max(r.datid::bigint)::pg_catalog.oid AS datid FROM verify_runs r
 		WHERE internal_is_own_run(r.system_identifier, r.timeline_id, r.data_directory_inode, r.datid)),
 	block AS (
-		SELECT f.relid, f.fork, f.blkno, f.path, f.tablespace, f.filenode,
+		SELECT f.datid, f.relid, f.fork, f.blkno, f.path, f.tablespace, f.filenode,
+			f.datid OPERATOR(pg_catalog.=) 0::pg_catalog.oid OR f.datid OPERATOR(pg_catalog.=) (SELECT own.datid FROM own) AS here,
 			(pg_catalog.array_agg(f.status ORDER BY f.found_at DESC))[1] AS status,
+			(pg_catalog.array_agg(f.database ORDER BY f.found_at DESC))[1] AS database,
+			(pg_catalog.array_agg(f.schema_name ORDER BY f.found_at DESC))[1] AS schema_name,
+			(pg_catalog.array_agg(f.relation_name ORDER BY f.found_at DESC))[1] AS relation_name,
 			pg_catalog.min(f.found_at) AS first_seen_at, pg_catalog.max(f.found_at) AS last_seen_at,
 			pg_catalog.count(*) AS times_seen
 		FROM verify_findings f
 		WHERE f.run OPERATOR(pg_catalog.=) ANY ((SELECT own.runs FROM own)::bigint[]) AND f.relid IS NOT NULL AND f.status OPERATOR(pg_catalog.<>) 'not_verifiable'
-		GROUP BY f.relid, f.fork, f.blkno, f.path, f.tablespace, f.filenode)
-	SELECT b.relid::pg_catalog.regclass AS relation, b.fork, b.blkno, b.path, b.status,
+		GROUP BY f.datid, f.relid, f.fork, f.blkno, f.path, f.tablespace, f.filenode)
+	SELECT CASE WHEN b.here THEN b.relid::pg_catalog.regclass END AS relation, b.fork, b.blkno, b.path, b.status,
 		b.first_seen_at, b.last_seen_at, b.times_seen,
 		coalesce(
 			(SELECT pg_catalog.min(v.verified_at) FROM verify_run_relations v
-				WHERE v.relid OPERATOR(pg_catalog.=) b.relid AND v.verified_at OPERATOR(pg_catalog.>) b.last_seen_at
+				WHERE v.relid OPERATOR(pg_catalog.=) b.relid AND v.datid OPERATOR(pg_catalog.=) b.datid
+					AND v.verified_at OPERATOR(pg_catalog.>) b.last_seen_at
 					AND v.run OPERATOR(pg_catalog.+) 0 OPERATOR(pg_catalog.=) ANY ((SELECT own.runs FROM own)::bigint[])
 					AND v.began_at OPERATOR(pg_catalog.>) b.last_seen_at),
-			CASE WHEN NOT EXISTS (SELECT FROM pg_catalog.pg_class c
+			CASE WHEN CASE WHEN b.here THEN NOT EXISTS (SELECT FROM pg_catalog.pg_class c
 				WHERE c.oid OPERATOR(pg_catalog.=) b.relid
 					AND b.filenode OPERATOR(pg_catalog.=) CASE WHEN c.relfilenode OPERATOR(pg_catalog.=) 0::pg_catalog.oid
 						THEN pg_catalog.pg_relation_filenode(c.oid) ELSE c.relfilenode END)
-			THEN pg_catalog.now() END) AS healed_at
+				ELSE NOT internal_file_exists(b.datid, b.tablespace, b.filenode) END
+			THEN pg_catalog.now() END) AS healed_at,
+		b.database, b.schema_name, b.relation_name
 	FROM block b;
 COMMENT ON VIEW verify_bad_blocks IS
-'damaged blocks of this database that runs have found, one row per block of a file';
-COMMENT ON COLUMN verify_bad_blocks.relation IS 'the relation';
+'damaged blocks that runs in this database have found, one row per block of a file';
+COMMENT ON COLUMN verify_bad_blocks.relation IS 'the relation; NULL: of another database';
 COMMENT ON COLUMN verify_bad_blocks.fork IS 'its fork';
 COMMENT ON COLUMN verify_bad_blocks.blkno IS 'block number within the fork';
 COMMENT ON COLUMN verify_bad_blocks.path IS 'the file, relative to the data directory';
@@ -564,17 +611,20 @@ COMMENT ON COLUMN verify_bad_blocks.first_seen_at IS 'when it was first recorded
 COMMENT ON COLUMN verify_bad_blocks.last_seen_at IS 'when it was last recorded';
 COMMENT ON COLUMN verify_bad_blocks.times_seen IS 'how many findings tell of it';
 COMMENT ON COLUMN verify_bad_blocks.healed_at IS 'when a later run verified the relation without it; now, where the file is gone; NULL: open';
+COMMENT ON COLUMN verify_bad_blocks.database IS 'its database, by the name that it had';
+COMMENT ON COLUMN verify_bad_blocks.schema_name IS 'its schema, when it was last recorded';
+COMMENT ON COLUMN verify_bad_blocks.relation_name IS 'its name, when it was last recorded';
 
 CREATE VIEW verify_last_good AS
 	WITH own AS MATERIALIZED (
-		SELECT pg_catalog.array_agg(r.run) AS runs FROM verify_runs r
+		SELECT pg_catalog.array_agg(r.run) AS runs, pg_catalog.max(r.datid::bigint)::pg_catalog.oid AS datid FROM verify_runs r
 		WHERE internal_is_own_run(r.system_identifier, r.timeline_id, r.data_directory_inode, r.datid))
 	SELECT c.oid AS relid, c.oid::pg_catalog.regclass AS relation,
 		v.verified_at AS last_verified_at,
 		CASE WHEN v.findings OPERATOR(pg_catalog.<) 1 THEN v.verified_at
 			ELSE (SELECT CASE WHEN n.filenode OPERATOR(pg_catalog.=) v.filenode THEN n.verified_at END
 				FROM verify_run_relations n
-				WHERE n.relid OPERATOR(pg_catalog.=) v.relid AND n.findings OPERATOR(pg_catalog.<) 1
+				WHERE n.relid OPERATOR(pg_catalog.=) v.relid AND n.datid OPERATOR(pg_catalog.=) v.datid AND n.findings OPERATOR(pg_catalog.<) 1
 					AND n.run OPERATOR(pg_catalog.=) ANY ((SELECT own.runs FROM own)::bigint[])
 				ORDER BY n.verified_at DESC LIMIT 1)
 		END AS last_good_at,
@@ -582,6 +632,7 @@ CREATE VIEW verify_last_good AS
 	FROM pg_catalog.pg_class c
 	LEFT JOIN LATERAL (SELECT n.* FROM verify_run_relations n
 		WHERE n.relid OPERATOR(pg_catalog.=) c.oid
+			AND (n.datid OPERATOR(pg_catalog.=) 0::pg_catalog.oid OR n.datid OPERATOR(pg_catalog.=) (SELECT own.datid FROM own))
 		ORDER BY n.verified_at DESC LIMIT 1) v
 		ON v.filenode OPERATOR(pg_catalog.=) CASE WHEN c.relfilenode OPERATOR(pg_catalog.=) 0::pg_catalog.oid
 				THEN pg_catalog.pg_relation_filenode(c.oid) ELSE c.relfilenode END
@@ -605,12 +656,18 @@ CREATE VIEW verify_metrics AS
 			WHERE f.relid IS NULL AND f.status OPERATOR(pg_catalog.<>) 'not_verifiable'
 				AND f.run OPERATOR(pg_catalog.=) (SELECT pg_catalog.max(n.run) FROM own n
 					WHERE n.files OPERATOR(pg_catalog.>) 0)) AS bad_files,
-		(SELECT pg_catalog.count(DISTINCT f.relid) FROM verify_findings f
+		(SELECT pg_catalog.count(DISTINCT (f.datid, f.relid)) FROM verify_findings f
 			WHERE f.status OPERATOR(pg_catalog.=) 'not_verifiable'
 				AND f.run OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT n.run FROM own n))
-				AND EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) f.relid)
+				AND CASE WHEN f.relid IS NULL
+					-- a whole database, until a later run verifies something there
+					THEN EXISTS (SELECT FROM pg_catalog.pg_database d WHERE d.oid OPERATOR(pg_catalog.=) f.datid)
+					WHEN f.datid OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT n.datid FROM own n)) OR f.datid OPERATOR(pg_catalog.=) 0::pg_catalog.oid
+					THEN EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) f.relid)
+					ELSE internal_file_exists(f.datid, f.tablespace, f.filenode) END
 				AND NOT EXISTS (SELECT FROM verify_run_relations v
-					WHERE v.relid OPERATOR(pg_catalog.=) f.relid AND v.verified_at OPERATOR(pg_catalog.>) f.found_at
+					WHERE v.datid OPERATOR(pg_catalog.=) f.datid AND v.verified_at OPERATOR(pg_catalog.>) f.found_at
+						AND (f.relid IS NULL OR v.relid OPERATOR(pg_catalog.=) f.relid)
 						AND v.run OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT n.run FROM own n)))) AS unverified_relations,
 		g.relations, g.never_verified,
 		g.oldest_good_seconds, r.last_run_seconds, r.last_run_state,

@@ -135,6 +135,26 @@ SELECT * FROM verify_progress;
 \set VERBOSITY default
 DROP PROCEDURE digested_call();
 DROP VIEW last_relations;
+
+-- all databases: what verify_cluster has of its own
+BEGIN;
+CALL verify_cluster();
+ROLLBACK;
+CALL verify_cluster('{}');
+CALL verify_cluster('{regression,NULL}');
+CALL verify_cluster('{no such database}');
+CALL verify_cluster(resume_at => '16384/main/0/16384');
+CALL verify_cluster(order_by => 'newest');
+CALL verify_cluster(workers => -1);
+CALL verify_cluster(max_rate => -1);
+CREATE ROLE regress_digested_nobody;
+GRANT EXECUTE ON ALL PROCEDURES IN SCHEMA public TO regress_digested_nobody;
+SET ROLE regress_digested_nobody;
+CALL verify_cluster();
+RESET ROLE;
+REVOKE EXECUTE ON ALL PROCEDURES IN SCHEMA public FROM regress_digested_nobody;
+DROP ROLE regress_digested_nobody;
+
 DROP TABLE digested_heir, digested, digested_parted;
 DROP SEQUENCE digested_seq;
 DROP EXTENSION crc32c_accel;

@@ -152,7 +152,6 @@ typedef struct CrewError
 static CrewShared *share(Crew *crew, const Throttle *throttle,
 						 const Oid *items, uint64 nitems);
 static void launch(Crew *crew, const char *worker_main);
-static void name_library(BackgroundWorker *worker, const char *library);
 static void dismiss(dsm_segment *segment, Datum shared);
 static void wake(CrewShared *shared);
 static bool claim_item(CrewShared *shared, uint32 taker, uint64 *number);
@@ -248,8 +247,8 @@ share(Crew *crew, const Throttle *throttle, const Oid *items, uint64 nitems)
  * A path too long for servers up to 16 is left to dynamic_library_path.  See
  * join() for what that may find.
  */
-static void
-name_library(BackgroundWorker *worker, const char *library)
+void
+crew_name_library(BackgroundWorker *worker, const char *library)
 {
 	if (strlen(library) >= sizeof(worker->bgw_library_name))
 		library = "crc32c_accel";
@@ -273,7 +272,7 @@ launch(Crew *crew, const char *worker_main)
 	snprintf(worker.bgw_name, BGW_MAXLEN, "crc32c_accel worker for PID %d",
 			 MyProcPid);
 	strlcpy(worker.bgw_type, "crc32c_accel worker", BGW_MAXLEN);
-	name_library(&worker, crew->shared->library);
+	crew_name_library(&worker, crew->shared->library);
 	strlcpy(worker.bgw_function_name, worker_main, BGW_MAXLEN);
 	for (; started < crew->nworkers; started++)
 	{

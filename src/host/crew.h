@@ -11,6 +11,7 @@
 #include "datatype/timestamp.h"
 #include "host/task.h"
 #include "host/throttle.h"
+#include "postmaster/bgworker.h"
 #include "storage/shm_mq.h"
 
 /* A job is described by so many bytes at most. */
@@ -38,6 +39,9 @@ extern Crew *crew_start(int workers, const char *library,
 extern void crew_stop(Crew *crew, bool at_once);
 
 extern Throttle *crew_throttle(Crew *crew);
+
+/* Names the library of a worker, as far as its name fits. */
+extern void crew_name_library(BackgroundWorker *worker, const char *library);
 
 /*
  * The leader says that the turn of an item has come.  Turns rise.  Returns the

@@ -13,6 +13,7 @@
 #include "utils/timestamp.h"
 
 #include "run/database_run.h"
+#include "run/deputy.h"
 
 /*
  * Replay may cancel what a run does on a standby.  A pause, in milliseconds,
@@ -89,7 +90,9 @@ run_keep_finding(DatabaseRun *run, const PageFinding *finding)
 	bool		nulls[FINDING_COLUMNS] = {0};
 	MemoryContext old;
 
-	if (!run->recording)
+	if (run->deputy != NULL)
+		deputy_send_finding(run, finding);
+	if (run->deputy != NULL || !run->recording)
 		return;
 	old = MemoryContextSwitchTo(run->batch_context);
 	if (run->store == NULL)

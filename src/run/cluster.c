@@ -28,9 +28,9 @@ run_cluster_allowed(void)
 		has_privs_of_role(GetUserId(), ROLE_PG_READ_SERVER_FILES);
 }
 
-static void
-keep_row(DatabaseRun *run, const char *path, const char *status,
-		 const char *message)
+void
+run_keep_row(DatabaseRun *run, const char *path, const char *status,
+			 const char *message)
 {
 	Datum		values[FINDING_COLUMNS] = {0};
 	bool		nulls[FINDING_COLUMNS];
@@ -78,7 +78,7 @@ note_row(void *arg, const ClusterRow *row)
 	if (row->verdict.status == CLUSTER_OK)
 		return;
 	cluster_verdict_words(&row->verdict, row->kind, row->live, words);
-	keep_row(run, row->path, status, words);
+	run_keep_row(run, row->path, status, words);
 	run->totals.findings++;
 	run->totals.unverifiable += known ? 0 : 1;
 	run->totals.bad_files += known ? 1 : 0;
@@ -109,8 +109,8 @@ run_cluster_files(DatabaseRun *run)
 
 	if (error != NULL)
 	{
-		keep_row(run, NULL, cluster_status_name(CLUSTER_NOT_VERIFIABLE),
-				 error->message);
+		run_keep_row(run, NULL, cluster_status_name(CLUSTER_NOT_VERIFIABLE),
+					 error->message);
 		run->totals.findings++;
 		run->totals.unverifiable++;
 		ereport(WARNING,
@@ -120,6 +120,6 @@ run_cluster_files(DatabaseRun *run)
 	}
 	else
 		run->files_recorded = run->totals.files;
-	record_cluster(run);
+	record_cluster(run, true);
 	run->progress.findings = run->totals.findings;
 }

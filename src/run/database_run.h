@@ -1,16 +1,20 @@
 /*
  * database_run.h
- *	  The state of a run of verify_database(), and its parts.  The file
- *	  run/database.c runs it, run/list.c makes the list of relations, and
- *	  run/relation.c verifies one.  The files of the cluster are verified by
- *	  run/cluster.c.  The file run/attempt.c tries parts again, run/record.c
- *	  keeps the history, and run/report.c writes messages.
+ *	  The state of a run of verify_database() or verify_cluster(), or of its
+ *	  deputy in another database, and its parts.  The file run/call.c begins
+ *	  and ends it, run/database.c verifies a database, run/list.c makes the
+ *	  list of relations, and run/relation.c verifies one.  The files of the
+ *	  cluster are verified by run/cluster.c.  The file run/attempt.c tries
+ *	  parts again, run/record.c keeps the history, and run/report.c writes
+ *	  messages.  The file run/databases.c goes through the databases of a
+ *	  cluster, and run/deputy_main.c verifies one in a worker.
  */
 #ifndef ACCEL_RUN_DATABASE_RUN_H
 #define ACCEL_RUN_DATABASE_RUN_H
 
 #include "compat.h"
 
+#include "catalog/pg_class.h"
 #include "datatype/timestamp.h"
 #include "executor/spi.h"
 #include "nodes/pg_list.h"
@@ -33,9 +37,18 @@ typedef enum RunOrder
 	RUN_ORDER_STALEST
 } RunOrder;
 
+/* Which relations of a database, by when they were last verified. */
+typedef enum RunStale
+{
+	RUN_PART_ALL,
+	RUN_PART_NEVER,
+	RUN_PART_KNOWN
+} RunStale;
+
 /* Where a run goes on. */
 typedef struct RunPosition
 {
+	Oid			database;		/* 0 for the one where it was called */
 	Oid			relid;
 	ForkNumber	fork;
 	BlockNumber block;
@@ -46,11 +59,17 @@ typedef struct RunPosition
 typedef struct RunOptions
 {
 	ArrayType  *relations;		/* of regclass, NULL for all */
+	ArrayType  *databases;		/* of text, NULL for all */
+	bool		cluster;		/* it is a run of verify_cluster() */
 	RunOrder	order;
+	RunStale	part;			/* all, unless the order is by age */
+	bool		leave_shared;	/* another part of the run has them */
 	bool		include_catalogs;
 	bool		cluster_files;
 	bool		skip;			/* what was verified since skip_since */
 	TimestampTz skip_since;		/* or DT_NOBEGIN */
+	bool		leave;			/* the same, or what this run has verified */
+	TimestampTz leave_since;
 	RunPosition resume_at;		/* relid 0 for the first relation */
 	int64		max_duration;	/* microseconds, 0 if no bound */
 	bool		fail_on_findings;
@@ -123,6 +142,8 @@ typedef struct RunTotals
 	int64		bad_files;		/* findings in them */
 } RunTotals;
 
+struct Deputy;
+
 typedef struct DatabaseRun
 {
 	ScanSink	sink;			/* first */
@@ -131,6 +152,11 @@ typedef struct DatabaseRun
 
 	/* the run */
 	MemoryContext context;		/* lives as long as the procedure */
+	Oid			database;		/* whose relations are verified now */
+	const char *database_name;
+	int64		databases;		/* verified to their end */
+	List	   *selected;		/* OIDs of databases, NIL for all */
+	struct Deputy *deputy;		/* in a deputy, its end of the queue */
 	History		history;
 	TimestampTz started;
 	TimestampTz deadline;		/* 0 if none */
@@ -146,6 +172,8 @@ typedef struct DatabaseRun
 	List	   *deferred;		/* of RunRelation, to be tried again */
 	RunPosition stopped_at;		/* if the run stopped, where to go on */
 	bool		stopped;
+	bool		yielded;		/* a deputy, for DROP DATABASE or the like */
+	TimestampTz next_yield;		/* when to look for that */
 
 	/* the history */
 	bool		recording;		/* not on a standby */
@@ -214,6 +242,9 @@ extern bool run_batch_enough(DatabaseRun *run);
 extern TimestampTz run_next_look(void);
 extern bool run_waited_for(Oid relid, bool shared, TimestampTz *next_look);
 extern void run_describe_relation(RunRelation *relation, Relation rel);
+
+/* The file that a row of pg_class has, of this database or shared. */
+extern RunFile run_catalog_file(Form_pg_class row);
 extern void run_begin_batch(DatabaseRun *run);
 extern void run_end_batch(DatabaseRun *run, bool complete);
 
@@ -224,6 +255,27 @@ extern void run_end_batch(DatabaseRun *run, bool complete);
  */
 extern bool run_cluster_allowed(void);
 extern void run_cluster_files(DatabaseRun *run);
+extern void run_keep_row(DatabaseRun *run, const char *path,
+						 const char *status, const char *message);
+
+/*
+ * In run/database.c.  It verifies those that are listed, with workers, and
+ * those put off.  After an error that ends the run, run_abandon() notes where
+ * it stopped.
+ */
+extern void run_listed(DatabaseRun *run);
+extern void run_own_database(DatabaseRun *run);
+extern void run_abandon(DatabaseRun *run);
+
+/* The part of the state that a deputy has, too. */
+extern void run_prepare(DatabaseRun *run);
+
+/*
+ * run/databases.c.  Verifies all databases that are to be verified, one after
+ * the other.
+ */
+extern void run_databases(DatabaseRun *run);
+extern void run_databases_check(DatabaseRun *run);
 
 /*
  * In run/crew.c.  They start and stop workers for the whole run, if it pays.
@@ -241,7 +293,7 @@ extern bool run_crew_relation(DatabaseRun *run, RunRelation *relation);
 extern void record_start(DatabaseRun *run);
 extern void record_progress(DatabaseRun *run);
 extern void record_batch(DatabaseRun *run, bool complete);
-extern void record_cluster(DatabaseRun *run);
+extern void record_cluster(DatabaseRun *run, bool files);
 extern void record_end(DatabaseRun *run, const char *state);
 extern Datum record_trusted_runs(DatabaseRun *run);
 extern void record_load_positions(DatabaseRun *run);

@@ -48,21 +48,22 @@ void
 run_list_relations(DatabaseRun *run)
 {
 	Oid			types[] = {BOOLOID, OIDOID, TIMESTAMPTZOID, INT8ARRAYOID, OIDOID,
-	REGCLASSARRAYOID};
+	REGCLASSARRAYOID, OIDOID};
 	Datum		values[] = {BoolGetDatum(run->options.include_catalogs),
 		ObjectIdGetDatum(MyDatabaseTableSpace),
-		TimestampTzGetDatum(run->options.skip_since),
+		TimestampTzGetDatum(run->options.leave_since),
 		(Datum) 0,
 		ObjectIdGetDatum(run->options.resume_at.relid),
-	PointerGetDatum(run->options.relations)};
-	char		nulls[] = "      ";
+		PointerGetDatum(run->options.relations),
+	ObjectIdGetDatum(run->database)};
+	char		nulls[] = "       ";
 	int64		room = 0;
 	int			level;
 	Portal		cursor;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	level = history_safe_path();
-	if (run->options.skip)
+	if (run->options.leave)
 		values[3] = record_trusted_runs(run);
 	if (values[3] == (Datum) 0)
 		nulls[3] = 'n';
@@ -121,6 +122,12 @@ append_selection(StringInfo text)
 						   " JOIN tables t ON t.oid = x.indrelid) ");
 }
 
+/* When a relation was last verified, or read in part. */
+#define LAST_AT \
+	"GREATEST((SELECT max(v.verified_at)" \
+	" FROM " HISTORY_SCHEMA ".verify_run_relations v" \
+	" WHERE v.relid = c.oid AND v.datid = ANY (ARRAY[0::oid, $7])), p.at)"
+
 /* What has storage, temporary relations aside. */
 static char *
 list_statement(DatabaseRun *run)
@@ -136,20 +143,24 @@ list_statement(DatabaseRun *run)
 	if (run->options.order == RUN_ORDER_STALEST)
 		appendStringInfoString(&text,
 							   " LEFT JOIN (SELECT relid, max(recorded_at) AS at"
-							   " FROM " HISTORY_SCHEMA ".internal_positions GROUP BY relid) p"
+							   " FROM " HISTORY_SCHEMA ".internal_positions"
+							   " WHERE datid = ANY (ARRAY[0::oid, $7]) GROUP BY relid) p"
 							   " ON p.relid = c.oid");
 	appendStringInfo(&text,
 					 " WHERE c.relkind = ANY ('{r,i,S,t,m}'::\"char\"[])"
+					 " AND (NOT c.relisshared OR %s)"
 					 " AND c.relpersistence <> 't'"
 					 " AND (c.oid >= %u::oid OR $1)"
-					 " AND c.oid >= $5", FirstNormalObjectId);
+					 " AND c.oid >= $5", run->options.leave_shared ? "false" : "true",
+					 FirstNormalObjectId);
 	if (run->options.relations != NULL)
 		appendStringInfoString(&text,
 							   " AND c.oid = ANY (SELECT s.oid FROM selected s)");
-	if (run->options.skip)
+	if (run->options.leave)
 		appendStringInfoString(&text,
 							   " AND NOT EXISTS (SELECT FROM " HISTORY_SCHEMA ".verify_run_relations v"
 							   " WHERE v.relid = c.oid"
+							   " AND v.datid = ANY (ARRAY[0::oid, $7])"
 							   " AND v.verified_at >= $3"
 							   " AND v.run = ANY ($4)"
 							   " AND v.tablespace = CASE"
@@ -159,6 +170,10 @@ list_statement(DatabaseRun *run)
 							   " WHEN c.relfilenode = 0::oid"
 							   " THEN pg_relation_filenode(c.oid)"
 							   " ELSE c.relfilenode END)");
+	if (run->options.part != RUN_PART_ALL)
+		appendStringInfoString(&text, run->options.part == RUN_PART_NEVER ?
+							   " AND " LAST_AT " IS NULL" :
+							   " AND " LAST_AT " IS NOT NULL");
 	appendStringInfoString(&text, " ORDER BY ");
 
 	/*
@@ -166,10 +181,7 @@ list_statement(DatabaseRun *run)
 	 * has a turn.
 	 */
 	if (run->options.order == RUN_ORDER_STALEST)
-		appendStringInfoString(&text, "GREATEST((SELECT max(v.verified_at)"
-							   " FROM " HISTORY_SCHEMA ".verify_run_relations v"
-							   " WHERE v.relid = c.oid), p.at)"
-							   " NULLS FIRST, ");
+		appendStringInfoString(&text, LAST_AT " NULLS FIRST, ");
 	appendStringInfoString(&text, "c.oid");
 	return text.data;
 }
@@ -238,4 +250,10 @@ compare_sizes(const void *a, const void *b)
 	if (left->bytes != right->bytes)
 		return left->bytes > right->bytes ? -1 : 1;
 	return left->relid < right->relid ? -1 : left->relid > right->relid;
+}
+
+SQL_FUNCTION(accel_internal_file_exists)
+{
+	PG_RETURN_BOOL(run_file_bytes(PG_GETARG_OID(1), PG_GETARG_OID(0),
+								  PG_GETARG_OID(2)) > 0);
 }

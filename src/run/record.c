@@ -26,6 +26,7 @@
 
 #include "run/archive_record.h"
 #include "run/database_run.h"
+#include "run/deputy.h"
 
 /* How often the run's row is brought up to date, in microseconds. */
 #define RECORD_INTERVAL		USECS_PER_SEC
@@ -90,25 +91,28 @@ record_start(DatabaseRun *run)
 void
 record_progress(DatabaseRun *run)
 {
-	if (run->recording)
+	if (run->deputy == NULL && run->recording)
 		(void) guarded(run, write_progress, run);
 }
 
 void
 record_batch(DatabaseRun *run, bool complete)
 {
-	if (!run->recording ||
+	if (run->deputy != NULL)
+		deputy_send_batch(run, complete);
+	if (run->deputy != NULL || !run->recording ||
 		!guarded(run, complete ? write_complete_batch : write_batch, run))
 		procedure_commit();
 	run->store = NULL;
 }
 
-/* Findings of no relation. */
+/* Findings of no relation, but of files of the cluster, or of a database. */
 void
-record_cluster(DatabaseRun *run)
+record_cluster(DatabaseRun *run, bool files)
 {
-	RunRelation none = {0};
+	RunRelation none = {{0}};
 
+	none.shared = files;
 	run->relation = &none;
 	if (!run->recording || !guarded(run, write_cluster, run))
 	{
@@ -372,18 +376,28 @@ write_progress(void *arg)
 	write_run(arg, "running");
 }
 
-/* The columns that tell of a relation and its file. */
-#define NAME_TYPES	TEXTOID, TEXTOID, TEXTOID, TEXTOID, OIDOID, OIDOID
+/* The columns that tell of a relation, its file and its database. */
+#define NAME_TYPES	TEXTOID, TEXTOID, TEXTOID, TEXTOID, OIDOID, OIDOID, OIDOID, TEXTOID
+
+static Oid
+database_of(const DatabaseRun *run, const RunRelation *relation)
+{
+	return relation->shared ? InvalidOid : run->database;
+}
 
 static void
-fill_names(const RunRelation *relation, Datum *values, char *nulls)
+fill_names(const DatabaseRun *run, Datum *values, char *nulls)
 {
+	const RunRelation *relation = run->relation;
+
 	values[0] = history_text(relation->schema, &nulls[0]);
 	values[1] = history_text(relation->name, &nulls[1]);
 	values[2] = history_text(relation->kind, &nulls[2]);
 	values[3] = history_text(relation->owner, &nulls[3]);
 	values[4] = ObjectIdGetDatum(relation->file.tablespace);
 	values[5] = ObjectIdGetDatum(relation->file.number);
+	values[6] = ObjectIdGetDatum(database_of(run, relation));
+	values[7] = history_text(relation->shared ? NULL : run->database_name, &nulls[7]);
 }
 
 /*
@@ -412,14 +426,14 @@ static void
 write_findings(DatabaseRun *run)
 {
 	Oid			types[] = {INT8OID, TIMESTAMPTZOID, NAME_TYPES};
-	char		nulls[] = "        ";
+	char		nulls[] = "          ";
 	Datum		values[lengthof(types)];
 
 	if (run->store == NULL)
 		return;
 	values[0] = Int64GetDatum(run->number);
 	values[1] = TimestampTzGetDatum(GetCurrentTimestamp());
-	fill_names(run->relation, &values[2], &nulls[2]);
+	fill_names(run, &values[2], &nulls[2]);
 	register_store(run);
 	execute(run, "verify_findings", SPI_OK_INSERT,
 			"SELECT $1"
@@ -431,7 +445,8 @@ write_findings(DatabaseRun *run)
 			" CASE WHEN f.relid IS NOT NULL THEN $5 END," \
 			" CASE WHEN f.relid IS NOT NULL THEN $6 END," \
 			" CASE WHEN f.relid IS NOT NULL THEN $7 END," \
-			" CASE WHEN f.relid IS NOT NULL THEN $8 END"
+			" CASE WHEN f.relid IS NOT NULL THEN $8 END," \
+			" $9, $10"
 #include "func/finding.def"
 			" FROM " STORE_NAME " f",
 			lengthof(types), types, values, nulls);
@@ -444,7 +459,7 @@ static void
 write_digests(DatabaseRun *run)
 {
 	const RunRelation *relation = run->relation;
-	LedgerFile	file = {relation->shared ? InvalidOid : MyDatabaseId,
+	LedgerFile	file = {database_of(run, relation),
 		relation->file.tablespace, relation->file.number,
 	relation->item.relid};
 
@@ -477,7 +492,7 @@ write_relation(DatabaseRun *run)
 	const RunRelation *relation = run->relation;
 	Oid			types[] = {INT8OID, OIDOID, TIMESTAMPTZOID, INT8OID, INT8OID,
 	TIMESTAMPTZOID, INT8OID, NAME_TYPES};
-	char		nulls[] = "             ";
+	char		nulls[] = "               ";
 	Datum		values[lengthof(types)];
 
 	values[0] = Int64GetDatum(run->number);
@@ -487,10 +502,10 @@ write_relation(DatabaseRun *run)
 	values[4] = Int64GetDatum(relation->findings);
 	values[5] = TimestampTzGetDatum(relation->began);
 	values[6] = Int64GetDatum(relation->new_pages);
-	fill_names(relation, &values[7], &nulls[7]);
+	fill_names(run, &values[7], &nulls[7]);
 	history_execute(&run->history, "verify_run_relations", SPI_OK_INSERT,
 					&run->insert_relation,
-					"SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13",
+					"SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15",
 					lengthof(types), types, values, nulls);
 	delete_position(run);
 }
@@ -501,7 +516,7 @@ write_position(DatabaseRun *run)
 {
 	RunRelation *relation = run->relation;
 	Oid			types[] = {INT8OID, OIDOID, TEXTOID, INT8OID, TIMESTAMPTZOID,
-	TIMESTAMPTZOID, INT8OID, INT8OID, INT8OID, INT8OID, OIDOID, OIDOID};
+	TIMESTAMPTZOID, INT8OID, INT8OID, INT8OID, INT8OID, OIDOID, OIDOID, OIDOID};
 	Datum		values[] = {Int64GetDatum(run->number),
 		ObjectIdGetDatum(relation->item.relid),
 		CStringGetTextDatum(forkNames[relation->next.fork]),
@@ -513,11 +528,12 @@ write_position(DatabaseRun *run)
 		Int64GetDatum(relation->new_pages),
 		Int64GetDatum(relation->findings),
 		ObjectIdGetDatum(relation->file.tablespace),
-	ObjectIdGetDatum(relation->file.number)};
+		ObjectIdGetDatum(relation->file.number),
+	ObjectIdGetDatum(database_of(run, relation))};
 
 	delete_position(run);
 	execute(run, "internal_positions", SPI_OK_INSERT,
-			"SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12",
+			"SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13",
 			lengthof(types), types, values, NULL);
 	relation->position = true;
 }
@@ -623,9 +639,10 @@ position_of_row(HeapTuple row)
 void
 record_load_positions(DatabaseRun *run)
 {
-	Oid			types[] = {TIMESTAMPTZOID, INT8ARRAYOID};
-	Datum		values[2] = {TimestampTzGetDatum(run->options.skip_since)};
+	Oid			types[] = {TIMESTAMPTZOID, INT8ARRAYOID, OIDOID};
+	Datum		values[3] = {TimestampTzGetDatum(run->options.skip_since)};
 
+	values[2] = ObjectIdGetDatum(run->database);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	values[1] = record_trusted_runs(run);
 	if (values[1] != (Datum) 0)
@@ -635,7 +652,9 @@ record_load_positions(DatabaseRun *run)
 				" findings, tablespace, filenode FROM " HISTORY_SCHEMA ".internal_positions p"
 				" WHERE NOT EXISTS (SELECT FROM " HISTORY_SCHEMA ".verify_run_relations v"
 				" WHERE v.relid = p.relid"
+				" AND v.datid = p.datid"
 				" AND v.verified_at > p.recorded_at)"
+				" AND p.datid = ANY (ARRAY[0::oid, $3])"
 				" AND recorded_at >= $1"
 				" AND run = ANY ($2)"
 				" ORDER BY recorded_at DESC",
@@ -693,6 +712,16 @@ execute(DatabaseRun *run, const char *table, int expected,
 	" r.data_directory_inode, r.datid))"
 
 /*
+ * A relation of this database that is not in its catalog, or one of a database
+ * that is no more.  Of another database its file tells.
+ */
+#define GONE \
+	"CASE WHEN t.datid = 0::oid" \
+	" OR t.datid = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())" \
+	" THEN NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = t.relid)" \
+	" ELSE NOT " HISTORY_SCHEMA ".internal_file_exists(t.datid, t.tablespace, t.filenode) END"
+
+/*
  * Deletes what is older than the limit, save what nothing newer of this
  * database replaces.  That is the last verification of a relation, its last
  * one without a finding, and findings that no later verification has refuted.
@@ -712,11 +741,10 @@ prune_before(DatabaseRun *run, TimestampTz limit)
 			"verify_findings",
 			"SELECT t.ctid FROM " HISTORY_SCHEMA ".verify_findings t"
 			" WHERE t.found_at < $1 AND (t.relid IS NULL"
-			" OR NOT EXISTS (SELECT FROM pg_class c"
-			" WHERE c.oid = t.relid)"
+			" OR " GONE
 			" OR t.run <> ALL (" OWN_RUNS ")"
 			" OR EXISTS (SELECT FROM " HISTORY_SCHEMA ".verify_run_relations n"
-			" WHERE n.relid = t.relid"
+			" WHERE n.relid = t.relid AND n.datid = t.datid"
 			" AND n.run = ANY (" OWN_RUNS ")"
 			" AND n.began_at > t.found_at)) FOR UPDATE OF t"
 		},
@@ -726,11 +754,10 @@ prune_before(DatabaseRun *run, TimestampTz limit)
 			" WHERE t.run = ANY (ARRAY(SELECT r.run"
 			" FROM " HISTORY_SCHEMA ".verify_runs r WHERE r.started_at < $1))"
 			" AND t.verified_at < $1"
-			" AND (NOT EXISTS (SELECT FROM pg_class c"
-			" WHERE c.oid = t.relid)"
+			" AND (" GONE
 			" OR t.run <> ALL (" OWN_RUNS ")"
 			" OR EXISTS (SELECT FROM " HISTORY_SCHEMA ".verify_run_relations n"
-			" WHERE n.relid = t.relid"
+			" WHERE n.relid = t.relid AND n.datid = t.datid"
 			" AND n.run = ANY (" OWN_RUNS ")"
 			" AND n.verified_at > t.verified_at"
 			" AND (n.findings = 0::int8"
@@ -798,6 +825,7 @@ SQL_FUNCTION(accel_internal_is_own_run)
 					PG_GETARG_INT64(2) == directory_number()));
 }
 
+/* Of a relation in any database, which the views cannot ask for it. */
 SQL_FUNCTION(accel_prune_history)
 {
 	DatabaseRun run = {{0}};

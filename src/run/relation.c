@@ -17,20 +17,22 @@
 #include "access/relation.h"
 #include "access/xlog.h"
 #include "catalog/index.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_namespace_d.h"
+#include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/lmgr.h"
 #include "storage/proc.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/relmapper.h"
 #include "utils/syscache.h"
 #include "utils/timeout.h"
 #include "utils/timestamp.h"
 
 #include "access/htup_details.h"
 #include "run/database_run.h"
+#include "run/deputy.h"
 
 /*
  * These say how long a batch may take, in microseconds.  The least is that
@@ -57,6 +59,7 @@ typedef enum BatchResult
 } BatchResult;
 
 static BatchResult scan_batch(DatabaseRun *run, RunRelation *relation);
+static void name_relation(RunRelation *relation);
 static Relation open_relation(DatabaseRun *run, Oid relid);
 static void set_file(DatabaseRun *run, RunRelation *relation, Relation rel);
 static BatchResult next_batch(DatabaseRun *run, const RunRelation *relation,
@@ -70,7 +73,7 @@ time_is_up(DatabaseRun *run)
 {
 	if (run->deadline != 0 && GetCurrentTimestamp() >= run->deadline)
 		run->stopped = true;
-	return run->stopped;
+	return deputy_must_end(run);
 }
 
 bool
@@ -136,10 +139,7 @@ scan_batch(DatabaseRun *run, RunRelation *relation)
 
 	CHECK_FOR_INTERRUPTS();		/* a conflict costs this batch, not the run */
 	if (relation->name == NULL)
-	{
-		relation->name = get_rel_name(relation->item.relid);
-		relation->schema = get_namespace_name(get_rel_namespace(relation->item.relid));
-	}
+		name_relation(relation);
 	rel = open_relation(run, relation->item.relid);
 	if (rel == NULL)
 		return BATCH_GONE;
@@ -174,6 +174,8 @@ run_begin_batch(DatabaseRun *run)
 	run->store = NULL;
 	run->failures = 0;
 	ledger_batch_begin(&run->read, 0);
+	if (run->deputy != NULL)
+		deputy_send_begin(run);
 }
 
 /*
@@ -217,11 +219,45 @@ open_relation(DatabaseRun *run, Oid relid)
 	if (ConditionalLockRelationOid(relid, AccessShareLock))
 		return try_relation_open(relid, NoLock);
 	record_progress(run);
+	if (run->deputy != NULL)
+	{
+		deputy_lock(run, relid, patience(run));
+		return try_relation_open(relid, NoLock);
+	}
 	if (patience(run) > 0)
 		enable_timeout_after(STATEMENT_TIMEOUT, patience(run));
 	rel = try_relation_open(relid, AccessShareLock);
 	disable_timeout(STATEMENT_TIMEOUT, false);
 	return rel;
+}
+
+RunFile
+run_catalog_file(Form_pg_class row)
+{
+	RunFile		file = {row->reltablespace, row->relfilenode};
+
+	if (!OidIsValid(file.tablespace))
+		file.tablespace = MyDatabaseTableSpace;
+	if (!OidIsValid(file.number))
+		file.number = RelationMapOidToFilenumber(row->oid, row->relisshared);
+	return file;
+}
+
+/* What the catalog says, for the history of one that cannot be locked. */
+static void
+name_relation(RunRelation *relation)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation->item.relid));
+	Form_pg_class row;
+
+	if (!HeapTupleIsValid(tuple))
+		return;
+	row = (Form_pg_class) GETSTRUCT(tuple);
+	relation->name = pstrdup(NameStr(row->relname));
+	relation->schema = get_namespace_name(row->relnamespace);
+	relation->shared = row->relisshared;
+	relation->file = run_catalog_file(row);
+	ReleaseSysCache(tuple);
 }
 
 static const char *
@@ -402,7 +438,7 @@ run_batch_enough(DatabaseRun *run)
 		ereport(ERROR,
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg("a worker of this run does not answer")));
-	if (now >= run->batch_end || (run->deadline != 0 && now >= run->deadline))
+	if (now >= run->batch_end || deputy_must_end(run) || (run->deadline != 0 && now >= run->deadline))
 		return true;
 	return run_waited_for(run->relation->item.relid, run->relation->shared,
 						  &run->next_look);

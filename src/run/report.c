@@ -239,7 +239,9 @@ hint_to_go_on(const DatabaseRun *run)
 										   run->options.skip_since :
 										   run->started));
 	if (OidIsValid(run->stopped_at.relid))
-		return psprintf("To go on, pass resume_at => '%u/%s/%u%s'.",
+		return psprintf("To go on, pass resume_at => '%s%u/%s/%u%s'.",
+						OidIsValid(run->stopped_at.database) ?
+						psprintf("%u/", run->stopped_at.database) : "",
 						run->stopped_at.relid, forkNames[run->stopped_at.fork],
 						run->stopped_at.block,
 						OidIsValid(run->stopped_at.number) ?
@@ -281,7 +283,9 @@ report_end(DatabaseRun *run, const char *state)
 
 	report_unverified(run);
 	ereport(INFO,
-			(errmsg("%s: %s, %s%s, %s in %.1f s (%s/s)%s%s", state,
+			(errmsg("%s: %s%s, %s%s, %s in %.1f s (%s/s)%s%s", state,
+					!run->options.cluster ? "" :
+					psprintf("%s, ", accel_counted(run->databases, "database", "databases")),
 					accel_counted(totals->relations, "relation", "relations"),
 					accel_counted(totals->blocks, "block", "blocks"),
 					totals->unwritten == 0 ? "" :

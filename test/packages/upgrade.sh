@@ -38,7 +38,7 @@ CREATE VIEW made_up_view AS SELECT run, made_up FROM verify_runs;
 END
 cp "$step" "$scripts/crc32c_accel--$version--made_up.sql"
 {
-	sed 's/^	datid oid NOT NULL);/	datid oid NOT NULL,\n	made_up integer DEFAULT 7);/' "$scripts/crc32c_accel--$version.sql"
+	sed '/^CREATE TABLE verify_runs/,/);/s/^	datid oid NOT NULL);/	datid oid NOT NULL,\n	made_up integer DEFAULT 7);/' "$scripts/crc32c_accel--$version.sql"
 	grep -v '^ALTER' "$step"
 } >"$scripts/crc32c_accel--made_up.sql"
 for line in 2 3 5 6 7 9 10; do

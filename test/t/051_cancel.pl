@@ -94,6 +94,7 @@ my %input = (
 	verify_relation => q{SELECT count(*) FROM verify_relation('big')},
 	page_digests => q{SELECT count(*) FROM page_digests('big')},
 	verify_database => '- no timeout ends it; t/019 and t/020 cancel it',
+	verify_cluster => '- no timeout ends it; t/106 cancels it',
 	verify_wal => 'SELECT * FROM verify_wal()',
 	'verify_wal, one' => "SELECT * FROM verify_wal('$dir', '$segment', '$segment')",
 	verify_wal_segment => "SELECT status FROM verify_wal_segment(pg_read_binary_file('$dir/$segment'), '$segment'), generate_series(1, 100)",

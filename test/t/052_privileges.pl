@@ -26,13 +26,13 @@ $q->(q{
 my %public = map { $_ => 1 } qw(crc32c crc32c_extend crc32c_combine
   crc32c_agg crc32c_bytes crc32 crc32_extend crc32_combine crc32c_lo
   checksum_kernels checksum_self_test
-  verify_page crc32c_server internal_is_own_run);
+  verify_page crc32c_server internal_is_own_run internal_file_exists);
 my %granted = (
 	(map { $_ => 'reader' } qw(crc32c_file verify_wal_segment verify_wal
 		  verify_wal_findings verify_backup verify_backup_summary verify_cluster_files)),
 	(map { $_ => 'reader' } qw(wal_block_history verify_wal_archive verify_wal_images)),
 	(map { $_ => 'scanner' } qw(verify_relation verify_relation_summary
-		  verify_lost_writes verify_page_digests verify_database relation_files page_digests
+		  verify_lost_writes verify_page_digests verify_database verify_cluster relation_files page_digests
 		  internal_progress)),
 	(map { $_ => 'monitor' } qw(drive_crc32c checksum_bench)));
 

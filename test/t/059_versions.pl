@@ -158,12 +158,12 @@ script('0.9',
 	"	OUT blocks bigint,\n	OUT status text,\n	OUT is_finding boolean)\n", "	OUT blocks bigint)\n",
 	"'accel_crc32c_bytes'\nLANGUAGE C IMMUTABLE STRICT", "'accel_crc32c_bytes'\nLANGUAGE C IMMUTABLE",
 	"	findings bigint NOT NULL,\n	state text", "	findings bigint NOT NULL,\n	note text,\n	state text");
-append_to_file("$scripts/crc32c_accel--0.9.sql", 'ALTER TABLE internal_positions DROP COLUMN filenode;');
+append_to_file("$scripts/crc32c_accel--0.9.sql", 'ALTER TABLE internal_positions DROP COLUMN datid;');
 append_to_file("$scripts/crc32c_accel--0.9--1.0.sql", join "\n",
 	'DROP FUNCTION verify_page(bytea, integer), relation_files(regclass), crc32c_bytes(bigint);',
 	(map { declaration_of($_) } qw(verify_page relation_files crc32c_bytes)),
 	'ALTER TABLE verify_runs DROP COLUMN note;',
-	'ALTER TABLE internal_positions ADD COLUMN filenode oid NOT NULL;', '');
+	'ALTER TABLE internal_positions ADD COLUMN datid oid NOT NULL;', '');
 
 $node->safe_psql('postgres', "CREATE DATABASE $_") for qw(older newer);
 my @calls = (

@@ -1,0 +1,162 @@
+/*
+ * deputy.c
+ *	  What a deputy does unlike a run: it tells its run what to record, and
+ *	  leaves its database to who wants it.
+ *
+ * DROP DATABASE, RENAME and CREATE DATABASE from a template wait 5 s for other
+ * sessions to leave.  They lock the database first, in a mode that conflicts
+ * with RowExclusiveLock.  So a deputy that cannot have that lock at once leaves,
+ * within a moment.  The run comes back to the rest.
+ */
+#include "compat.h"
+
+#include "catalog/pg_database.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "storage/proc.h"
+#include "utils/timestamp.h"
+
+#include "run/deputy.h"
+
+/* A pause between two tries to lock a relation, in milliseconds. */
+#define LOCK_PAUSE	10
+
+/* How often to look who wants the database, in microseconds. */
+#define YIELD_INTERVAL	(USECS_PER_SEC / 20)
+
+/* ---------------------------------------------------------------- *
+ *		What the leader is told
+ * ---------------------------------------------------------------- */
+
+/* The leader may have gone, whatever the reason. */
+static void
+send_message(DatabaseRun *run, const void *message, Size bytes)
+{
+	if (shm_mq_send(run->deputy->queue, bytes, message, false, true) != SHM_MQ_SUCCESS)
+		proc_exit(0);
+}
+
+void
+deputy_send_begin(DatabaseRun *run)
+{
+	char		kind = DEPUTY_BEGIN;
+
+	send_message(run, &kind, 1);
+}
+
+void
+deputy_send_finding(DatabaseRun *run, const PageFinding *finding)
+{
+	DeputyFinding message;
+
+	if (!run->recording)
+		return;
+	memset(&message, 0, sizeof(message));
+	message.kind = DEPUTY_FINDING;
+	message.finding = *finding;
+	send_message(run, &message, sizeof(message));
+}
+
+static void
+copy_name(char *to, const char *from, Size size)
+{
+	strlcpy(to, from ? from : "", size);
+}
+
+static void
+send_state(DatabaseRun *run, DeputyMessageKind kind)
+{
+	const RunRelation *relation = run->relation;
+	DeputyMessage *message = palloc0(sizeof(DeputyMessage));
+
+	message->kind = kind;
+	message->stopped = run->stopped;
+	message->yielded = run->yielded;
+	message->stopped_at = run->stopped_at;
+	message->checksums_off = run->checksums_off;
+	message->totals = run->totals;
+	message->progress = run->progress;
+	if (relation != NULL && kind != DEPUTY_END)
+	{
+		message->relation = *relation;
+		copy_name(message->schema, relation->schema, sizeof(message->schema));
+		copy_name(message->name, relation->name, sizeof(message->name));
+		copy_name(message->owner, relation->owner, sizeof(message->owner));
+		copy_name(message->kind_name, relation->kind, sizeof(message->kind_name));
+	}
+	send_message(run, message, sizeof(DeputyMessage));
+	pfree(message);
+}
+
+void
+deputy_send_batch(DatabaseRun *run, bool complete)
+{
+	send_state(run, complete ? DEPUTY_COMPLETE : DEPUTY_BATCH);
+}
+
+void
+deputy_send_end(DatabaseRun *run)
+{
+	throttle_copy(&run->deputy->shared->throttle, &run->scan.throttle);
+	send_state(run, DEPUTY_END);
+}
+
+/* ---------------------------------------------------------------- *
+ *		Who else wants the database
+ * ---------------------------------------------------------------- */
+
+bool
+deputy_database_wanted(Oid database)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, database, 0);
+	if (LockAcquire(&tag, RowExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
+		return true;
+	LockRelease(&tag, RowExclusiveLock, false);
+	return false;
+}
+
+bool
+deputy_must_end(DatabaseRun *run)
+{
+	TimestampTz now;
+
+	if (run->deputy == NULL || run->stopped)
+		return run->stopped;
+	now = GetCurrentTimestamp();
+	if (now < run->next_yield)
+		return false;
+	run->next_yield = now + YIELD_INTERVAL;
+	if (pg_atomic_read_u32(&run->deputy->shared->over) != 0)
+		proc_exit(0);
+	run->yielded = deputy_database_wanted(run->database);
+	run->stopped = run->yielded;
+	return run->stopped;
+}
+
+void
+deputy_lock(DatabaseRun *run, Oid relid, int patience)
+{
+	int			most = LockTimeout > 0 ? LockTimeout : INT_MAX;
+	TimestampTz start = GetCurrentTimestamp();
+
+	if (patience > 0)
+		most = Min(most, patience);
+	while (!ConditionalLockRelationOid(relid, AccessShareLock))
+	{
+		if (deputy_must_end(run) ||
+			TimestampDifferenceExceeds(start, GetCurrentTimestamp(), most))
+			ereport(ERROR,
+					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+					 errmsg("could not obtain lock on relation with OID %u", relid)));
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 LOCK_PAUSE, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
