@@ -169,9 +169,9 @@ sub gives
 	my $found = restored($relation, $block, $backup);
   SKIP:
 	{
-		skip "$what is not read by this build", 2 if $found =~ /which is not read here/;
+		skip "$what is not read by this build", 2 if $found =~ /this build of crc32c_accel cannot read/;
 		like($found, qr/^restored\|.*: the backup is of this server/, "in archives: $what");
-		is(unpack('H*', substr(page($relation, $block), 24)), unpack('H*', substr($good{"$relation/$block"}, 24)), '... the page is what it was, but for its LSN');
+		ok(substr(page($relation, $block), 24) eq substr($good{"$relation/$block"}, 24), '... the page is what it was, but for its LSN');
 	}
 	return;
 }
@@ -403,7 +403,7 @@ foreach ([ 10, 'the incremental backup' ], [ 11, 'the one before it' ])
 {
 	my ($number, $what) = @$_;
 	like(chained($number, $tar, $increment), qr/^restored\|.*: the backup is of this server/, "in a chain: a page of $what");
-	is(unpack('H*', substr(page('placed', $number), 24)), unpack('H*', substr($good{"placed/$number"}, 24)), '... is what it was, but for its LSN');
+	ok(substr(page('placed', $number), 24) eq substr($good{"placed/$number"}, 24), '... is what it was, but for its LSN');
 }
 my $temporary = $node->data_dir . '/base/pgsql_tmp';
 is(join(' ', grep { !/^\./ } -d $temporary ? slurp_dir($temporary) : ()), '', 'no temporary file is left');

@@ -218,7 +218,7 @@ foreach my $form ('', '_plain')
 			my ($more, $what) = @$_;
 			my $n = $block + $more;
 			like(restored($relation, $n, $wal, @chain), qr/^restored\|.*: the backup is of this server/, "a page of $what, of $relation$form");
-			is(unpack('H*', substr(page($relation, $n), 24)), unpack('H*', substr($good{"$relation/$n"}, 24)), '... is what it was, but for its LSN');
+			ok(substr(page($relation, $n), 24) eq substr($good{"$relation/$n"}, 24), '... is what it was, but for its LSN');
 		}
 	}
 }
