@@ -117,6 +117,13 @@ local $ENV{PATH} = "$bindir:$ENV{PATH}";
 sub begin { return !system("sh $examples/start_alone.sh $out/data $port >$scratch/alone.log 2>&1"); }
 sub end { return !system("pg_ctl -s -w -D $out/data -m fast stop"); }
 
+# A test that dies leaves no server, and its status stays.
+END
+{
+	local $?;
+	end() if defined $out && -e "$out/data/postmaster.pid";
+}
+
 sub ask
 {
 	my ($query) = @_;
