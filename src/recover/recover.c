@@ -39,6 +39,34 @@ check_cluster(Recover *ctx)
 	return true;
 }
 
+/* If the folder is a backup in archives, says how to extract it. */
+static bool
+refuse_archives(Recover *ctx)
+{
+	static const struct
+	{
+		const char *name;
+		const char *begin;		/* of the command, and what follows the name */
+		const char *end;
+	}			archives[] =
+	{
+		{"base.tar", "tar -C NEW -xf", ""},
+		{"base.tar.gz", "tar -C NEW -xzf", ""},
+		{"base.tar.lz4", "lz4 -dc", " | tar -C NEW -xf -"},
+		{"base.tar.zst", "zstd -dc", " | tar -C NEW -xf -"}
+	};
+
+	for (size_t i = 0; i < sizeof(archives) / sizeof(archives[0]); i++)
+		if (recover_exists(ctx->backup, archives[i].name))
+		{
+			recover_fail(ctx, "\"%s\" is a backup of archives: extract it by \"mkdir -m 700 NEW && %s '%s/%s'%s\", and give --backup=NEW",
+						 ctx->backup, archives[i].begin, ctx->backup,
+						 archives[i].name, archives[i].end);
+			return true;
+		}
+	return false;
+}
+
 /* Says what the folder is, if it is not what it must be. */
 static bool
 check_kind(Recover *ctx)
@@ -47,9 +75,8 @@ check_kind(Recover *ctx)
 		return check_cluster(ctx);
 	if (recover_exists(ctx->backup, "PG_VERSION") && recover_exists(ctx->backup, "backup_label"))
 		return true;
-	if (recover_exists(ctx->backup, "base.tar") || recover_exists(ctx->backup, "base.tar.gz") ||
-		recover_exists(ctx->backup, "base.tar.lz4") || recover_exists(ctx->backup, "base.tar.zst"))
-		return recover_fail(ctx, "\"%s\" is a backup of archives: unpack base.tar first", ctx->backup);
+	if (refuse_archives(ctx))
+		return false;
 	if (recover_exists(ctx->backup, "PG_VERSION"))
 		return recover_fail(ctx, "\"%s\" has no backup_label: it is no base backup, or was started already", ctx->backup);
 	return recover_fail(ctx, "\"%s\" is no base backup", ctx->backup);
@@ -92,7 +119,8 @@ read_label(Recover *ctx)
 	else if (!backup_label_read(words, &label))
 		recover_fail(ctx, "\"%s\" is not valid", path);
 	else if (label.previous_start != 0)
-		recover_fail(ctx, "\"%s\" is an incremental backup: combine it with those before it by pg_combinebackup first", ctx->backup);
+		recover_fail(ctx, "\"%s\" is an incremental backup: combine it with those before it, the full one first, by \"pg_combinebackup -o NEW FULL ... '%s'\", and give --backup=NEW",
+					 ctx->backup, ctx->backup);
 	else
 	{
 		ctx->start = label.start;

@@ -392,9 +392,9 @@ my @cases = (
 	[ 'no backup_label', [ '--backup=' . variant('nolabel', sub { unlink "$_[0]/backup_label" }), $bin, "--wal=$archive", $one ], qr/has no backup_label/ ],
 	[ 'a running cluster as the backup', [ '--backup=' . $node->data_dir, $bin, "--wal=$archive", $one ], qr/has no backup_label/ ],
 	[ 'an incremental backup', [ '--backup=' . variant('incremental', sub { relabel($_[0], qr/\z/, "INCREMENTAL FROM LSN: 0/2000028\nINCREMENTAL FROM TLI: 1\n") }),
-			$bin, "--wal=$archive", $one ], qr/is an incremental backup: combine it/ ],
+			$bin, "--wal=$archive", $one ], qr/is an incremental backup: combine it [^\n]* by "pg_combinebackup -o NEW FULL \.\.\. '[^']+incremental'", and give --backup=NEW/ ],
 	[ 'a backup of archives', [ '--backup=' . variant('tar', sub { unlink "$_[0]/PG_VERSION"; AccelWal::put("$_[0]/base.tar", '') }), $bin, "--wal=$archive", $one ],
-		qr/unpack base\.tar/ ],
+		qr/is a backup of archives: extract it by "mkdir -m 700 NEW && tar -C NEW -xf '[^']+\/base\.tar'", and give --backup=NEW/ ],
 	[ 'no backup', [ "--backup=$archive", $bin, "--wal=$archive", $one ], qr/is no base backup/ ],
 	[ 'a damaged pg_control', [ '--backup=' . variant('control', sub { AccelWal::poke("$_[0]/global/pg_control", 100, 'xx') }), $bin, "--wal=$archive", $one ],
 		qr/pg_control of "[^"]*" is not valid/ ],
@@ -418,6 +418,16 @@ foreach my $case (@cases)
 	is($status, 1, "refused: $title") or note $said;
 	like($err, $words, '... in words');
 }
+# archives, extracted by the command that the refusal names
+mkdir "$scratch/archives";
+system_or_bail('tar', '-C', $plain, '-cf', "$scratch/archives/base.tar", '.');
+my @extracted = ($bin, "--wal=$archive", "--out=$scratch/extracted_out", block_arguments($blocks[0]));
+($status, $said, $err) = recover("--backup=$scratch/archives", @extracted);
+my ($command) = $err =~ /extract it by "(.*)", and give --backup=NEW/;
+ok(defined $command && !system($command =~ s/NEW/$scratch\/extracted/gr), 'archives are extracted as the refusal says') or note $err;
+($status, $said, $err) = recover("--backup=$scratch/extracted", @extracted);
+like("$status $said", qr/^0 .*recovered at/s, '... and blocks are recovered') or note $err;
+
 # A limit on files, in blocks of 512 bytes, stands for a disk that is full.  A write that is cut short says so.
 foreach my $case ([ 8, qr/cannot copy "[^"]*": No space left on device/ ], [ 1500, qr/cannot copy WAL segment "[0-9A-F]{24}": File too large/ ])
 {
