@@ -98,10 +98,10 @@ override CPPFLAGS += -fvisibility=hidden
 knows_server = host/% page/% run/% func/% server/accelerate \
 	wal/block_decompress wal/parallel cluster/live lost/disk lost/scan lost/server \
 	$(addprefix repair/,backup_page block heal image page_age restore) \
-	$(addprefix backup/,archives blocks chain cluster files gaps hash json judge list meta need \
-		parts pick run sink spool suspects wal walk)
+	$(addprefix backup/,archives blocks chain cluster files gaps hash json judge parts pick run spool \
+		suspects)
 rooms = $(patsubst src/%.c,%,$(filter-out src/guc.c src/module.c,$(SOURCES)))
-server_free = $(addprefix src/,$(filter-out $(knows_server),$(rooms)) page/status page/ledger host/direct host/file_scan)
+server_free = $(addprefix src/,$(filter-out $(knows_server),$(rooms)) page/status page/ledger host/direct host/file_scan host/print)
 $(server_free:=.o) $(server_free:=.bc) $(program_objects): override CPPFLAGS := \
 	$(filter-out -I$(includedir_server) -I$(includedir_internal),$(CPPFLAGS))
 

@@ -5,20 +5,23 @@
  * It consists of flat arrays, 100 bytes per file and its path, since a list is
  * shared with workers as it is.
  */
-#include "compat.h"
+#include <stdlib.h>
+#include <string.h>
 
 #include "backup/list.h"
 #include "host/host.h"
 
-static uint64
+static uint64_t
 add_name(BackupList *list, const char *path)
 {
-	uint64		at = list->names_used;
-	Size		size = strlen(path) + 1;
+	uint64_t	at = list->names_used;
+	size_t		size = strlen(path) + 1;
 
 	if (at + size > list->names_room)
 	{
-		list->names_room = Max(2 * list->names_room, 64 * 1024);
+		list->names_room = list->names_room == 0 ? 64 * 1024 : 2 * list->names_room;
+		if (list->names_room < at + size)
+			list->names_room = at + size;
 		list->names = host_grow(list->names, list->names_room);
 	}
 	memcpy(list->names + at, path, size);
@@ -27,8 +30,8 @@ add_name(BackupList *list, const char *path)
 }
 
 void
-backup_list_add(BackupList *list, const char *path, int64 size,
-				ManifestAlgorithm algorithm, const uint8 *digest)
+backup_list_add(BackupList *list, const char *path, int64_t size,
+				ManifestAlgorithm algorithm, const uint8_t *digest)
 {
 	BackupEntry *entry;
 
@@ -39,46 +42,59 @@ backup_list_add(BackupList *list, const char *path, int64 size,
 	entry->found = -1;
 	entry->part = -1;
 	entry->name = add_name(list, path);
-	entry->algorithm = (uint8) algorithm;
+	entry->algorithm = (uint8_t) algorithm;
 	entry->ignored = backup_path_ignored(path);
 	if (digest != NULL)
 		memcpy(entry->digest, digest, manifest_digest_length(algorithm));
 }
 
 const char *
-backup_list_path(const BackupList *list, uint32 entry)
+backup_list_path(const BackupList *list, uint32_t entry)
 {
 	return list->names + list->entries[entry].name;
 }
 
-static int
-compare_paths(const void *a, const void *b, void *list)
+/* What an entry is sorted by. */
+typedef struct Key
 {
-	return strcmp(backup_list_path(list, *(const uint32 *) a),
-				  backup_list_path(list, *(const uint32 *) b));
+	const char *path;
+	int64_t		size;
+	uint32_t	entry;
+} Key;
+
+static int
+compare_paths(const void *a, const void *b)
+{
+	return strcmp(((const Key *) a)->path, ((const Key *) b)->path);
 }
 
 /* Sorts the largest first, and those of one size by path. */
 static int
-compare_sizes(const void *a, const void *b, void *arg)
+compare_sizes(const void *a, const void *b)
 {
-	const BackupList *list = arg;
-	int64		x = list->entries[*(const uint32 *) a].size;
-	int64		y = list->entries[*(const uint32 *) b].size;
+	int64_t		x = ((const Key *) a)->size;
+	int64_t		y = ((const Key *) b)->size;
 
 	if (x != y)
 		return x > y ? -1 : 1;
-	return compare_paths(a, b, arg);
+	return compare_paths(a, b);
 }
 
-static uint32 *
-sorted(BackupList *list, qsort_arg_comparator compare)
+static uint32_t *
+sorted(BackupList *list, int (*compare) (const void *a, const void *b))
 {
-	uint32	   *numbers = host_alloc(mul_size(list->count, sizeof(uint32)) + 1);
+	uint32_t   *numbers = host_alloc((size_t) list->count * sizeof(uint32_t) + 1);
+	Key		   *keys = host_alloc((size_t) list->count * sizeof(Key) + 1);
 
-	for (uint32 i = 0; i < list->count; i++)
-		numbers[i] = i;
-	qsort_arg(numbers, list->count, sizeof(uint32), compare, list);
+	for (uint32_t i = 0; i < list->count; i++)
+		keys[i] = (Key)
+	{
+		backup_list_path(list, i), list->entries[i].size, i
+	};
+	qsort(keys, list->count, sizeof(Key), compare);
+	for (uint32_t i = 0; i < list->count; i++)
+		numbers[i] = keys[i].entry;
+	host_free(keys);
 	return numbers;
 }
 
@@ -87,21 +103,22 @@ backup_list_end(BackupList *list)
 {
 	list->by_path = sorted(list, compare_paths);
 	list->by_size = sorted(list, compare_sizes);
-	for (uint32 i = 1; i < list->count; i++)
-		if (compare_paths(&list->by_path[i - 1], &list->by_path[i], list) == 0)
+	for (uint32_t i = 1; i < list->count; i++)
+		if (strcmp(backup_list_path(list, list->by_path[i - 1]),
+				   backup_list_path(list, list->by_path[i])) == 0)
 			return backup_list_path(list, list->by_path[i]);
 	return NULL;
 }
 
-int64
+int64_t
 backup_list_find(const BackupList *list, const char *path)
 {
-	uint32		low = 0;
-	uint32		high = list->count;
+	uint32_t	low = 0;
+	uint32_t	high = list->count;
 
 	while (low < high)
 	{
-		uint32		middle = low + (high - low) / 2;
+		uint32_t	middle = low + (high - low) / 2;
 		int			order = strcmp(path,
 								   backup_list_path(list,
 													list->by_path[middle]));
@@ -116,19 +133,12 @@ backup_list_find(const BackupList *list, const char *path)
 	return -1;
 }
 
-static void
-free_array(void *array)
-{
-	if (array != NULL)
-		pfree(array);
-}
-
 void
 backup_list_free(BackupList *list)
 {
-	free_array(list->entries);
-	free_array(list->names);
-	free_array(list->by_path);
-	free_array(list->by_size);
+	host_free(list->entries);
+	host_free(list->names);
+	host_free(list->by_path);
+	host_free(list->by_size);
 	memset(list, 0, sizeof(*list));
 }

@@ -13,41 +13,41 @@
 
 typedef struct BackupEntry
 {
-	int64		size;			/* expected bytes, -1 if unknown */
-	int64		found;			/* bytes in an archive, -1 if not yet */
-	int64		part;			/* its blocks' numbers in the chain's
+	int64_t		size;			/* expected bytes, -1 if unknown */
+	int64_t		found;			/* bytes in an archive, -1 if not yet */
+	int64_t		part;			/* its blocks' numbers in the chain's
 								 * BackupParts, -1 if they are not there */
-	uint64		name;			/* its path, as offset in the list's names */
-	uint8		algorithm;		/* ManifestAlgorithm */
+	uint64_t	name;			/* its path, as offset in the list's names */
+	uint8_t		algorithm;		/* ManifestAlgorithm */
 	bool		ignored;		/* nothing is expected of it */
 	bool		told;			/* something of it as a whole was found */
-	uint8		reason;			/* BackupIncrementReason, of one in an archive */
-	uint8		digest[MANIFEST_DIGEST_MAX];
+	uint8_t		reason;			/* BackupIncrementReason, of one in an archive */
+	uint8_t		digest[MANIFEST_DIGEST_MAX];
 } BackupEntry;
 
 typedef struct BackupList
 {
-	uint32		count;
-	uint32		room;
+	uint32_t	count;
+	uint32_t	room;
 	BackupEntry *entries;
 	char	   *names;
-	uint64		names_used;
-	uint64		names_room;
-	uint32	   *by_path;		/* numbers of entries, after the end */
-	uint32	   *by_size;		/* the same, largest first */
+	uint64_t	names_used;
+	uint64_t	names_room;
+	uint32_t   *by_path;		/* numbers of entries, after the end */
+	uint32_t   *by_size;		/* the same, largest first */
 } BackupList;
 
 /* Adds a file, whose digest may be NULL. */
-extern void backup_list_add(BackupList *list, const char *path, int64 size,
-							ManifestAlgorithm algorithm, const uint8 *digest);
+extern void backup_list_add(BackupList *list, const char *path, int64_t size,
+							ManifestAlgorithm algorithm, const uint8_t *digest);
 
 /* No more files come.  Returns the path that came twice, or NULL. */
 extern const char *backup_list_end(BackupList *list);
 
 /* Returns the number of a file, or -1.  To be called after the end. */
-extern int64 backup_list_find(const BackupList *list, const char *path);
+extern int64_t backup_list_find(const BackupList *list, const char *path);
 
-extern const char *backup_list_path(const BackupList *list, uint32 entry);
+extern const char *backup_list_path(const BackupList *list, uint32_t entry);
 
 extern void backup_list_free(BackupList *list);
 

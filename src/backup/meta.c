@@ -8,13 +8,17 @@
  * another moment or cluster passes for the right one.  What it says is
  * compared with what the others say.
  */
-#include "compat.h"
-
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "backup/meta.h"
 #include "backup/names.h"
 #include "host/file_scan.h"
+#include "host/host.h"
+#include "host/print.h"
 
 #define CONTROL_FILE	"global/pg_control"
 #define LABEL_FILE		"backup_label"
@@ -26,7 +30,7 @@
 static ssize_t
 read_start(const char *root, const char *name, void *buffer, size_t size)
 {
-	char	   *path = psprintf("%s/%s", root, name);
+	char	   *path = host_print("%s/%s", root, name);
 	ssize_t		got = -1;
 	FileScan	scan;
 
@@ -35,7 +39,7 @@ read_start(const char *root, const char *name, void *buffer, size_t size)
 		got = file_scan_read(&scan, buffer, size, 0);
 		file_scan_close(&scan);
 	}
-	pfree(path);
+	host_free(path);
 	return got;
 }
 
@@ -43,12 +47,12 @@ read_start(const char *root, const char *name, void *buffer, size_t size)
 static char *
 read_text(const char *root, const char *name)
 {
-	char	   *contents = palloc(TEXT_MAX);
+	char	   *contents = host_alloc(TEXT_MAX);
 	ssize_t		got = read_start(root, name, contents, TEXT_MAX - 1);
 
 	if (got < 0)
 	{
-		pfree(contents);
+		host_free(contents);
 		return NULL;
 	}
 	contents[got] = '\0';
@@ -58,7 +62,7 @@ read_text(const char *root, const char *name)
 static void
 read_control(BackupMeta *meta, const char *root, BackupSink *sink)
 {
-	uint8		bytes[BACKUP_CONTROL_BYTES];
+	uint8_t		bytes[BACKUP_CONTROL_BYTES];
 	ssize_t		got = read_start(root, CONTROL_FILE, bytes, sizeof(bytes));
 
 	meta->has_control = got >= 0 &&
@@ -86,7 +90,7 @@ read_label(BackupMeta *meta, const char *root, BackupSink *sink)
 	if (meta->bad_label)
 		backup_sink_file(sink, LABEL_FILE, BACKUP_BAD_FORMAT,
 						 "invalid data in file");
-	pfree(contents);
+	host_free(contents);
 }
 
 void
@@ -95,7 +99,7 @@ backup_meta_release(const char *root, const char *path,
 {
 	ssize_t		got = read_start(root, path, major, BACKUP_MAJOR_SIZE - 1);
 
-	major[Max(got, 0)] = '\0';
+	major[got > 0 ? got : 0] = '\0';
 	major[strspn(major, "0123456789")] = '\0';
 }
 
@@ -111,14 +115,14 @@ backup_meta_read(BackupMeta *meta, const char *root, BackupSink *sink)
 /* ---- do they agree? ---- */
 
 static void
-report_lsns(BackupSink *sink, const char *path, XLogRecPtr expected,
-			XLogRecPtr actual, const char *message)
+report_lsns(BackupSink *sink, const char *path, WalLsn expected,
+			WalLsn actual, const char *message)
 {
 	BackupFinding finding = {path, -1, backup_status_name(BACKUP_BAD_FORMAT)};
 	char		texts[2][32];
 
-	snprintf(texts[0], sizeof(texts[0]), "%X/%X", LSN_FORMAT_ARGS(expected));
-	snprintf(texts[1], sizeof(texts[1]), "%X/%X", LSN_FORMAT_ARGS(actual));
+	snprintf(texts[0], sizeof(texts[0]), WAL_LSN_FORMAT, WAL_LSN_ARGS(expected));
+	snprintf(texts[1], sizeof(texts[1]), WAL_LSN_FORMAT, WAL_LSN_ARGS(actual));
 	finding.expected = texts[0];
 	finding.actual = texts[1];
 	finding.lsn = actual;
@@ -136,8 +140,8 @@ check_system(const BackupMeta *meta, const BackupFrame *frame,
 
 	if (!frame->has_system || frame->system == meta->control.system)
 		return;
-	snprintf(texts[0], sizeof(texts[0]), UINT64_FORMAT, frame->system);
-	snprintf(texts[1], sizeof(texts[1]), UINT64_FORMAT, meta->control.system);
+	snprintf(texts[0], sizeof(texts[0]), "%" PRIu64, frame->system);
+	snprintf(texts[1], sizeof(texts[1]), "%" PRIu64, meta->control.system);
 	finding.expected = texts[0];
 	finding.actual = texts[1];
 	finding.message = "system identifier is not that of the manifest";
@@ -164,7 +168,7 @@ backup_meta_check(const BackupMeta *meta, const BackupFrame *frame,
 {
 	if (meta->has_control)
 	{
-		XLogRecPtr	checkpoint = meta->control.checkpoint;
+		WalLsn		checkpoint = meta->control.checkpoint;
 
 		check_system(meta, frame, sink);
 		check_recovery(meta, frame, sink);
@@ -185,20 +189,20 @@ backup_meta_check(const BackupMeta *meta, const BackupFrame *frame,
 static bool
 is_folder(const char *root, const char *name)
 {
-	char	   *path = psprintf("%s/%s", root, name);
+	char	   *path = host_print("%s/%s", root, name);
 	struct stat status;
 	bool		is = stat(path, &status) == 0 ? S_ISDIR(status.st_mode) :
 		errno != ENOENT && errno != ENOTDIR;
 
-	pfree(path);
+	host_free(path);
 	return is;
 }
 
-uint32
+uint32_t
 backup_meta_folders(const char *root)
 {
 	const char *folder;
-	uint32		there = 0;
+	uint32_t	there = 0;
 
 	for (size_t n = 0; (folder = backup_folder_needed(n)) != NULL; n++)
 		if (is_folder(root, folder))
@@ -207,7 +211,7 @@ backup_meta_folders(const char *root)
 }
 
 void
-backup_meta_check_folders(uint32 there, BackupSink *sink)
+backup_meta_check_folders(uint32_t there, BackupSink *sink)
 {
 	const char *folder;
 
@@ -228,7 +232,7 @@ backup_meta_check_map(const char *root, BackupSink *sink)
 		return;
 	do
 	{
-		uint32		tablespace;
+		uint32_t	tablespace;
 		char	   *name;
 
 		if (!backup_map_next(contents, &at, &tablespace))
@@ -237,11 +241,11 @@ backup_meta_check_map(const char *root, BackupSink *sink)
 							 "invalid data in file");
 			break;
 		}
-		name = psprintf("pg_tblspc/%u", tablespace);
+		name = host_print("pg_tblspc/%u", tablespace);
 		if (!is_folder(root, name))
 			backup_sink_file(sink, name, BACKUP_MISSING,
 							 "tablespace of tablespace_map is not there");
-		pfree(name);
+		host_free(name);
 	} while (at != 0);
-	pfree(contents);
+	host_free(contents);
 }

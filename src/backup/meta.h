@@ -33,10 +33,10 @@ extern void backup_meta_release(const char *root, const char *path,
 typedef struct BackupFrame
 {
 	bool		has_system;
-	uint64		system;
+	uint64_t	system;
 	bool		has_range;
-	XLogRecPtr	start;			/* the lowest */
-	XLogRecPtr	end;			/* the highest */
+	WalLsn		start;			/* the lowest */
+	WalLsn		end;			/* the highest */
 } BackupFrame;
 
 /* Do they agree with each other, and with the manifest? */
@@ -47,9 +47,9 @@ extern void backup_meta_check(const BackupMeta *meta,
 extern void backup_meta_check_map(const char *root, BackupSink *sink);
 
 /* Returns which folders that the server needs are there, as bits. */
-extern uint32 backup_meta_folders(const char *root);
+extern uint32_t backup_meta_folders(const char *root);
 
 /* Are all of them there? */
-extern void backup_meta_check_folders(uint32 there, BackupSink *sink);
+extern void backup_meta_check_folders(uint32_t there, BackupSink *sink);
 
 #endif							/* ACCEL_BACKUP_META_H */

@@ -8,10 +8,12 @@
  * is WAL.  That must be as far as pg_control says, and as the newest page,
  * since WAL is on disk before any page that it changed.
  */
-#include "compat.h"
+#include <string.h>
 
 #include "backup/end.h"
 #include "backup/need.h"
+#include "host/host.h"
+#include "host/print.h"
 #include "wal/block_walk.h"
 
 #define LABEL_FILE		"backup_label"
@@ -38,7 +40,7 @@ read_wal(const BackupWal *wal, const ManifestRange *range, Read *read)
 {
 	WalBlockWalk walk = {&wal->dir, range->start, WAL_LSN_MAX,
 	range->timeline, wal->dir.limits.server.system};
-	uint32		size = wal->dir.limits.segment_size;
+	uint32_t	size = wal->dir.limits.segment_size;
 	WalBlockWalkEnd end;
 
 	walk.throttle = wal->throttle;
@@ -59,11 +61,11 @@ report_cut(BackupWal *wal, const Read *read, WalLsn needed, BackupSink *sink)
 	if (needed == WAL_LSN_MAX)
 		backup_sink_file(sink, wal->shown, BACKUP_MISSING,
 						 "WAL ends at %X/%X, before the end of the backup; it is missing, or the backup was not finished",
-						 LSN_FORMAT_ARGS(read->end));
+						 WAL_LSN_ARGS(read->end));
 	else
 		backup_sink_file(sink, wal->shown, BACKUP_MISSING,
 						 "WAL ends at %X/%X, but pg_control needs it up to %X/%X",
-						 LSN_FORMAT_ARGS(read->end), LSN_FORMAT_ARGS(needed));
+						 WAL_LSN_ARGS(read->end), WAL_LSN_ARGS(needed));
 }
 
 /* ---- with a label ---- */
@@ -91,7 +93,7 @@ settle_by_label(BackupWal *wal, ManifestRange *range, const BackupMeta *meta,
 			range->end = consistent;
 	}
 	else if (read->marks.end != 0)
-		range->end = Max(read->marks.end, consistent);
+		range->end = read->marks.end > consistent ? read->marks.end : consistent;
 	else
 		report_cut(wal, read, WAL_LSN_MAX, sink);
 }
@@ -102,16 +104,17 @@ static void
 settle_by_control(BackupWal *wal, const BackupMeta *meta, const Read *read,
 				  BackupSink *sink)
 {
-	WalLsn		needed = Max(meta->control.min_recovery,
-							 meta->control.checkpoint + 1);
+	WalLsn		needed = meta->control.checkpoint + 1;
 
+	if (needed < meta->control.min_recovery)
+		needed = meta->control.min_recovery;
 	if (read->end < needed)
 		report_cut(wal, read, needed, sink);
 	if (read->marks.end != 0 && !meta->bad_label)
 		backup_sink_file(sink, LABEL_FILE, BACKUP_UNDECIDED,
 						 "not there, and a backup that began at %X/%X ended at %X/%X: if this is that backup, changes are lost; a snapshot of all files at one moment needs no label",
-						 LSN_FORMAT_ARGS(read->marks.began),
-						 LSN_FORMAT_ARGS(read->marks.end));
+						 WAL_LSN_ARGS(read->marks.began),
+						 WAL_LSN_ARGS(read->marks.end));
 }
 
 static void
@@ -125,8 +128,8 @@ check_newest(BackupWal *wal, const ManifestRange *range, const Read *read,
 	if (newest->path == NULL || wal->cut || !read->whole || newest->lsn <= end)
 		return;
 	finding.lsn = newest->lsn;
-	finding.message = psprintf("LSN is after the end of the WAL, %X/%X: WAL is missing, or the page is of another cluster",
-							   LSN_FORMAT_ARGS(end));
+	finding.message = host_print("LSN is after the end of the WAL, %X/%X: WAL is missing, or the page is of another cluster",
+								 WAL_LSN_ARGS(end));
 	backup_sink_emit(sink, &finding);
 	wal->cut = range->end == WAL_LSN_MAX;
 }
@@ -136,8 +139,9 @@ backup_need_settle(BackupWal *wal, ManifestRange *range,
 				   const BackupMeta *meta, const BackupNewest *newest,
 				   BackupSink *sink)
 {
-	Read	   *read = palloc0(sizeof(Read));
+	Read	   *read = host_alloc(sizeof(Read));
 
+	memset(read, 0, sizeof(*read));
 	if (meta->has_label)
 	{
 		read->marks.start = meta->label.start;
@@ -149,5 +153,5 @@ backup_need_settle(BackupWal *wal, ManifestRange *range,
 	else
 		settle_by_control(wal, meta, read, sink);
 	check_newest(wal, range, read, newest, sink);
-	pfree(read);
+	host_free(read);
 }

@@ -12,8 +12,8 @@
 typedef struct BackupNewest
 {
 	const char *path;			/* NULL if there is none */
-	int64		blkno;
-	XLogRecPtr	lsn;
+	int64_t		blkno;
+	WalLsn		lsn;
 } BackupNewest;
 
 /*

@@ -30,6 +30,7 @@
 #include "backup/walk.h"
 #include "host/direct.h"
 #include "wal/format.h"
+#include "wal/parallel.h"
 
 #define MANIFEST_FILE	"backup_manifest"
 
@@ -553,7 +554,9 @@ verify_wal(BackupRun *run)
 	wal.own = run->options->wal == NULL;
 	wal.system = run->summary->system;
 	wal.version = run->meta.major;
+	wal.judge = wal_parallel_judge;
 	wal.workers = run->options->workers;
+	wal.block_size = BLCKSZ;
 	wal.throttle = run->throttle->pace.paid > 0 ? run->throttle : NULL;
 	/* what came out of archives is in files of ours */
 	wal.direct = run->options->direct && !(wal.own && run->tar);

@@ -2,9 +2,9 @@
  * sink.c
  *	  What is found in a backup, on its way out.
  */
-#include "compat.h"
-
 #include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "backup/sink.h"
 

@@ -5,19 +5,18 @@
 #ifndef ACCEL_BACKUP_SINK_H
 #define ACCEL_BACKUP_SINK_H
 
-#include "access/xlogdefs.h"
-
 #include "page/status.h"
+#include "wal/format.h"
 
 /* This is one finding, where NULL and negative mean "none" (NULL in SQL). */
 typedef struct BackupFinding
 {
 	const char *path;			/* within the backup, as bytes */
-	int64		blkno;			/* absolute */
+	int64_t		blkno;			/* absolute */
 	const char *status;
 	const char *expected;
 	const char *actual;
-	XLogRecPtr	lsn;			/* InvalidXLogRecPtr if none */
+	WalLsn		lsn;			/* 0 if none */
 	const char *message;
 } BackupFinding;
 
@@ -27,8 +26,8 @@ typedef struct BackupSink
 	void	   *arg;
 
 	/* counted here */
-	int64		findings;
-	int64		undecided;		/* of them, no damage but no verdict either */
+	int64_t		findings;
+	int64_t		undecided;		/* of them, no damage but no verdict either */
 	char		first[256];		/* the first of them, in words */
 } BackupSink;
 
@@ -41,6 +40,6 @@ extern void backup_sink_emit(BackupSink *sink, const BackupFinding *finding);
 /* Does the same for a file as a whole, with a message as for printf. */
 extern void backup_sink_file(BackupSink *sink, const char *path,
 							 BackupStatus status, const char *message,...)
-			pg_attribute_printf(4, 5);
+			__attribute__((format(printf, 4, 5)));
 
 #endif							/* ACCEL_BACKUP_SINK_H */

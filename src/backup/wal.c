@@ -2,14 +2,15 @@
  * wal.c
  *	  The WAL that a backup needs to become consistent.
  */
-#include "compat.h"
-
-#include "access/xlog_internal.h"
-#include "miscadmin.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "backup/wal.h"
+#include "host/host.h"
+#include "host/print.h"
 #include "wal/block_walk.h"
-#include "wal/parallel.h"
+#include "wal/list.h"
 #include "wal/version.h"
 
 typedef struct Judging
@@ -25,7 +26,7 @@ path_of(const Judging *judging, const WalSegmentResult *result)
 	char		name[WAL_NAME_SIZE];
 
 	wal_name_print(&result->name, name);
-	return psprintf("%s/%s", judging->wal->shown, name);
+	return host_print("%s/%s", judging->wal->shown, name);
 }
 
 /*
@@ -55,10 +56,10 @@ emit_segment(Judging *judging, const WalSegmentResult *result)
 		wal_verdict_words(&result->message, words);
 	finding.path = path;
 	finding.lsn = result->counts.errors > 0 ? result->counts.first_error :
-		result->has_position ? result->start_lsn : InvalidXLogRecPtr;
+		result->has_position ? result->start_lsn : 0;
 	finding.message = words[0] == '\0' ? NULL : words;
 	backup_sink_emit(judging->sink, &finding);
-	pfree(path);
+	host_free(path);
 }
 
 /*
@@ -68,7 +69,7 @@ emit_segment(Judging *judging, const WalSegmentResult *result)
 static bool
 ends_early(const Judging *judging, const WalSegmentResult *result)
 {
-	uint32		size = judging->wal->dir.limits.segment_size;
+	uint32_t	size = judging->wal->dir.limits.segment_size;
 
 	return result->status == WAL_OK_END_OF_WAL &&
 		judging->end != WAL_LSN_MAX && result->end_lsn < judging->end &&
@@ -85,7 +86,7 @@ report_early_end(Judging *judging, const WalSegmentResult *result)
 
 	snprintf(words, sizeof(words),
 			 "WAL ends at %X/%X, but the backup needs it up to %X/%X",
-			 LSN_FORMAT_ARGS(result->end_lsn), LSN_FORMAT_ARGS(judging->end));
+			 WAL_LSN_ARGS(result->end_lsn), WAL_LSN_ARGS(judging->end));
 	finding.lsn = result->end_lsn;
 	finding.message = words;
 	backup_sink_emit(judging->sink, &finding);
@@ -125,7 +126,7 @@ emit_result(void *arg, const WalSegmentResult *result)
 {
 	Judging    *judging = arg;
 
-	judging->wal->records += (int64) result->counts.records;
+	judging->wal->records += (int64_t) result->counts.records;
 	if (is_misplaced(judging, &result->name))
 		report_misplaced(judging, result);
 	if (ends_early(judging, result))
@@ -154,7 +155,7 @@ void
 backup_wal_open(BackupWal *wal, BackupSink *sink)
 {
 	WalDirectoryResult result = wal_directory_open(&wal->dir, wal->path,
-												   XLOGDIR, wal->direct, NULL);
+												   "pg_wal", wal->direct, NULL);
 
 	wal->opened = result == WAL_DIRECTORY_OK;
 	if (wal->opened)
@@ -183,8 +184,8 @@ backup_wal_verify(BackupWal *wal, BackupSink *sink)
 			continue;
 		judging.end = range.end;
 		wal_list_range(&wal->dir, range, asked->timeline, &list);
-		wal_parallel_judge(&wal->dir, range, &list, wal->workers, wal->throttle,
-						   emit_result, &judging);
+		wal->judge(&wal->dir, range, &list, wal->workers, wal->throttle,
+				   emit_result, &judging);
 	}
 }
 
@@ -202,6 +203,7 @@ on_record(void *arg, const WalBlockRecord *record)
 static void
 on_gap(void *arg, const WalBlockGap *gap)
 {
+	(void) gap;
 	backup_fates_gap(arg);
 }
 
@@ -226,9 +228,9 @@ walk_range(BackupWal *wal, const ManifestRange *range, BackupFates *fates)
 void
 backup_wal_decide(BackupWal *wal, BackupSuspect *suspects, size_t count)
 {
-	BackupFates *fates = palloc(sizeof(BackupFates));
+	BackupFates *fates = host_alloc(sizeof(BackupFates));
 
-	backup_fates_begin(fates, suspects, count, BLCKSZ);
+	backup_fates_begin(fates, suspects, count, wal->block_size);
 	if (!wal->opened || wal->nranges == 0)
 		backup_fates_gap(fates);
 	for (int i = 0; i < wal->nranges && fates->open > 0; i++)
@@ -236,5 +238,5 @@ backup_wal_decide(BackupWal *wal, BackupSuspect *suspects, size_t count)
 			backup_fates_gap(fates);
 	if (wal->cut)
 		backup_fates_gap(fates);
-	pfree(fates);
+	host_free(fates);
 }

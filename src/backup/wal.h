@@ -8,18 +8,27 @@
 #include "backup/fate.h"
 #include "backup/manifest.h"
 #include "backup/sink.h"
-#include "host/throttle.h"
-#include "wal/directory.h"
+#include "wal/segment.h"
+
+/* Judges the segments of a list, as wal_parallel_judge() does. */
+typedef void (*BackupWalJudgeFn) (const WalDirectory *dir, WalRange range,
+								  const WalNames *list, int workers,
+								  struct Throttle *throttle,
+								  void (*result) (void *arg,
+												  const WalSegmentResult *result),
+								  void *arg);
 
 typedef struct BackupWal
 {
 	const char *path;			/* of the directory */
 	const char *shown;			/* the same, as findings shall show it */
 	bool		own;			/* it is the backup's pg_wal, not an archive */
-	uint64		system;			/* identifier that it must have */
+	uint64_t	system;			/* identifier that it must have */
 	const char *version;		/* major version of the server, "15" */
+	BackupWalJudgeFn judge;
 	int			workers;
-	Throttle   *throttle;		/* of all that is read, NULL if no bound */
+	uint32_t	block_size;		/* of relations */
+	struct Throttle *throttle;	/* of all that is read, NULL if no bound */
 	bool		direct;			/* read past the page cache */
 	int			nranges;
 	const ManifestRange *ranges;	/* end WAL_LSN_MAX for all there is */
@@ -27,7 +36,7 @@ typedef struct BackupWal
 	/* found */
 	bool		opened;
 	WalDirectory dir;
-	int64		records;
+	int64_t		records;
 	bool		cut;			/* WAL is missing after the last that is there */
 } BackupWal;
 

@@ -5,17 +5,14 @@
  * Folders that are still to be read wait in a list, so that the depth of a
  * tree costs no stack.
  */
-#include "compat.h"
-
-#include <dirent.h>
+#include <errno.h>
+#include <string.h>
 #include <sys/stat.h>
-
-#include "miscadmin.h"
-#include "storage/fd.h"
 
 #include "backup/names.h"
 #include "backup/walk.h"
 #include "host/host.h"
+#include "host/print.h"
 
 typedef struct Walk
 {
@@ -25,13 +22,14 @@ typedef struct Walk
 	char	  **folders;		/* paths that wait */
 	size_t		nfolders;
 	size_t		room;
+	const char *folder;			/* that is read */
 } Walk;
 
 static void
 add_folder(Walk *walk, const char *path)
 {
 	HOST_MAKE_ROOM(walk->folders, walk->nfolders, walk->room);
-	walk->folders[walk->nfolders++] = pstrdup(path);
+	walk->folders[walk->nfolders++] = host_print("%s", path);
 }
 
 /* Is it a tablespace, which is a name right below pg_tblspc? */
@@ -45,11 +43,19 @@ is_tablespace(const char *path)
 static void
 look_at(Walk *walk, const char *path)
 {
-	char	   *full = psprintf("%s/%s", walk->root, path);
+	char	   *full = host_print("%s/%s", walk->root, path);
 	struct stat link;
 	struct stat target;
+	bool		there = lstat(full, &link) == 0;
 
-	if (lstat(full, &link) != 0 || stat(full, &target) != 0)
+	if (there && S_ISREG(link.st_mode))
+		walk->entry(walk->arg, path, BACKUP_WALK_FILE);
+	else if (strlen(path) >= BACKUP_PATH_MAX)
+	{
+		errno = ENAMETOOLONG;
+		walk->entry(walk->arg, path, BACKUP_WALK_FAILED);
+	}
+	else if (!there || stat(full, &target) != 0)
 	{
 		/* one that is gone is missing, if the manifest knows it */
 		if (errno != ENOENT || is_tablespace(path))
@@ -63,53 +69,33 @@ look_at(Walk *walk, const char *path)
 		walk->entry(walk->arg, path, BACKUP_WALK_LINK);
 	else
 		add_folder(walk, path);
-	pfree(full);
+	host_free(full);
 }
 
 static void
-look_at_name(Walk *walk, const char *folder, const struct dirent *file)
+look_at_name(void *arg, const char *name)
 {
+	Walk	   *walk = arg;
 	char	   *path;
 
-	if (strcmp(file->d_name, ".") == 0 || strcmp(file->d_name, "..") == 0)
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return;
-	path = folder[0] == '\0' ? pstrdup(file->d_name) :
-		psprintf("%s/%s", folder, file->d_name);
-	if (backup_path_ignored(path))
-		;
-	else if (file->d_type == DT_REG)
-		walk->entry(walk->arg, path, BACKUP_WALK_FILE);
-	else if (strlen(path) >= BACKUP_PATH_MAX)
-	{
-		errno = ENAMETOOLONG;
-		walk->entry(walk->arg, path, BACKUP_WALK_FAILED);
-	}
-	else
+	path = walk->folder[0] == '\0' ? host_print("%s", name) :
+		host_print("%s/%s", walk->folder, name);
+	if (!backup_path_ignored(path))
 		look_at(walk, path);
-	pfree(path);
+	host_free(path);
 }
 
 static void
 read_folder(Walk *walk, const char *folder)
 {
-	char	   *full = psprintf("%s/%s", walk->root, folder);
-	DIR		   *dir = AllocateDir(full);
-	struct dirent *file;
+	char	   *full = host_print("%s/%s", walk->root, folder);
 
-	pfree(full);
-	if (dir == NULL)
-	{
+	walk->folder = folder;
+	if (!host_list(full, look_at_name, walk))
 		walk->entry(walk->arg, folder, BACKUP_WALK_FAILED);
-		return;
-	}
-	while ((errno = 0, file = readdir(dir)) != NULL)
-	{
-		CHECK_FOR_INTERRUPTS();
-		look_at_name(walk, folder, file);
-	}
-	if (errno != 0)
-		walk->entry(walk->arg, folder, BACKUP_WALK_FAILED);
-	FreeDir(dir);
+	host_free(full);
 }
 
 void
@@ -125,7 +111,7 @@ backup_walk(const char *root,
 		char	   *folder = walk.folders[--walk.nfolders];
 
 		read_folder(&walk, folder);
-		pfree(folder);
+		host_free(folder);
 	}
-	pfree(walk.folders);
+	host_free(walk.folders);
 }
