@@ -195,26 +195,6 @@ compat_take_path(char *dst, char *path, size_t size)
 #endif
 
 /*
- * Callbacks of the server's JSON parser say whether it shall go on, which
- * those of 15 cannot.  17 takes memory for its state.  Want common/jsonapi.h.
- */
-#if PG_VERSION_NUM >= 160000
-#define JSON_ACTION			JsonParseErrorType
-#define JSON_ACTION_RETURN(go_on) \
-	return (go_on) ? JSON_SUCCESS : JSON_SEM_ACTION_FAILED
-#else
-#define JSON_ACTION			void
-#define JSON_ACTION_RETURN(go_on)	((void) (go_on))
-#endif
-#if PG_VERSION_NUM >= 170000
-#define json_lex_begin(json, len, encoding, need_escapes) \
-	makeJsonLexContextCstringLen(NULL, json, len, encoding, need_escapes)
-#else
-#define json_lex_begin(json, len, encoding, need_escapes) \
-	makeJsonLexContextCstringLen(json, len, encoding, need_escapes)
-#endif
-
-/*
  * The server's CRC-32C register, as ours.  On big-endian machines the server
  * keeps it byte-reversed.  Wants port/pg_bswap.h.
  */

@@ -1,27 +1,20 @@
 /*
  * json.c
  *	  Reads a backup's manifest.
- *
- * The parser is the server's own (common/jsonapi.h).  It recurses with the
- * nesting, and collects strings whole, so both are measured before it is
- * called.  A manifest nests three deep, and its strings are paths.
  */
 #include "compat.h"
 
 #include "common/cryptohash.h"
-#include "common/jsonapi.h"
-#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
 #include "backup/json.h"
+#include "backup/parse.h"
 #include "host/file_scan.h"
+#include "host/host.h"
 
 #define MANIFEST_BYTES_MAX	(INT64CONST(512) * 1024 * 1024)
 #define PIECE_BYTES			((size_t) 1024 * 1024)
-
-#define NESTING_MAX			8
-#define STRING_MAX			(8 * BACKUP_PATH_MAX)	/* with its escapes */
 
 /* What the callbacks of the reader know. */
 typedef struct ManifestScan
@@ -54,9 +47,8 @@ read_bytes(BackupManifest *manifest, FileScan *scan)
 					  (int64) scan->size, MANIFEST_BYTES_MAX));
 		return NULL;
 	}
-	bytes = MemoryContextAllocHuge(CurrentMemoryContext, (Size) scan->size + 1);
+	bytes = host_alloc((size_t) scan->size + 1);
 	got = file_scan_read(scan, bytes, (size_t) scan->size, 0);
-	bytes[scan->size] = '\0';	/* for a parser that does not keep to the size */
 	if (got == scan->size)
 		return bytes;
 	fail(manifest, BACKUP_IO_ERROR,
@@ -157,6 +149,7 @@ add_file(void *arg, const ManifestFile *file)
 	ManifestScan *scan = arg;
 	BackupList *list = &scan->manifest->list;
 
+	CHECK_FOR_INTERRUPTS();
 	if (list->count == BACKUP_FILES_MAX)
 		refuse(scan, "manifest has too many files");
 	else
@@ -176,140 +169,20 @@ add_range(void *arg, const ManifestRange *range)
 		manifest->ranges[manifest->nranges++] = *range;
 }
 
-static JSON_ACTION
-object_start(void *state)
-{
-	manifest_object_start(state);
-	JSON_ACTION_RETURN(((ManifestReader *) state)->error == NULL);
-}
-
-static JSON_ACTION
-object_end(void *state)
-{
-	CHECK_FOR_INTERRUPTS();
-	manifest_object_end(state);
-	JSON_ACTION_RETURN(((ManifestReader *) state)->error == NULL);
-}
-
-static JSON_ACTION
-array_start(void *state)
-{
-	manifest_array_start(state);
-	JSON_ACTION_RETURN(((ManifestReader *) state)->error == NULL);
-}
-
-static JSON_ACTION
-array_end(void *state)
-{
-	manifest_array_end(state);
-	JSON_ACTION_RETURN(((ManifestReader *) state)->error == NULL);
-}
-
-static JSON_ACTION
-field_start(void *state, char *name, bool isnull)
-{
-	manifest_field(state, name);
-	JSON_ACTION_RETURN(((ManifestReader *) state)->error == NULL);
-}
-
-/* The parser leaves names and tokens to us. */
-static JSON_ACTION
-field_end(void *state, char *name, bool isnull)
-{
-	pfree(name);
-	JSON_ACTION_RETURN(((ManifestReader *) state)->error == NULL);
-}
-
-static JSON_ACTION
-scalar(void *state, char *token, JsonTokenType type)
-{
-	manifest_scalar(state, token, type == JSON_TOKEN_STRING,
-					type == JSON_TOKEN_NUMBER);
-	pfree(token);
-	JSON_ACTION_RETURN(((ManifestReader *) state)->error == NULL);
-}
-
-/*
- * Is it an escape of a character that is not ASCII?  The parser converts that
- * to the encoding of the database, which may have none (an error in 15).
- * Manifests have escapes of control characters alone.
- */
-static bool
-is_foreign_escape(const char *bytes, size_t size)
-{
-	return size > 4 && bytes[0] == '\\' && bytes[1] == 'u' &&
-		GetDatabaseEncoding() != PG_UTF8 &&
-		(bytes[2] != '0' || bytes[3] != '0' || bytes[4] > '7');
-}
-
-/* Is its nesting, and each of its strings, of a size that a manifest has? */
-static bool
-is_moderate(const char *bytes, size_t size)
-{
-	int			depth = 0;
-	size_t		string = 0;		/* bytes of the present one, quote included */
-
-	for (size_t i = 0; i < size && depth <= NESTING_MAX &&
-		 string <= STRING_MAX; i++)
-	{
-		char		c = bytes[i];
-
-		if ((i & (PIECE_BYTES - 1)) == 0)
-			CHECK_FOR_INTERRUPTS();
-		if (string > 0)
-		{
-			if (is_foreign_escape(bytes + i, size - i))
-				return false;
-			string = c == '"' ? 0 : string + 1;
-			i += c == '\\';
-		}
-		else if (c == '"')
-			string = 1;
-		else
-			depth += (c == '{' || c == '[') - (c == '}' || c == ']');
-	}
-	return depth <= NESTING_MAX && string <= STRING_MAX;
-}
-
-/*
- * Returns what the parser says, as far as it may be shown, since it quotes the
- * input.
- */
-static char *
-parser_message(JsonParseErrorType error, JsonLexContext *lex)
-{
-	char	   *words = json_errdetail(error, lex);
-	int			length = (int) strlen(words);
-
-	if (!pg_verifymbstr(words, length, true))
-		return pstrdup("could not parse manifest: invalid JSON");
-	length -= length > 0 && words[length - 1] == '.';	/* a sentence */
-	return psprintf("could not parse manifest: %.*s", length, words);
-}
-
 static void
-parse(BackupManifest *manifest, ManifestReader *reader, char *bytes,
+parse(BackupManifest *manifest, ManifestReader *reader, const char *bytes,
 	  size_t size)
 {
-	JsonSemAction actions = {0};
-	JsonLexContext *lex = json_lex_begin(bytes, (int) size, PG_UTF8, true);
-	JsonParseErrorType result;
+	size_t		at;
+	ManifestParsed parsed = manifest_parse(reader, bytes, size, &at);
 
-	actions.semstate = reader;
-	actions.object_start = object_start;
-	actions.object_end = object_end;
-	actions.array_start = array_start;
-	actions.array_end = array_end;
-	actions.object_field_start = field_start;
-	actions.object_field_end = field_end;
-	actions.scalar = scalar;
-	result = pg_parse_json(lex, &actions);
-	if (reader->error == NULL && result == JSON_SUCCESS &&
-		manifest_finish(reader))
-		return;
-	if (reader->error == NULL)
-		fail(manifest, BACKUP_BAD_FORMAT, parser_message(result, lex));
-	else
+	if (parsed == MANIFEST_EXCESSIVE)
+		fail(manifest, BACKUP_BAD_FORMAT,
+			 psprintf("string too long for a manifest, at byte %zu", at));
+	else if (parsed == MANIFEST_INVALID)
+		fail(manifest, BACKUP_BAD_FORMAT,
+			 psprintf("could not parse manifest: invalid JSON at byte %zu", at));
+	else if (!manifest_finish(reader))
 		fail(manifest, reader->unsupported ? BACKUP_UNSUPPORTED_VERSION :
 			 BACKUP_BAD_FORMAT, pstrdup(reader->error));
 }
@@ -325,11 +198,7 @@ read_contents(BackupManifest *manifest, char *bytes, size_t size)
 	scan.reader.file = add_file;
 	scan.reader.range = add_range;
 	scan.reader.arg = &scan;
-	if (!is_moderate(bytes, size))
-		fail(manifest, BACKUP_BAD_FORMAT,
-			 pstrdup("nesting too deep, a string too long, or an escape not possible, for a manifest"));
-	else
-		parse(manifest, &scan.reader, bytes, size);
+	parse(manifest, &scan.reader, bytes, size);
 	if (manifest->status != BACKUP_OK)
 		return;
 	check_own(manifest, &scan.reader, bytes, size);

@@ -5,7 +5,7 @@
  *	  headers of incremental files.
  *
  * Input: a byte that chooses the reader, then what it reads.  A manifest's JSON is
- * taken apart here, by no rule of nesting: all orders of events come, more than a
+ * parsed as it is, and also taken apart here, by no rule of nesting: all orders of events come, more than a
  * parser of JSON would send.  What comes through must keep the promises of the
  * headers; strings have exactly the size that they need, so that the sanitizer
  * sees a byte too many.
@@ -18,6 +18,7 @@
 #include "backup/label.h"
 #include "backup/manifest.h"
 #include "backup/names.h"
+#include "backup/parse.h"
 
 /* A string of these bytes, up to a zero, to be freed. */
 static char *
@@ -291,6 +292,30 @@ read_name(const uint8_t *data, size_t size)
 	free(text);
 }
 
+/* Text with the JSON of a manifest, or something like it. */
+static void
+read_json(const uint8_t *data, size_t size)
+{
+	ManifestReader *reader = malloc(sizeof(ManifestReader));
+	char	   *bytes = malloc(size + (size == 0));
+	Said		said = {0};
+	ManifestParsed parsed;
+	size_t		at;
+
+	if (size > 0)
+		memcpy(bytes, data, size);
+	manifest_begin(reader);
+	reader->file = take_file;
+	reader->range = take_range;
+	reader->arg = &said;
+	parsed = manifest_parse(reader, bytes, size, &at);
+	must(at <= size);
+	must(parsed != MANIFEST_PARSED || at == size || reader->error != NULL);
+	must(parsed == MANIFEST_PARSED || reader->error == NULL);
+	free(bytes);
+	free(reader);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -300,7 +325,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		uint8_t		letter;
 		void		(*read) (const uint8_t *data, size_t size);
 	}			readers[] = {
-		{'m', read_manifest}, {'l', read_label}, {'t', read_map},
+		{'m', read_manifest}, {'j', read_json}, {'l', read_label}, {'t', read_map},
 		{'c', read_control}, {'i', read_increment}, {'n', read_name},
 	};
 

@@ -100,10 +100,10 @@ my @hostile = (
 	[ 'an LSN beyond 32 bits', $head . '"WAL-Ranges": [{"Timeline": 1, "Start-LSN": "123456789/0"}]}', 'could not parse start LSN' ],
 	[ 'a range backwards', $head . '"WAL-Ranges": [{"Timeline": 1, "Start-LSN": "0/2", "End-LSN": "0/1"}]}', 'start LSN is after end LSN' ],
 	[ 'many ranges', $head . '"Files": [], "WAL-Ranges": [' . join(',', ('{"Timeline": 1, "Start-LSN": "0/1", "End-LSN": "0/2"}') x 2000) . ']}', '', '(unsupported_version|bad_format)' ],
-	[ 'deep arrays', '[' x $deep, 'nesting too deep' ],
-	[ 'deep objects', '{"a":' x $deep, 'nesting too deep' ],
-	[ 'a long string', $head . '"' . 'x' x 10_000_000 . '": 1}', 'a string too long' ],
-	[ 'a string without end', '{"' . '\\"' x 5_000_000, 'a string too long' ],
+	[ 'deep arrays', '[' x $deep, 'unexpected array start' ],
+	[ 'deep objects', '{"a":' x $deep, 'expected version indicator' ],
+	[ 'a long string', $head . '"' . 'x' x 10_000_000 . '": 1}', 'string too long' ],
+	[ 'a string without end', '{"' . '\\"' x 5_000_000, 'string too long' ],
 	[ 'bytes that are no text', "{\"\xff\xfe\": 1}", '' ],
 	[ 'zeros', "\0" x 1_000_000, 'could not parse manifest' ]);
 mkdir "$dir/hostile_$_" foreach 0 .. $#hostile;

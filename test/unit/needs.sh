@@ -67,7 +67,7 @@ rooms_cluster="page/status wal/blocks cluster/control cluster/judge cluster/map 
 	cluster/slru cluster/state cluster/verdict"
 rooms_tar="decode/format backup/archive_names backup/names backup/tar"
 rooms_verify="$rooms_wal $rooms_cluster $rooms_tar page/judge page/kind backup/end backup/fate
-	backup/increment backup/label backup/manifest"
+	backup/increment backup/label backup/manifest backup/parse"
 
 # needed_sources SOURCE: files of src/ but those of src/kernel
 needed_sources() {

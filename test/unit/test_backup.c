@@ -6,7 +6,9 @@
  * Fates: random WAL of records that are made here, beside a model that goes
  * over every page for each of them.  Incremental files: each thing that may be
  * wrong with one, and random blocks beside a list of flags.  Manifests: a whole one, then random events
- * and the same cut anywhere, which end in an error and nowhere else.
+ * and the same cut anywhere, which end in an error and nowhere else.  Their JSON:
+ * texts that are none, strings with each escape, and a whole manifest that is
+ * cut after each byte, or has each byte replaced.
  */
 #include "unit.h"
 #include "record_maker.h"
@@ -15,6 +17,7 @@
 #include "backup/increment.h"
 #include "backup/label.h"
 #include "backup/manifest.h"
+#include "backup/parse.h"
 #include "page/status.h"
 
 /* ---- names ---- */
@@ -521,6 +524,127 @@ test_manifest_values(void)
 	}
 }
 
+/* ---- their JSON ---- */
+
+static char last_path[BACKUP_PATH_MAX];
+
+static void
+keep_path(void *arg, const ManifestFile *file)
+{
+	take_file(arg, file);
+	snprintf(last_path, sizeof(last_path), "%s", file->path);
+}
+
+/* In memory that ends with the text, for who finds reads after it. */
+static ManifestParsed
+parse_bytes(ManifestReader *reader, const char *text, size_t size, size_t *at)
+{
+	char	   *bytes = malloc(size + (size == 0));
+	ManifestParsed parsed;
+
+	memcpy(bytes, text, size);
+	begin(reader);
+	reader->file = keep_path;
+	parsed = manifest_parse(reader, bytes, size, at);
+	free(bytes);
+	return parsed;
+}
+
+static const char whole_text[] =
+"{ \"PostgreSQL-Backup-Manifest-Version\": 1,\n\"Files\": [\n"
+"{ \"Path\": \"base/1/1259\", \"Size\": 8192, \"Checksum-Algorithm\": \"CRC32C\", \"Checksum\": \"01abcdef\" },\n"
+"\t{ \"Path\": \"PG_VERSION\", \"Size\": 3 }\r\n],\n"
+"\"WAL-Ranges\": [ { \"Timeline\": 1, \"Start-LSN\": \"0/28\", \"End-LSN\": \"0/100\" } ],\n"
+"\"Manifest-Checksum\": \"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\"}\n";
+#define WHOLE_SIZE	(sizeof(whole_text) - 1)
+
+static void
+test_json(void)
+{
+	static const struct
+	{
+		const char *text;
+		size_t		at;
+	}			invalid[] = {
+		{"", 0}, {" \n", 2}, {"\"", 1}, {"tru", 0}, {"nul\"", 0}, {"-", 1}, {"-x", 1}, {"1.", 2}, {"1.e1", 2}, {"1e", 2}, {"1e+", 3}, {".5", 0}, {"+1", 0},
+		{"{", 1}, {"{]", 1}, {"{1:2}", 1}, {"{,}", 1}, {"\"\\", 2}, {"\"\\x\"", 2},
+		{"\"\\u12\"", 5}, {"\"\\u000g\"", 6}, {"\"\\u0000\"", 7}, {"\"\\uDC00\"", 7}, {"\"\\uD800\"", 7}, {"\"\\uD800\\n\"", 7}, {"\"\\uD800\\u0041\"", 13},
+		{"\"\n\"", 1}, {"\"a\x1f\"", 2},
+		{"{\"PostgreSQL-Backup-Manifest-Version\" 1}", 38}, {"{\"PostgreSQL-Backup-Manifest-Version\": 1 2}", 41}, {"{\"PostgreSQL-Backup-Manifest-Version\": 1,}", 41},
+		{"{\"PostgreSQL-Backup-Manifest-Version\": 1]", 40}, {"{\"PostgreSQL-Backup-Manifest-Version\": 1, \"Files\": [,", 52}
+	};
+	static char long_text[9 * BACKUP_PATH_MAX];
+	ManifestReader reader;
+	size_t		at;
+
+	check(parse_bytes(&reader, whole_text, WHOLE_SIZE, &at) == MANIFEST_PARSED &&
+		  at == WHOLE_SIZE && manifest_finish(&reader) && nfiles == 2 && nranges == 1,
+		  "a whole text: %s", reader.error ? reader.error : "");
+	for (size_t i = 0; i < sizeof(invalid) / sizeof(invalid[0]); i++)
+		check(parse_bytes(&reader, invalid[i].text, strlen(invalid[i].text), &at) == MANIFEST_INVALID &&
+			  at == invalid[i].at, "%s is invalid at %zu (%zu)", invalid[i].text, invalid[i].at, at);
+	check(parse_bytes(&reader, "{\0}", 3, &at) == MANIFEST_INVALID && at == 1, "a zero");
+	memset(long_text, 'x', sizeof(long_text));
+	long_text[0] = '"';
+	check(parse_bytes(&reader, long_text, sizeof(long_text), &at) == MANIFEST_EXCESSIVE, "a long string");
+	memset(long_text, '9', sizeof(long_text));
+	check(parse_bytes(&reader, long_text, sizeof(long_text), &at) == MANIFEST_EXCESSIVE, "a long number");
+}
+
+static void
+test_json_strings(void)
+{
+	static const struct
+	{
+		const char *json;
+		const char *path;
+	}			strings[] = {
+		{"a b", "a b"}, {"\\\"\\\\\\/x\\b\\f\\n\\r\\t", "\"\\/x\b\f\n\r\t"},
+		{"\\u0041\\u00e9\\u20AC\\uD83D\\uDE00\\u0001", "A\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\x01"},
+		{"\\uDBFF\\uDFFF\\u07ff\\u0800\\uFFFF", "\xF4\x8F\xBF\xBF\xDF\xBF\xE0\xA0\x80\xEF\xBF\xBF"},
+		{"\xFF\xC3", "\xFF\xC3"}
+	};
+	ManifestReader reader;
+	char		text[512];
+	size_t		at;
+
+	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++)
+	{
+		int			size = snprintf(text, sizeof(text),
+									"{\"PostgreSQL-Backup-Manifest-Version\":1,\"Files\":[{\"Path\":\"%s\",\"Size\":0}]}",
+									strings[i].json);
+
+		last_path[0] = '\0';
+		check(parse_bytes(&reader, text, (size_t) size, &at) == MANIFEST_PARSED &&
+			  strcmp(last_path, strings[i].path) == 0, "string %s: %s", strings[i].json, last_path);
+	}
+}
+
+/* What is cut never comes to its end. */
+static void
+test_json_damage(void)
+{
+	ManifestReader reader;
+	char		text[sizeof(whole_text)];
+	size_t		at;
+	ManifestParsed parsed;
+
+	for (size_t cut = 0; cut < WHOLE_SIZE - 1; cut++)
+	{
+		parsed = parse_bytes(&reader, whole_text, cut, &at);
+		check(at <= cut && (parsed != MANIFEST_PARSED || !manifest_finish(&reader)),
+			  "cut after %zu bytes", cut);
+	}
+	for (size_t i = 0; i < 20 * WHOLE_SIZE; i++)
+	{
+		memcpy(text, whole_text, sizeof(text));
+		text[i % WHOLE_SIZE] = (char) unit_random();
+		parsed = parse_bytes(&reader, text, WHOLE_SIZE, &at);
+		check(at <= WHOLE_SIZE && (parsed != MANIFEST_PARSED || at == WHOLE_SIZE || reader.error != NULL),
+			  "byte %zu replaced", i % WHOLE_SIZE);
+	}
+}
+
 /* ---- fates ---- */
 
 #define PAGES	64
@@ -749,6 +873,9 @@ main(int argc, char **argv)
 	test_control();
 	test_manifests();
 	test_manifest_values();
+	test_json();
+	test_json_strings();
+	test_json_damage();
 	test_increments();
 	test_fates();
 	check(strcmp(backup_status_name(BACKUP_HEALED_BY_WAL), "ok_healed_by_wal") == 0, "a status");
