@@ -25,6 +25,11 @@
  * that make or cut storage are kept for relations with a tracked block.  A
  * transaction's end is not.  The files that it drops do no harm.
  *
+ * A run of records that are taken out does not become one long NOOP.  No file
+ * would be shorter, since positions stay.  Redo of 340 MB took 0.5 s as 3 million
+ * short records that do nothing, and 0.2 s as 340 long ones, on 15.  All of
+ * recover takes some 10 s for a GB of WAL, so it would gain less than a tenth.
+ *
  * Where tables are recovered, relations are tracked as a whole: those that are
  * wanted, and all that initdb made in their database and for all databases.
  * These are the catalogs, since later relations get higher numbers.  Their
