@@ -91,6 +91,7 @@ typedef struct Leader
 static void tour_part(Tour *tour, RunStale part);
 static bool next_database(Tour *tour, Database *found);
 static void visit(Tour *tour, const Database *database);
+static bool is_there(DatabaseRun *run, const Database *database);
 static void visit_other(Tour *tour, const Database *database);
 static bool start_deputy(Tour *tour, Leader *leader);
 static bool launch(Leader *leader);
@@ -372,6 +373,14 @@ time_is_up(DatabaseRun *run)
 	return true;
 }
 
+/* So is one for a moment while it is dropped. */
+static void
+visit_invalid(DatabaseRun *run, const Database *database)
+{
+	if (is_there(run, database))
+		report_unverified(run, database, "the database is invalid: only DROP DATABASE is possible");
+}
+
 static void
 visit(Tour *tour, const Database *database)
 {
@@ -396,7 +405,7 @@ visit(Tour *tour, const Database *database)
 				(errmsg("database \"%s\" was renamed to \"%s\" meanwhile",
 						before->name, database->name)));
 	if (database->invalid)
-		report_unverified(run, database, "the database is invalid: only DROP DATABASE is possible");
+		visit_invalid(run, database);
 	else if (database->oid == MyDatabaseId)
 	{
 		run_own_database(run);
@@ -419,6 +428,15 @@ exists(Oid database)
 
 	procedure_commit();
 	return name != NULL;
+}
+
+/* Who wants it for himself goes first, and may drop it. */
+static bool
+is_there(DatabaseRun *run, const Database *database)
+{
+	while (deputy_database_wanted(database->oid) && !time_is_up(run))
+		task_doze();
+	return !run->stopped && exists(database->oid);
 }
 
 /* Where another deputy goes on. */
@@ -448,9 +466,7 @@ visit_other(Tour *tour, const Database *database)
 	{
 		Leader		leader = {run, database};
 
-		while (deputy_database_wanted(database->oid) && !time_is_up(run))
-			task_doze();
-		if (run->stopped || !exists(database->oid))
+		if (!is_there(run, database))
 			break;				/* tell_of_dropped() says so */
 		if (!start_deputy(tour, &leader))
 		{
