@@ -420,6 +420,31 @@ COMMENT ON COLUMN internal_positions.tablespace IS 'OID of the tablespace of the
 COMMENT ON COLUMN internal_positions.filenode IS 'number of the file';
 COMMENT ON COLUMN internal_positions.datid IS 'OID of the database of the relation; 0: shared by all';
 
+-- One row per relation of any database, which each verification replaces in the
+-- transaction that writes verify_run_relations, see write_verdict().  The oldest
+-- good one is the first of an index.  A relation dropped or rewritten since is
+-- known by its file, and one created since has no row.
+CREATE TABLE internal_verdicts (
+	datid oid NOT NULL,
+	relid oid NOT NULL,
+	tablespace oid NOT NULL,
+	filenode oid NOT NULL,
+	run bigint NOT NULL,
+	verified_at timestamptz NOT NULL,
+	good_at timestamptz,
+	blocks bigint NOT NULL);
+CREATE INDEX internal_verdicts_relid ON internal_verdicts (datid, relid);
+CREATE INDEX internal_verdicts_good_at ON internal_verdicts (datid, good_at);
+COMMENT ON TABLE internal_verdicts IS 'the last verdict on each relation, for verify_last_good and verify_metrics';
+COMMENT ON COLUMN internal_verdicts.datid IS 'OID of the database of the relation; 0: shared by all';
+COMMENT ON COLUMN internal_verdicts.relid IS 'OID of the relation';
+COMMENT ON COLUMN internal_verdicts.tablespace IS 'OID of the tablespace of its file';
+COMMENT ON COLUMN internal_verdicts.filenode IS 'number of its file';
+COMMENT ON COLUMN internal_verdicts.run IS 'the run that verified it last';
+COMMENT ON COLUMN internal_verdicts.verified_at IS 'when that was';
+COMMENT ON COLUMN internal_verdicts.good_at IS 'when this file last had no finding; NULL: never';
+COMMENT ON COLUMN internal_verdicts.blocks IS 'blocks of all its forks';
+
 -- The page ledger: LSN and masked digest of each block, in arrays of 1,024
 -- blocks, high byte first.  See src/page/ledger.c.
 CREATE TABLE internal_page_digests (
@@ -463,15 +488,17 @@ ALTER TABLE verify_runs REPLICA IDENTITY NOTHING;
 ALTER TABLE verify_run_relations REPLICA IDENTITY NOTHING;
 ALTER TABLE verify_findings REPLICA IDENTITY NOTHING;
 ALTER TABLE internal_positions REPLICA IDENTITY NOTHING;
+ALTER TABLE internal_verdicts REPLICA IDENTITY NOTHING;
 ALTER TABLE internal_page_digests REPLICA IDENTITY NOTHING;
 
--- pg_dump takes the history along; positions and digests are of no use elsewhere.
+-- pg_dump takes the history along; positions, verdicts and digests are of no use
+-- elsewhere.
 SELECT pg_catalog.pg_extension_config_dump('verify_runs', '');
 SELECT pg_catalog.pg_extension_config_dump('verify_run_relations', '');
 SELECT pg_catalog.pg_extension_config_dump('verify_findings', '');
 
-REVOKE ALL ON TABLE verify_runs, verify_run_relations, verify_findings, internal_positions, internal_page_digests FROM PUBLIC;
-GRANT SELECT ON TABLE verify_runs, verify_run_relations, verify_findings, internal_positions, internal_page_digests TO pg_stat_scan_tables;
+REVOKE ALL ON TABLE verify_runs, verify_run_relations, verify_findings, internal_positions, internal_verdicts, internal_page_digests FROM PUBLIC;
+GRANT SELECT ON TABLE verify_runs, verify_run_relations, verify_findings, internal_positions, internal_verdicts, internal_page_digests TO pg_stat_scan_tables;
 
 CREATE PROCEDURE verify_database(
 	relations regclass[] DEFAULT NULL,
@@ -592,13 +619,13 @@ CREATE VIEW verify_bad_blocks AS
 					AND v.verified_at OPERATOR(pg_catalog.>) b.last_seen_at
 					AND v.run OPERATOR(pg_catalog.+) 0 OPERATOR(pg_catalog.=) ANY ((SELECT own.runs FROM own)::bigint[])
 					AND v.began_at OPERATOR(pg_catalog.>) b.last_seen_at),
-			CASE WHEN CASE WHEN b.here THEN NOT EXISTS (SELECT FROM pg_catalog.pg_class c
-				WHERE c.oid OPERATOR(pg_catalog.=) b.relid
-					AND b.filenode OPERATOR(pg_catalog.=) CASE WHEN c.relfilenode OPERATOR(pg_catalog.=) 0::pg_catalog.oid
-						THEN pg_catalog.pg_relation_filenode(c.oid) ELSE c.relfilenode END)
+			CASE WHEN CASE WHEN b.here THEN coalesce((SELECT b.filenode OPERATOR(pg_catalog.<>)
+						CASE WHEN c.relfilenode OPERATOR(pg_catalog.=) 0::pg_catalog.oid
+							THEN pg_catalog.pg_relation_filenode(c.oid) ELSE c.relfilenode END
+					FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) b.relid), true)
 				ELSE NOT internal_file_exists(b.datid, b.tablespace, b.filenode) END
 			THEN pg_catalog.now() END) AS healed_at,
-		b.database, b.schema_name, b.relation_name
+		b.database, b.schema_name, b.relation_name, b.datid
 	FROM block b;
 COMMENT ON VIEW verify_bad_blocks IS
 'damaged blocks that runs in this database have found, one row per block of a file';
@@ -614,29 +641,21 @@ COMMENT ON COLUMN verify_bad_blocks.healed_at IS 'when a later run verified the 
 COMMENT ON COLUMN verify_bad_blocks.database IS 'its database, by the name that it had';
 COMMENT ON COLUMN verify_bad_blocks.schema_name IS 'its schema, when it was last recorded';
 COMMENT ON COLUMN verify_bad_blocks.relation_name IS 'its name, when it was last recorded';
+COMMENT ON COLUMN verify_bad_blocks.datid IS 'OID of its database; 0: shared by all';
 
 CREATE VIEW verify_last_good AS
 	WITH own AS MATERIALIZED (
-		SELECT pg_catalog.array_agg(r.run) AS runs, pg_catalog.max(r.datid::bigint)::pg_catalog.oid AS datid FROM verify_runs r
+		SELECT r.run, r.datid FROM verify_runs r
 		WHERE internal_is_own_run(r.system_identifier, r.timeline_id, r.data_directory_inode, r.datid))
 	SELECT c.oid AS relid, c.oid::pg_catalog.regclass AS relation,
-		v.verified_at AS last_verified_at,
-		CASE WHEN v.findings OPERATOR(pg_catalog.<) 1 THEN v.verified_at
-			ELSE (SELECT CASE WHEN n.filenode OPERATOR(pg_catalog.=) v.filenode THEN n.verified_at END
-				FROM verify_run_relations n
-				WHERE n.relid OPERATOR(pg_catalog.=) v.relid AND n.datid OPERATOR(pg_catalog.=) v.datid AND n.findings OPERATOR(pg_catalog.<) 1
-					AND n.run OPERATOR(pg_catalog.=) ANY ((SELECT own.runs FROM own)::bigint[])
-				ORDER BY n.verified_at DESC LIMIT 1)
-		END AS last_good_at,
-		v.blocks
+		v.verified_at AS last_verified_at, v.good_at AS last_good_at, v.blocks
 	FROM pg_catalog.pg_class c
-	LEFT JOIN LATERAL (SELECT n.* FROM verify_run_relations n
-		WHERE n.relid OPERATOR(pg_catalog.=) c.oid
-			AND (n.datid OPERATOR(pg_catalog.=) 0::pg_catalog.oid OR n.datid OPERATOR(pg_catalog.=) (SELECT own.datid FROM own))
-		ORDER BY n.verified_at DESC LIMIT 1) v
-		ON v.filenode OPERATOR(pg_catalog.=) CASE WHEN c.relfilenode OPERATOR(pg_catalog.=) 0::pg_catalog.oid
+	LEFT JOIN (SELECT n.* FROM internal_verdicts n
+			JOIN own ON own.run OPERATOR(pg_catalog.=) n.run
+				AND n.datid OPERATOR(pg_catalog.=) ANY (ARRAY[0::pg_catalog.oid, own.datid])) v
+		ON v.relid OPERATOR(pg_catalog.=) c.oid
+			AND v.filenode OPERATOR(pg_catalog.=) CASE WHEN c.relfilenode OPERATOR(pg_catalog.=) 0::pg_catalog.oid
 				THEN pg_catalog.pg_relation_filenode(c.oid) ELSE c.relfilenode END
-			AND v.run OPERATOR(pg_catalog.=) ANY ((SELECT own.runs FROM own)::bigint[])
 	WHERE c.relkind OPERATOR(pg_catalog.=) ANY ('{r,i,S,t,m}'::pg_catalog."char"[]) AND c.relpersistence OPERATOR(pg_catalog.<>) 't';
 COMMENT ON VIEW verify_last_good IS
 'when the present file of each relation with storage was last verified';
@@ -646,6 +665,57 @@ COMMENT ON COLUMN verify_last_good.last_verified_at IS 'when its file was last v
 COMMENT ON COLUMN verify_last_good.last_good_at IS 'when that last had no finding; NULL: never';
 COMMENT ON COLUMN verify_last_good.blocks IS 'blocks of all its forks at that time';
 
+-- The oldest last good verdict on what is still there, of each database and of
+-- what is shared (0).  It is the first of an index whose file is there.  Catalogs
+-- are asked for one row at a time: a subquery that returns a value is not made a
+-- join or a hash table, as EXISTS is.  So what is read does not grow with the
+-- number of relations, but with that of those dropped since a run ended.
+CREATE VIEW internal_oldest_good AS
+	WITH own AS MATERIALIZED (
+		SELECT pg_catalog.array_agg(r.run) AS runs FROM verify_runs r
+		WHERE internal_is_own_run(r.system_identifier, r.timeline_id, r.data_directory_inode, r.datid))
+	SELECT d.datid, d.database,
+		(SELECT v.good_at FROM internal_verdicts v
+			WHERE v.datid OPERATOR(pg_catalog.=) d.datid AND v.good_at IS NOT NULL
+				AND v.run OPERATOR(pg_catalog.=) ANY ((SELECT own.runs FROM own)::bigint[])
+				AND CASE WHEN d.here THEN (SELECT v.filenode OPERATOR(pg_catalog.=)
+							CASE WHEN c.relfilenode OPERATOR(pg_catalog.=) 0::pg_catalog.oid
+								THEN pg_catalog.pg_relation_filenode(c.oid) ELSE c.relfilenode END
+						FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) v.relid)
+					ELSE internal_file_exists(v.datid, v.tablespace, v.filenode) END
+			ORDER BY v.good_at LIMIT 1) AS good_at
+	FROM (SELECT b.oid AS datid, b.datname::pg_catalog.text AS database,
+			b.datname OPERATOR(pg_catalog.=) pg_catalog.current_database() AS here FROM pg_catalog.pg_database b
+		UNION ALL SELECT 0::pg_catalog.oid, pg_catalog.current_database()::pg_catalog.text, true) d;
+COMMENT ON VIEW internal_oldest_good IS 'the oldest last good verdict of each database, and of what is shared';
+COMMENT ON COLUMN internal_oldest_good.datid IS 'OID of the database; 0: shared by all';
+COMMENT ON COLUMN internal_oldest_good.database IS 'its name, or that of this one';
+COMMENT ON COLUMN internal_oldest_good.good_at IS 'when the relation that waits longest was last good; NULL: none is good';
+
+-- A relation that is there, or a database as a whole, that no later run verified.
+CREATE VIEW internal_unverified AS
+	WITH own AS MATERIALIZED (
+		SELECT pg_catalog.array_agg(r.run) AS runs, pg_catalog.max(r.datid::bigint)::pg_catalog.oid AS datid FROM verify_runs r
+		WHERE internal_is_own_run(r.system_identifier, r.timeline_id, r.data_directory_inode, r.datid))
+	SELECT DISTINCT f.datid, f.relid FROM verify_findings f
+	WHERE f.status OPERATOR(pg_catalog.=) 'not_verifiable'
+		AND f.run OPERATOR(pg_catalog.=) ANY ((SELECT own.runs FROM own)::bigint[])
+		AND CASE WHEN f.relid IS NULL
+			THEN EXISTS (SELECT FROM pg_catalog.pg_database d WHERE d.oid OPERATOR(pg_catalog.=) f.datid)
+			WHEN f.datid OPERATOR(pg_catalog.=) ANY (ARRAY[0::pg_catalog.oid, (SELECT own.datid FROM own)])
+			THEN (SELECT true FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) f.relid)
+			ELSE internal_file_exists(f.datid, f.tablespace, f.filenode) END
+		AND coalesce(f.found_at OPERATOR(pg_catalog.>=) CASE WHEN f.relid IS NULL
+			THEN (SELECT pg_catalog.max(v.good_at) FROM internal_verdicts v WHERE v.datid OPERATOR(pg_catalog.=) f.datid)
+			ELSE (SELECT pg_catalog.max(v.verified_at) FROM internal_verdicts v
+				WHERE v.relid OPERATOR(pg_catalog.=) f.relid AND v.datid OPERATOR(pg_catalog.=) f.datid
+					AND v.run OPERATOR(pg_catalog.=) ANY ((SELECT own.runs FROM own)::bigint[])) END, true);
+COMMENT ON VIEW internal_unverified IS 'what a run could not verify, and none since';
+COMMENT ON COLUMN internal_unverified.datid IS 'OID of the database; 0: shared by all';
+COMMENT ON COLUMN internal_unverified.relid IS 'OID of the relation; NULL: the database as a whole';
+
+-- What reads each relation is a subquery of its own, which is not executed where
+-- its column is not asked for.
 CREATE VIEW verify_metrics AS
 	WITH own AS MATERIALIZED (
 		SELECT r.run, r.started_at, r.finished_at, r.state, r.files, r.datid FROM verify_runs r
@@ -656,21 +726,14 @@ CREATE VIEW verify_metrics AS
 			WHERE f.relid IS NULL AND f.status OPERATOR(pg_catalog.<>) 'not_verifiable'
 				AND f.run OPERATOR(pg_catalog.=) (SELECT pg_catalog.max(n.run) FROM own n
 					WHERE n.files OPERATOR(pg_catalog.>) 0)) AS bad_files,
-		(SELECT pg_catalog.count(DISTINCT (f.datid, f.relid)) FROM verify_findings f
-			WHERE f.status OPERATOR(pg_catalog.=) 'not_verifiable'
-				AND f.run OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT n.run FROM own n))
-				AND CASE WHEN f.relid IS NULL
-					-- a whole database, until a later run verifies something there
-					THEN EXISTS (SELECT FROM pg_catalog.pg_database d WHERE d.oid OPERATOR(pg_catalog.=) f.datid)
-					WHEN f.datid OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT n.datid FROM own n)) OR f.datid OPERATOR(pg_catalog.=) 0::pg_catalog.oid
-					THEN EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) f.relid)
-					ELSE internal_file_exists(f.datid, f.tablespace, f.filenode) END
-				AND NOT EXISTS (SELECT FROM verify_run_relations v
-					WHERE v.datid OPERATOR(pg_catalog.=) f.datid AND v.verified_at OPERATOR(pg_catalog.>) f.found_at
-						AND (f.relid IS NULL OR v.relid OPERATOR(pg_catalog.=) f.relid)
-						AND v.run OPERATOR(pg_catalog.=) ANY (ARRAY(SELECT n.run FROM own n)))) AS unverified_relations,
-		g.relations, g.never_verified,
-		g.oldest_good_seconds, r.last_run_seconds, r.last_run_state,
+		(SELECT pg_catalog.count(*) FROM internal_unverified) AS unverified_relations,
+		(SELECT pg_catalog.count(*) FROM pg_catalog.pg_class c
+			WHERE c.relkind OPERATOR(pg_catalog.=) ANY ('{r,i,S,t,m}'::pg_catalog."char"[])
+				AND c.relpersistence OPERATOR(pg_catalog.<>) 't') AS relations,
+		(SELECT pg_catalog.count(*) FROM verify_last_good x WHERE x.last_verified_at IS NULL) AS never_verified,
+		(SELECT extract(epoch FROM pg_catalog.now() OPERATOR(pg_catalog.-) pg_catalog.min(x.good_at))::bigint
+			FROM internal_oldest_good x) AS oldest_good_seconds,
+		r.last_run_seconds, r.last_run_state,
 		-- a run holds the advisory lock of its number as long as its session lives
 		(SELECT pg_catalog.count(*) FROM own n WHERE n.state OPERATOR(pg_catalog.=) 'running'
 			AND EXISTS (SELECT FROM pg_catalog.pg_locks k
@@ -682,30 +745,46 @@ CREATE VIEW verify_metrics AS
 		pg_catalog.pg_is_in_recovery() AS of_primary
 	FROM (SELECT pg_catalog.count(*) FILTER (WHERE x.healed_at IS NULL) AS bad_blocks,
 			pg_catalog.count(x.healed_at) AS healed_blocks
-		FROM verify_bad_blocks x) b,
-		(SELECT pg_catalog.count(*) AS relations,
-			pg_catalog.count(*) FILTER (WHERE x.last_verified_at IS NULL) AS never_verified,
-			extract(epoch FROM pg_catalog.now() OPERATOR(pg_catalog.-) pg_catalog.min(x.last_good_at))::bigint AS oldest_good_seconds
-		FROM verify_last_good x) g
+		FROM verify_bad_blocks x) b
 	LEFT JOIN LATERAL (SELECT x.state AS last_run_state,
 			extract(epoch FROM coalesce(x.finished_at, pg_catalog.now()) OPERATOR(pg_catalog.-) x.started_at)::bigint AS last_run_seconds
 		FROM own x WHERE x.state OPERATOR(pg_catalog.<>) 'running'
 		ORDER BY x.started_at DESC LIMIT 1) r ON true;
-COMMENT ON VIEW verify_metrics IS 'the state of this database in one row, for monitoring';
+COMMENT ON VIEW verify_metrics IS 'what the runs of this database say, in one row, for monitoring; asked for no column that reads each relation, it takes milliseconds';
 COMMENT ON COLUMN verify_metrics.bad_blocks IS 'open rows of verify_bad_blocks';
 COMMENT ON COLUMN verify_metrics.healed_blocks IS 'healed rows of verify_bad_blocks';
 COMMENT ON COLUMN verify_metrics.bad_files IS 'damaged files of the cluster, by the last run that verified them';
 COMMENT ON COLUMN verify_metrics.unverified_relations IS 'relations that a run could not verify, and none since: locked, for instance';
-COMMENT ON COLUMN verify_metrics.relations IS 'relations with storage';
-COMMENT ON COLUMN verify_metrics.never_verified IS 'relations whose present file was never verified';
-COMMENT ON COLUMN verify_metrics.oldest_good_seconds IS 'age of the oldest last_good_at; NULL: none is good';
+COMMENT ON COLUMN verify_metrics.relations IS 'relations with storage, of this database, at this moment; reads each';
+COMMENT ON COLUMN verify_metrics.never_verified IS 'of these, those whose present file was never verified: created or rewritten since, for instance; reads each';
+COMMENT ON COLUMN verify_metrics.oldest_good_seconds IS 'age of the oldest last good verdict on a relation that is there, in all databases that runs have verified; one dropped or rewritten since does not count, nor one that was never good; NULL: none is good';
 COMMENT ON COLUMN verify_metrics.last_run_seconds IS 'how long the last run took';
 COMMENT ON COLUMN verify_metrics.last_run_state IS 'its state';
 COMMENT ON COLUMN verify_metrics.running IS 'runs at work on this server; one whose session died is none';
 COMMENT ON COLUMN verify_metrics.data_checksums IS 'whether pages have checksums; if not, all of this is about headers and files alone';
 COMMENT ON COLUMN verify_metrics.of_primary IS 'this is a standby: the history is that of its primary, whose files are others';
-REVOKE ALL ON verify_bad_blocks, verify_last_good, verify_metrics FROM PUBLIC;
-GRANT SELECT ON verify_bad_blocks, verify_last_good, verify_metrics TO pg_stat_scan_tables;
+
+CREATE VIEW verify_database_metrics AS
+	WITH bad AS MATERIALIZED (
+		SELECT x.datid, pg_catalog.count(*) AS blocks FROM verify_bad_blocks x WHERE x.healed_at IS NULL GROUP BY x.datid),
+	unverified AS MATERIALIZED (
+		SELECT x.datid, pg_catalog.count(*) AS relations FROM internal_unverified x GROUP BY x.datid)
+	SELECT g.database, coalesce(pg_catalog.sum(bad.blocks), 0)::bigint AS bad_blocks,
+		coalesce(pg_catalog.sum(unverified.relations), 0)::bigint AS unverified_relations,
+		extract(epoch FROM pg_catalog.now() OPERATOR(pg_catalog.-) pg_catalog.min(g.good_at))::bigint AS oldest_good_seconds
+	FROM internal_oldest_good g
+	LEFT JOIN bad ON bad.datid OPERATOR(pg_catalog.=) g.datid
+	LEFT JOIN unverified ON unverified.datid OPERATOR(pg_catalog.=) g.datid
+	WHERE g.good_at IS NOT NULL OR bad.blocks IS NOT NULL OR unverified.relations IS NOT NULL
+	GROUP BY g.database;
+COMMENT ON VIEW verify_database_metrics IS
+'what the runs of this database say of each database that they have verified, by its present name, for monitoring; a dropped one has no row';
+COMMENT ON COLUMN verify_database_metrics.database IS 'the database; what is shared by all counts with the one that is asked';
+COMMENT ON COLUMN verify_database_metrics.bad_blocks IS 'open rows of verify_bad_blocks';
+COMMENT ON COLUMN verify_database_metrics.unverified_relations IS 'relations, or the database as a whole, that a run could not verify, and none since';
+COMMENT ON COLUMN verify_database_metrics.oldest_good_seconds IS 'as of verify_metrics, of this database';
+REVOKE ALL ON verify_bad_blocks, verify_last_good, internal_oldest_good, internal_unverified, verify_metrics, verify_database_metrics FROM PUBLIC;
+GRANT SELECT ON verify_bad_blocks, verify_last_good, internal_oldest_good, internal_unverified, verify_metrics, verify_database_metrics TO pg_stat_scan_tables;
 
 CREATE FUNCTION internal_progress(
 	OUT pid integer,

@@ -66,8 +66,7 @@ run_procedure(FunctionCallInfo fcinfo, bool cluster)
 	}
 	PG_END_TRY();
 	scan_run_end(&run->scan);
-	if (run->insert_relation != NULL)
-		SPI_freeplan(run->insert_relation);
+	record_free_plans(run);
 	ledger_end(&run->ledger);
 	if (run->options.fail_on_findings)
 		raise_findings(run);

@@ -183,6 +183,9 @@ typedef struct DatabaseRun
 	int64		files_recorded; /* of the cluster, 0 if not all verified */
 	TimestampTz recorded;		/* when the run's row was written */
 	SPIPlanPtr	insert_relation;
+	SPIPlanPtr	insert_verdict;
+	SPIPlanPtr	update_verdict;
+	TimestampTz verified;		/* when the last relation was */
 	List	   *positions;		/* of RunRelation, where earlier runs stand */
 	LedgerRun	ledger;			/* of record_digests */
 
@@ -295,6 +298,7 @@ extern void record_progress(DatabaseRun *run);
 extern void record_batch(DatabaseRun *run, bool complete);
 extern void record_cluster(DatabaseRun *run, bool files);
 extern void record_end(DatabaseRun *run, const char *state);
+extern void record_free_plans(DatabaseRun *run);
 extern Datum record_trusted_runs(DatabaseRun *run);
 extern void record_load_positions(DatabaseRun *run);
 extern const RunRelation *record_position(DatabaseRun *run, Oid relid,

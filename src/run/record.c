@@ -19,6 +19,7 @@
 #include "storage/lock.h"
 #include "storage/proc.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -59,6 +60,7 @@ static bool guarded(DatabaseRun *run, void (*write) (void *), void *arg);
 static void write_locked(void *arg);
 static void lock_tables(DatabaseRun *run);
 static void wait_for_table(DatabaseRun *run, Oid relid, TimestampTz start);
+static void lock_turn(void);
 static void write_start(void *arg);
 static void tidy_runs(DatabaseRun *run);
 static void write_batch(void *arg);
@@ -68,6 +70,8 @@ static void write_progress(void *arg);
 static void write_findings(DatabaseRun *run);
 static void write_digests(DatabaseRun *run);
 static void write_relation(DatabaseRun *run);
+static void write_verdict(DatabaseRun *run);
+static void drop_verdicts(DatabaseRun *run);
 static void write_position(DatabaseRun *run);
 static void write_end(void *arg);
 static void write_run(DatabaseRun *run, const char *state);
@@ -146,6 +150,16 @@ record_end(DatabaseRun *run, const char *state)
 	PG_END_TRY();
 }
 
+void
+record_free_plans(DatabaseRun *run)
+{
+	SPIPlanPtr	plans[] = {run->insert_relation, run->insert_verdict, run->update_verdict};
+
+	for (int i = 0; i < lengthof(plans); i++)
+		if (plans[i] != NULL)
+			SPI_freeplan(plans[i]);
+}
+
 /*
  * Writes and commits.  After a failure the transaction is rolled back, and
  * nothing is recorded any more.
@@ -176,6 +190,7 @@ write_locked(void *arg)
 
 	PopActiveSnapshot();
 	lock_tables(locked->run);
+	lock_turn();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	locked->write(locked->arg);
 }
@@ -190,7 +205,7 @@ static void
 lock_tables(DatabaseRun *run)
 {
 	static const char *const tables[] = {"verify_runs", "verify_run_relations",
-	"verify_findings", "internal_positions", "internal_page_digests"};
+	"verify_findings", "internal_positions", "internal_verdicts", "internal_page_digests"};
 	TimestampTz start = GetCurrentTimestamp();
 	Oid			relids[lengthof(tables)];
 	int			wanted = run->number == 0 ? 1 : lengthof(tables);	/* to begin, its row */
@@ -240,6 +255,21 @@ wait_for_table(DatabaseRun *run, Oid relid, TimestampTz start)
 }
 
 /*
+ * One run after the other writes, so that of its tables' rows each sees what
+ * the one before has written.  Whoever has the turn has all of its locks and
+ * waits for nobody.  So it is soon over, and no matter of lock_timeout.
+ */
+static void
+lock_turn(void)
+{
+	if (history_lock(HISTORY_LOCK_RUN, 0, false, false))
+		return;
+	(void) set_config_option("lock_timeout", "0", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_LOCAL, true, 0, false);
+	(void) history_lock(HISTORY_LOCK_RUN, 0, false, true);
+}
+
+/*
  * A copy of a data directory has another file there, and its pages are its
  * own.
  */
@@ -267,8 +297,7 @@ fill_origin(Datum *values)
 
 /*
  * Numbers go on after the highest one, be it of a template or of a restored
- * dump.  One run after the other takes its number, since that lock is released
- * at the commit.
+ * dump.  One run after the other takes its number, see lock_turn().
  */
 static void
 write_start(void *arg)
@@ -277,7 +306,6 @@ write_start(void *arg)
 	Oid			types[] = {INT8OID, TIMESTAMPTZOID, ORIGIN_TYPES};
 	Datum		values[lengthof(types)];
 
-	(void) history_lock(HISTORY_LOCK_RUN, 0, false, true);
 	signature_check_tables(run->history.namespace);
 	execute(run, "verify_runs", SPI_OK_SELECT,
 			"SELECT COALESCE(max(run) + 1, 1)"
@@ -375,6 +403,15 @@ write_progress(void *arg)
 {
 	write_run(arg, "running");
 }
+
+/*
+ * These are the runs of this database, without those of a template or of
+ * before an upgrade.
+ */
+#define OWN_RUNS \
+	"ARRAY(SELECT r.run FROM " HISTORY_SCHEMA ".verify_runs r WHERE " \
+	HISTORY_SCHEMA ".internal_is_own_run(r.system_identifier, r.timeline_id," \
+	" r.data_directory_inode, r.datid))"
 
 /* The columns that tell of a relation, its file and its database. */
 #define NAME_TYPES	TEXTOID, TEXTOID, TEXTOID, TEXTOID, OIDOID, OIDOID, OIDOID, TEXTOID
@@ -485,6 +522,68 @@ delete_position(DatabaseRun *run)
 				" WHERE run = $1 FOR UPDATE", 1, types, &number, NULL);
 }
 
+/*
+ * Replaces the last verdict on the relation.  Runs take turns, so there is one
+ * row at most.  A verdict with findings keeps when the file was good, by a run
+ * that is trusted.
+ */
+static void
+write_verdict(DatabaseRun *run)
+{
+	const RunRelation *relation = run->relation;
+	Oid			types[] = {OIDOID, OIDOID, OIDOID, OIDOID, INT8OID,
+	TIMESTAMPTZOID, INT8OID, TIMESTAMPTZOID};
+	char		nulls[] = "        ";
+	Datum		values[] = {ObjectIdGetDatum(database_of(run, relation)),
+		ObjectIdGetDatum(relation->item.relid),
+		ObjectIdGetDatum(relation->file.tablespace),
+		ObjectIdGetDatum(relation->file.number),
+		Int64GetDatum(run->number),
+		TimestampTzGetDatum(run->verified),
+		Int64GetDatum(relation->blocks),
+	TimestampTzGetDatum(run->verified)};
+
+	if (relation->findings > 0)
+	{
+		nulls[7] = 'n';
+		execute(run, "internal_verdicts", SPI_OK_UPDATE,
+				"SELECT v.ctid, $1, $2, $3, $4, $5, $6, CASE WHEN $8 IS NULL"
+				" AND v.tablespace = $3 AND v.filenode = $4"
+				" AND v.run = ANY (" OWN_RUNS ") THEN v.good_at END, $7"
+				" FROM " HISTORY_SCHEMA ".internal_verdicts v"
+				" WHERE v.datid = $1 AND v.relid = $2 FOR UPDATE OF v",
+				lengthof(types), types, values, nulls);
+	}
+	else
+		history_execute(&run->history, "internal_verdicts", SPI_OK_UPDATE,
+						&run->update_verdict,
+						"SELECT v.ctid, $1, $2, $3, $4, $5, $6, $8, $7"
+						" FROM " HISTORY_SCHEMA ".internal_verdicts v"
+						" WHERE v.datid = $1 AND v.relid = $2 FOR UPDATE OF v",
+						lengthof(types), types, values, nulls);
+	if (SPI_processed == 0)
+		history_execute(&run->history, "internal_verdicts", SPI_OK_INSERT,
+						&run->insert_verdict,
+						"SELECT $1, $2, $3, $4, $5, $6, $8, $7",
+						lengthof(types), types, values, nulls);
+}
+
+/*
+ * Deletes what comes before the oldest good verdict on a relation that is still
+ * there, which are those of relations that are not, and of other directories.
+ * So internal_oldest_good passes over those that went since the last run.
+ */
+static void
+drop_verdicts(DatabaseRun *run)
+{
+	execute(run, "internal_verdicts", SPI_OK_DELETE,
+			"SELECT v.ctid FROM " HISTORY_SCHEMA ".internal_oldest_good g"
+			" JOIN " HISTORY_SCHEMA ".internal_verdicts v"
+			" ON v.datid = g.datid"
+			" AND v.good_at < COALESCE(g.good_at, 'infinity')"
+			" FOR UPDATE OF v", 0, NULL, NULL, NULL);
+}
+
 /* Executes the statement of every relation, which is prepared once. */
 static void
 write_relation(DatabaseRun *run)
@@ -497,7 +596,8 @@ write_relation(DatabaseRun *run)
 
 	values[0] = Int64GetDatum(run->number);
 	values[1] = ObjectIdGetDatum(relation->item.relid);
-	values[2] = TimestampTzGetDatum(GetCurrentTimestamp());
+	run->verified = GetCurrentTimestamp();
+	values[2] = TimestampTzGetDatum(run->verified);
 	values[3] = Int64GetDatum(relation->blocks);
 	values[4] = Int64GetDatum(relation->findings);
 	values[5] = TimestampTzGetDatum(relation->began);
@@ -508,6 +608,7 @@ write_relation(DatabaseRun *run)
 					"SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15",
 					lengthof(types), types, values, nulls);
 	delete_position(run);
+	write_verdict(run);
 }
 
 /* Where the run stands in a large relation. */
@@ -544,6 +645,8 @@ write_end(void *arg)
 	RunEnd	   *end = arg;
 
 	write_run(end->run, end->state);
+	if (strcmp(end->state, "completed") == 0 || strcmp(end->state, "stopped") == 0)
+		drop_verdicts(end->run);
 	if (strcmp(end->state, "completed") == 0)
 		prune(end->run);
 }
@@ -703,15 +806,6 @@ execute(DatabaseRun *run, const char *table, int expected,
  * ---------------------------------------------------------------- */
 
 /*
- * These are the runs of this database, without those of a template or of
- * before an upgrade.
- */
-#define OWN_RUNS \
-	"ARRAY(SELECT r.run FROM " HISTORY_SCHEMA ".verify_runs r WHERE " \
-	HISTORY_SCHEMA ".internal_is_own_run(r.system_identifier, r.timeline_id," \
-	" r.data_directory_inode, r.datid))"
-
-/*
  * A relation of this database that is not in its catalog, or one of a database
  * that is no more.  Of another database its file tells.
  */
@@ -728,64 +822,72 @@ execute(DatabaseRun *run, const char *table, int expected,
  * What another database said goes by its age.  Of WAL archives, only files
  * that are gone by right.
  */
+static const struct
+{
+	const char *table;
+	const char *statement;
+}			prune_steps[] =
+
+{
+	{
+		"verify_findings",
+		"SELECT t.ctid FROM " HISTORY_SCHEMA ".verify_findings t"
+		" WHERE t.found_at < $1 AND (t.relid IS NULL"
+		" OR " GONE
+		" OR t.run <> ALL (" OWN_RUNS ")"
+		" OR EXISTS (SELECT FROM " HISTORY_SCHEMA ".verify_run_relations n"
+		" WHERE n.relid = t.relid AND n.datid = t.datid"
+		" AND n.run = ANY (" OWN_RUNS ")"
+		" AND n.began_at > t.found_at)) FOR UPDATE OF t"
+	},
+	{
+		"verify_run_relations",
+		"SELECT t.ctid FROM " HISTORY_SCHEMA ".verify_run_relations t"
+		" WHERE t.run = ANY (ARRAY(SELECT r.run"
+		" FROM " HISTORY_SCHEMA ".verify_runs r WHERE r.started_at < $1))"
+		" AND t.verified_at < $1"
+		" AND (" GONE
+		" OR t.run <> ALL (" OWN_RUNS ")"
+		" OR EXISTS (SELECT FROM " HISTORY_SCHEMA ".verify_run_relations n"
+		" WHERE n.relid = t.relid AND n.datid = t.datid"
+		" AND n.run = ANY (" OWN_RUNS ")"
+		" AND n.verified_at > t.verified_at"
+		" AND (n.findings = 0::int8"
+		" OR t.findings > 0::int8))) FOR UPDATE OF t"
+	},
+	{
+		"internal_verdicts",
+		"SELECT t.ctid FROM " HISTORY_SCHEMA ".internal_verdicts t"
+		" WHERE t.verified_at < $1 AND (" GONE
+		" OR t.run <> ALL (" OWN_RUNS ")) FOR UPDATE OF t"
+	},
+	{
+		"internal_positions",
+		"SELECT t.ctid FROM " HISTORY_SCHEMA ".internal_positions t"
+		" WHERE t.recorded_at < $1 FOR UPDATE"
+	},
+	{
+		"verify_runs",
+		"SELECT t.ctid FROM " HISTORY_SCHEMA ".verify_runs t"
+		" WHERE t.started_at < $1"
+		" AND t.state <> 'running'"
+		" AND NOT EXISTS (SELECT FROM " HISTORY_SCHEMA ".verify_run_relations n"
+		" WHERE n.run = t.run)"
+		" AND NOT EXISTS (SELECT FROM " HISTORY_SCHEMA ".verify_findings n"
+		" WHERE n.run = t.run) FOR UPDATE OF t"
+	}
+};
+
 static int64
 prune_before(DatabaseRun *run, TimestampTz limit)
 {
-	static const struct
-	{
-		const char *table;
-		const char *statement;
-	}			steps[] =
-	{
-		{
-			"verify_findings",
-			"SELECT t.ctid FROM " HISTORY_SCHEMA ".verify_findings t"
-			" WHERE t.found_at < $1 AND (t.relid IS NULL"
-			" OR " GONE
-			" OR t.run <> ALL (" OWN_RUNS ")"
-			" OR EXISTS (SELECT FROM " HISTORY_SCHEMA ".verify_run_relations n"
-			" WHERE n.relid = t.relid AND n.datid = t.datid"
-			" AND n.run = ANY (" OWN_RUNS ")"
-			" AND n.began_at > t.found_at)) FOR UPDATE OF t"
-		},
-		{
-			"verify_run_relations",
-			"SELECT t.ctid FROM " HISTORY_SCHEMA ".verify_run_relations t"
-			" WHERE t.run = ANY (ARRAY(SELECT r.run"
-			" FROM " HISTORY_SCHEMA ".verify_runs r WHERE r.started_at < $1))"
-			" AND t.verified_at < $1"
-			" AND (" GONE
-			" OR t.run <> ALL (" OWN_RUNS ")"
-			" OR EXISTS (SELECT FROM " HISTORY_SCHEMA ".verify_run_relations n"
-			" WHERE n.relid = t.relid AND n.datid = t.datid"
-			" AND n.run = ANY (" OWN_RUNS ")"
-			" AND n.verified_at > t.verified_at"
-			" AND (n.findings = 0::int8"
-			" OR t.findings > 0::int8))) FOR UPDATE OF t"
-		},
-		{
-			"internal_positions",
-			"SELECT t.ctid FROM " HISTORY_SCHEMA ".internal_positions t"
-			" WHERE t.recorded_at < $1 FOR UPDATE"
-		},
-		{
-			"verify_runs",
-			"SELECT t.ctid FROM " HISTORY_SCHEMA ".verify_runs t"
-			" WHERE t.started_at < $1"
-			" AND t.state <> 'running'"
-			" AND NOT EXISTS (SELECT FROM " HISTORY_SCHEMA ".verify_run_relations n"
-			" WHERE n.run = t.run)"
-			" AND NOT EXISTS (SELECT FROM " HISTORY_SCHEMA ".verify_findings n"
-			" WHERE n.run = t.run) FOR UPDATE OF t"
-		}
-	};
 	Oid			types[] = {TIMESTAMPTZOID};
 	Datum		values[] = {TimestampTzGetDatum(limit)};
 	int64		deleted = 0;
 
-	for (int i = 0; i < lengthof(steps); i++)
+	for (int i = 0; i < lengthof(prune_steps); i++)
 	{
-		execute(run, steps[i].table, SPI_OK_DELETE, steps[i].statement, 1,
+		execute(run, prune_steps[i].table, SPI_OK_DELETE, prune_steps[i].statement, 1,
 				types, values, NULL);
 		deleted += SPI_processed;
 	}

@@ -153,5 +153,13 @@ is($node->safe_psql('copied', $of_copy), 'f|f', 'its copy was not verified yet')
 $node->psql('copied', "SET crc32c_accel.history_keep_time = -1; CALL verify_database(relations => '{rewritten}')");
 is($node->safe_psql('copied', $of_copy), 't|f', 'and never was good');
 
+# nor does what was before a failover, whose runs are of another timeline
+is(query($of_copy), 't|t', 'all is good before a failover');
+query('UPDATE verify_runs SET timeline_id = timeline_id + 1');
+is(query($of_copy) . query('SELECT oldest_good_seconds IS NULL FROM verify_metrics'), 'f|ft', 'nothing is after it');
+damage('rewritten', 3);
+run('', q{relname = 'rewritten'});
+is(query($of_copy), 't|f', 'nor was good when it is verified');
+
 $node->stop;
 done_testing();

@@ -185,6 +185,7 @@ sub check
 		SELECT '-- next';
 		SELECT bad_blocks, healed_blocks, relations - never_verified, last_run_state, running,
 			relations = (SELECT count(*) FROM pg_class WHERE relkind IN ('r', 'i', 'S', 't', 'm') AND relpersistence <> 't')
+				AND (SELECT min(good_at) FROM internal_oldest_good) IS NOT DISTINCT FROM (SELECT min(last_good_at) FROM verify_last_good)
 			FROM verify_metrics}) . "\n";
 	chomp($is_bad, $is_good, $metrics);
 	is(join("\n", sort split /\n/, $is_bad), $bad, "$title: verify_bad_blocks");

@@ -23,19 +23,23 @@ sub query
 	return $node->safe_psql('postgres', $_[0]);
 }
 
+sub overwrite
+{
+	my ($path, $offset) = @_;
+	open my $file, '+<:raw', $path or die "$path: $!";
+	seek $file, $offset, 0;
+	print $file 'damage';
+	close $file or die $!;
+	return;
+}
+
 # a damaged block and a damaged file of the cluster, found
 query("SELECT pg_create_physical_replication_slot('slot', true)");
 query("CREATE EXTENSION crc32c_accel; CREATE TABLE t AS SELECT i, repeat('x', 500) x FROM generate_series(1, 2000) i; CHECKPOINT");
 my $path = $node->data_dir . '/' . query("SELECT pg_relation_filepath('t')");
-open my $file, '+<:raw', $path or die "$path: $!";
-seek $file, 5 * 8192 + 5000, 0;
-print $file 'damage';
-close $file or die $!;
+overwrite($path, 5 * 8192 + 5000);
 $node->restart;
-open $file, '+<:raw', $node->data_dir . '/pg_replslot/slot/state' or die $!;
-seek $file, 100, 0;
-print $file 'damage';
-close $file or die $!;
+overwrite($node->data_dir . '/pg_replslot/slot/state', 100);
 $node->psql('postgres', "CALL verify_database(relations => '{t}')");
 
 # what a run says that left the files out, or whose findings were lost
@@ -58,7 +62,7 @@ $node->psql('postgres', "CALL verify_wal_archive('$archive')");
 # postgres_exporter
 my $yaml = slurp_file("$examples/postgres_exporter.yaml");
 my %exported;
-while ($yaml =~ /^(\w+):\n  query: \|\n(.*?)\n  metrics:\n(.*?)(?=^\w|\z)/gms)
+while ($yaml =~ /^(\w+):\n(?:  cache_seconds: \d+\n)?  query: \|\n(.*?)\n  metrics:\n(.*?)(?=^\w|\z)/gms)
 {
 	my ($name, $text, $metrics) = ($1, $2, $3);
 	$exported{$name} = { sql => $text, listed => [ $metrics =~ /^    - (\w+):/mg ], gauges => [ $metrics =~ /^    - (\w+):\n +usage: "GAUGE"/mg ] };
@@ -69,10 +73,48 @@ while ($yaml =~ /^(\w+):\n  query: \|\n(.*?)\n  metrics:\n(.*?)(?=^\w|\z)/gms)
 }
 my $sql = $exported{crc32c_accel}{sql};
 is(query("SELECT bad_blocks, bad_files, history, data_checksums FROM ($sql) q"), '1|1|own|1', 'the exporter\'s query');
+is(query("SELECT bad_blocks, unverified_relations FROM ($exported{crc32c_accel_database}{sql}) q WHERE verified_database = 'postgres'"), '1|0', 'that of databases');
+is(query("SELECT relations - never_verified > 0 FROM ($exported{crc32c_accel_coverage}{sql}) q"), 't', 'that of what was ever verified');
 is(query("SELECT files, bad_files, not_verifiable FROM ($exported{crc32c_accel_wal_archive}{sql}) q"), '1|1|0', 'that of the archive');
+
+# A scrape reads as little of many relations as of few.  What counts are the rows
+# that a transaction got from tables and indexes.
+my @tables = qw(pg_class internal_verdicts verify_run_relations verify_findings);
+my $tables = "ARRAY['" . join("','", @tables) . "']::regclass[]";
+sub rows_read
+{
+	my ($statement) = @_;
+	my $count = "SELECT 'rows ' || sum(pg_stat_get_xact_tuples_returned(oid) + pg_stat_get_xact_tuples_fetched(oid)) FROM (
+		SELECT unnest($tables)::oid AS oid UNION ALL SELECT indexrelid FROM pg_index WHERE indrelid = ANY ($tables)) r";
+	my @counts = $node->safe_psql('many', join(';', 'BEGIN', $statement, $count, $statement, $count, 'COMMIT')) =~ /^rows (\d+)$/mg;
+	return $counts[1] - $counts[0];
+}
+my @scrape = map { $exported{$_}{sql} } grep { $_ ne 'crc32c_accel_coverage' } sort keys %exported;
+query('CREATE DATABASE many');
+$node->safe_psql('many', $_) foreach 'CREATE EXTENSION crc32c_accel',
+  q{DO $$ BEGIN FOR i IN 1 .. 600 LOOP EXECUTE format('CREATE TABLE t%s ()', i); END LOOP; END $$},
+  "CREATE TABLE bad AS SELECT i, repeat('x', 500) x FROM generate_series(1, 2000) i; CREATE TABLE locked ()",
+  'CALL verify_database(cluster_files => false)', 'VACUUM ANALYZE', 'CHECKPOINT';
+overwrite($node->data_dir . '/' . $node->safe_psql('many', "SELECT pg_relation_filepath('bad')"), 5 * 8192 + 5000);
+my $gate = Accel::gate($node, 'locked', 'many');
+$node->safe_psql('many', "SET lock_timeout = '10ms'; CALL verify_database(relations => '{bad,locked}', cluster_files => false)");
+$gate->quit;
+is($node->safe_psql('many', 'SELECT bad_blocks, unverified_relations FROM verify_metrics'), '1|1', 'a database of many relations');
+cmp_ok(rows_read($exported{crc32c_accel_coverage}{sql}), '>', 600, 'coverage reads each relation');
+cmp_ok(rows_read($_), '<', 100, 'a scrape does not') foreach @scrape, 'SELECT * FROM verify_database_metrics';
+my $oldest = "(SELECT min(good_at) FROM internal_oldest_good) = (SELECT min(last_good_at) FROM verify_last_good)";
+my $first = "SELECT min(good_at) FROM internal_oldest_good";
+$node->safe_psql('many', "CREATE TABLE before AS $first");
+is($node->safe_psql('many', "SELECT min = ($first), $oldest FROM before"), 't|t', 'the oldest good verdict');
+$node->safe_psql('many', q{DO $$ DECLARE r record; BEGIN FOR r IN SELECT oid::regclass AS t FROM pg_class WHERE relname ~ '^t[0-9]+$' LOOP EXECUTE format('DROP TABLE %s', r.t); END LOOP; END $$});
+$node->safe_psql('many', 'CALL verify_database(' . Accel::relations($node, "relkind IN ('r', 'm')", 'many') . ', cluster_files => false)');
+is($node->safe_psql('many', "SELECT min < ($first), $oldest, (SELECT count(*) FROM internal_verdicts) = (SELECT count(*) FROM verify_last_good) FROM before"),
+	't|t|t', 'what was dropped has none, and is forgotten');
+query('DROP DATABASE many WITH (FORCE)');
+
 SKIP:
 {
-	skip 'no prometheus-postgres-exporter', 4 + @{ $exported{crc32c_accel}{gauges} } + @{ $exported{crc32c_accel_wal_archive}{gauges} }
+	skip 'no prometheus-postgres-exporter', 4 + map { @{ $_->{gauges} } } values %exported
 	  if !$program{'prometheus-postgres-exporter'};
 	my $address = '127.0.0.1:' . PostgreSQL::Test::Cluster::get_free_port();
 	query('CREATE ROLE watcher LOGIN; GRANT pg_monitor TO watcher');
@@ -117,6 +159,8 @@ my @fires = (
 	[ 'PostgresWalArchiveOverdue', [ 'crc32c_accel_wal_archive_behind_seconds{instance="bad"}', 86401 ] ],
 	[ 'PostgresVerificationJobOverdue', [ 'node_systemd_timer_last_trigger_seconds{name="crc32c-accel-verify.timer", instance="bad"}', 0 ] ],
 	[ 'PostgresNotVerified', [ 'pg_up{instance="bad"}', 1 ] ],
+	[ 'PostgresSilent', [ $of->('crc32c_accel_bad_blocks', 'bad'), '0x100' ] ],
+	[ 'PostgresSilent', [ $of->('crc32c_accel_bad_blocks', 'bad'), '0x100' ], [ 'pg_up{instance="bad"}', 0 ] ],
 	[ 'PostgresWithoutDataChecksums', [ $of->('crc32c_accel_data_checksums', 'bad'), 0 ] ]);
 my @in_order = (
 	(map { [ $of->("crc32c_accel_$_", 'good'), 0 ] } qw(bad_blocks bad_files unverified_relations)),
@@ -139,12 +183,22 @@ SKIP:
 	my @tests = map {
 		my ($alert, @series) = @$_;
 		"  - interval: 1h\n    input_series:\n"
-		  . join('', map { "      - {series: '$_->[0]', values: '" . ($_->[1] =~ /\+/ ? $_->[1] : "$_->[1]+0") . "x220'}\n" } @in_order, @series)
+		  . join('', map { "      - {series: '$_->[0]', values: '" . ($_->[1] =~ /x/ ? $_->[1] : $_->[1] =~ /\+/ ? "$_->[1]x220" : "$_->[1]+0x220") . "'}\n" } @in_order, @series)
 		  . "    promql_expr_test:\n      - expr: count by (alertname) (ALERTS{alertstate=\"firing\"})\n        eval_time: 220h\n"
 		  . "        exp_samples: [" . ($alert ? "{labels: '{alertname=\"$alert\"}', value: 1}" : '') . "]\n";
 	} [''], @fires;
+	my @fleet = ([ $of->('crc32c_accel_bad_blocks', 'a'), 2 ], [ $of->('crc32c_accel_bad_blocks', 'a') =~ s/shop/other/r, 3 ],
+		[ $of->('crc32c_accel_bad_files', 'a'), 4 ], [ $of->('crc32c_accel_bad_files', 'a') =~ s/shop/other/r, 4 ],
+		[ $of->('crc32c_accel_bad_blocks', 'b'), 5 ], [ $of->('crc32c_accel_bad_files', 'b'), 0 ], [ $of->('crc32c_accel_bad_blocks', 'gone'), '0x100' ],
+		[ $of->('crc32c_accel_oldest_good_seconds', 'a'), 70 ], [ $of->('crc32c_accel_oldest_good_seconds', 'b'), 90 ],
+		[ $of->('crc32c_accel_oldest_good_seconds', 'c'), -1 ], [ 'pg_up{instance="a"}', 1 ], [ 'pg_up{instance="down"}', 0 ]);
+	my %fleet = ('findings:sum' => 14, 'oldest_good_seconds:max' => 90, 'never_good:count' => 1, 'silent:count' => 2);
+	push @tests, "  - interval: 1h\n    input_series:\n"
+	  . join('', map { "      - {series: '$_->[0]', values: '" . ($_->[1] =~ /x/ ? $_->[1] : "$_->[1]+0x220") . "'}\n" } @fleet)
+	  . "    promql_expr_test:\n"
+	  . join('', map { "      - {expr: 'sum(fleet:crc32c_accel_$_)', eval_time: 220h, exp_samples: [{labels: '{}', value: $fleet{$_}}]}\n" } sort keys %fleet);
 	append_to_file($tests, "rule_files: ['" . Cwd::abs_path("$examples/prometheus_rules.yaml") . "']\nevaluation_interval: 1h\ntests:\n" . join('', @tests));
-	command_ok([ 'promtool', 'test', 'rules', $tests ], 'each alert is fired by its cause alone');
+	command_ok([ 'promtool', 'test', 'rules', $tests ], 'each alert is fired by its cause alone, and a fleet is summed up');
 }
 
 # check_postgres
@@ -220,7 +274,7 @@ query_in($names[1], 'UPDATE public.lost SET i = 2; CHECKPOINT');
 is(query_in($names[1], q(SELECT count(*) FROM "Its own".internal_page_digests WHERE relid = 'public.lost'::regclass)), 1, 'of each database');
 is(exit_status($node->port, 'page_digests'), 0, 'page ledger: no findings');
 $node->stop;
-open $file, '>:raw', $path or die "$path: $!";
+open my $file, '>:raw', $path or die "$path: $!";
 print $file $before;
 close $file or die $!;
 $node->start;

@@ -20,7 +20,7 @@ $q->(q{
 	CREATE ROLE monitor LOGIN IN ROLE pg_monitor;
 	CREATE ROLE dumper LOGIN IN ROLE pg_read_all_data;
 	CREATE ROLE dashboard LOGIN;
-	GRANT SELECT ON verify_bad_blocks, verify_last_good, verify_metrics TO dashboard});
+	GRANT SELECT ON verify_bad_blocks, verify_last_good, verify_metrics, verify_database_metrics TO dashboard});
 
 # The contract: everything else than these is revoked from PUBLIC
 my %public = map { $_ => 1 } qw(crc32c crc32c_extend crc32c_combine
@@ -84,7 +84,7 @@ for my $relation (split /\n/, $q->(q{
 {
 	is(refused('nobody', "SELECT * FROM $relation"), 1, "nobody may not read $relation");
 	is(refused('nobody', "DELETE FROM $relation"), 1, "nobody may not change $relation")
-	  unless $relation =~ /^verify_(progress|bad_blocks|last_good|metrics)$/;	# nobody can: no updatable views
+	  unless $relation =~ /^(verify_(progress|bad_blocks|last_good|metrics|database_metrics)|internal_oldest_good|internal_unverified)$/;	# nobody can: no updatable views
 	is(refused('scanner', "SELECT * FROM $relation"), 0, "scanner may read $relation");
 }
 
@@ -92,11 +92,11 @@ for my $relation (split /\n/, $q->(q{
 $q->('CALL verify_database(include_catalogs => false, cluster_files => false)');
 foreach my $role (qw(dumper dashboard))
 {
-	is(refused($role, "SELECT * FROM $_"), 0, "$role may read $_") foreach qw(verify_bad_blocks verify_last_good verify_metrics);
+	is(refused($role, "SELECT * FROM $_"), 0, "$role may read $_") foreach qw(verify_bad_blocks verify_last_good verify_metrics verify_database_metrics);
 	is(refused($role, 'SELECT * FROM verify_progress'), 1, "$role may not see what sessions do");
 }
 is(refused('dumper', "SELECT * FROM $_"), 0, "dumper may read $_")
-  foreach qw(verify_runs verify_run_relations verify_findings internal_positions internal_page_digests verify_wal_files);
+  foreach qw(verify_runs verify_run_relations verify_findings internal_positions internal_verdicts internal_page_digests verify_wal_files);
 is(refused('dashboard', 'SELECT * FROM verify_runs'), 1, 'dashboard may not read the tables below');
 
 # Parameters

@@ -92,6 +92,9 @@ is(query("SELECT relations = (SELECT count(*) FROM verify_run_relations v WHERE 
 like($said, qr/database "latin": verified public\."k\?se":/, 'a name in another encoding');
 is(query("SELECT relation_name FROM verify_run_relations WHERE $last AND relation_name LIKE 'k%se'"), 'k?se', 'which is recorded so');
 is(query('SELECT never_verified, bad_blocks, unverified_relations, running FROM verify_metrics'), '0|0|0|0', 'the metrics');
+my $of_databases = 'SELECT count(*), sum(bad_blocks), sum(unverified_relations), max(oldest_good_seconds) = (SELECT oldest_good_seconds FROM verify_metrics)
+	FROM verify_database_metrics';
+is(query($of_databases), '9|0|0|t', 'of each database');
 is(query('SELECT count(*) FROM pg_proc WHERE proname = $$verify_cluster$$', 'shop'), '0', 'no extension there');
 
 # findings in several
@@ -112,6 +115,7 @@ foreach my $workers (0, 2)
 like(call('CALL verify_cluster(fail_on_findings => true)'), qr/ERROR:  3 findings in this cluster/, 'fail_on_findings');
 is(query("SELECT count(*), count(relation), count(healed_at) FROM verify_bad_blocks"), '3|0|0', 'open ones');
 is(query('SELECT bad_blocks FROM verify_metrics'), '3', 'count');
+is(query("SELECT string_agg(database, ' ' ORDER BY database) FROM verify_database_metrics WHERE bad_blocks = 1"), "$odd closed shop", 'in their databases');
 is(query("SELECT sum(checksum_failures) > 0 FROM pg_stat_database WHERE datname = 'shop'"), 't', 'the server counts them there');
 
 # some of them, and what becomes of findings
@@ -122,6 +126,7 @@ call("CALL verify_cluster(ARRAY['shop'])");
 query('DROP DATABASE closed; CHECKPOINT');
 is(query("SELECT string_agg(database, ' ') FROM verify_bad_blocks WHERE healed_at IS NULL"), $odd, 'one was healed, one dropped');
 flip_byte($odd_path, 4 * 8192 + 5000);
+is(query('SELECT count(*) FROM verify_database_metrics'), '8', 'what is dropped has no metrics');
 
 # who may
 query('CREATE ROLE scanner IN ROLE pg_stat_scan_tables; CREATE ROLE nobody; GRANT EXECUTE ON ALL PROCEDURES IN SCHEMA public TO nobody');
@@ -136,6 +141,7 @@ is($status, 0, 'an invalid database is no finding');
 like($said, qr/WARNING:  could not verify database "broken_drop": the database is invalid/, 'but is named');
 is(query("SELECT status, database, relid IS NULL FROM verify_findings WHERE $last"), 'not_verifiable|broken_drop|t', 'and recorded');
 is(query('SELECT unverified_relations FROM verify_metrics'), '1', 'and counted');
+is(query('SELECT database, unverified_relations FROM verify_database_metrics WHERE unverified_relations > 0'), 'broken_drop|1', 'as its metrics say');
 query('DROP DATABASE broken_drop');
 is(query('SELECT unverified_relations FROM verify_metrics'), '0', 'until it is dropped');
 
@@ -209,6 +215,7 @@ $said = call("SET lock_timeout = '100ms'; CALL verify_cluster(ARRAY['store'], in
 like($said, qr/WARNING:  database "store": could not verify relation public\.t\n.*could not obtain lock/, 'a relation that is locked');
 like($said, qr/; 0 findings, 1 not verifiable/, 'is not verifiable');
 is(query('SELECT unverified_relations FROM verify_metrics'), '1', 'as the metrics say');
+is(query("SELECT unverified_relations FROM verify_database_metrics WHERE database = 'store'"), '1', 'of its database by its new name');
 $gate->quit;
 call("CALL verify_cluster(ARRAY['store'], include_catalogs => false)");
 is(query('SELECT unverified_relations FROM verify_metrics'), '0', 'until it is verified');
