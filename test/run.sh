@@ -14,7 +14,7 @@
 #
 #	JOBS=n		how many at a time (default: 2, or 1 on a single core)
 #	KEEP=1		leave the logs
-#	MINUTES=n	after n minutes no job begins, and 15 minutes later none runs
+#	MINUTES=n	after n minutes no job begins, and 10 minutes later none runs
 #	PREPARED=1	install nothing
 #	UPGRADE=1	permit apt to upgrade installed packages
 #	ACCEL_CACHE	where the chroots are (default /var/cache/crc32c_accel)
@@ -132,7 +132,7 @@ in_time()	# command...
 		trap ': >"$scratch/late"; end_group' ALRM
 		# shellcheck disable=SC2016	# perl's variables
 		perl -e 'my $left = $ARGV[0] - time; sleep $left if $left > 0; kill "ALRM", $ARGV[1]' \
-			$((started + MINUTES * 60 + 900)) $$ &
+			$((started + MINUTES * 60 + 600)) $$ &
 		timer=$!
 	fi
 	in_group "$@" || true
@@ -384,7 +384,7 @@ status_of()	# dir
 
 say
 say "What ran where:"
-[ ! -f "$scratch/late" ] || say "ended: $((MINUTES + 15)) minutes are over; what still ran is cut"
+[ ! -f "$scratch/late" ] || say "ended: $((MINUTES + 10)) minutes are over; what still ran is cut"
 passed=0 failed=0 skipped=0
 for dir in "$scratch"/jobs/*; do
 	case $(status_of "$dir") in

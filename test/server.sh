@@ -246,7 +246,7 @@ prove_tap()	# script...
 		PATH="$bindir:$PATH" PG_REGRESS="$pgxs/test/regress/pg_regress" \
 		ACCEL_STAGED_CONF="$scratch/staged.conf" TESTDIR="$scratch/tap" \
 		TESTDATADIR="$scratch/tap/data" TESTLOGDIR="$scratch/tap/log" \
-		LONG="${LONG:-}" LC_ALL=C prove ${PROVE_FLAGS:-} "$@"
+		LONG="${LONG:-}" LC_ALL=C prove --timer ${PROVE_FLAGS:-} "$@"
 }
 
 # File systems on devices for scripts with a line "# Devices:".  Root makes them,
