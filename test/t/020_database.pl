@@ -386,8 +386,16 @@ my $damaged = (-s $healthy) / 8192;
 cmp_ok($damaged, '>', 500, 'many blocks');
 flip_byte($healthy, $_ * 8192 + 5000) foreach 0 .. $damaged - 1;
 $warnings = call("SET work_mem = '64kB'; CALL ext.verify_database(include_catalogs => false)", $standby);
-like($warnings, qr/invalid page in blocks 0 to @{[$damaged - 1]} of relation public.healthy$/m,
-	'adjacent findings are one line');
+# of a batch, which a machine at work ends sooner
+my @lines = $warnings =~ /invalid page in block(s? \d+(?: to \d+)?) of relation public\.healthy$/mg;
+my $next = 0;
+foreach my $line (@lines)
+{
+	my ($first, $last) = $line =~ /(\d+)(?: to (\d+))?/;
+	$next = ($last // $first) + 1 if $first == $next;
+}
+is($next, $damaged, 'all are told');
+cmp_ok(scalar @lines, '<', $damaged / 50, 'adjacent findings are one line');
 like($warnings, qr/INFO:  completed: .*; (\d+) findings/, 'and are counted');
 unlike($warnings, qr/leak/, 'leave no file behind');
 flip_byte($healthy, $_ * 2 * 8192 + 5000) foreach 0 .. ($damaged - 1) / 2;	# every other block is good again
