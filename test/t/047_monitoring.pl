@@ -304,7 +304,7 @@ SKIP:
 		is(query("SELECT state, relations > 5 FROM verify_runs WHERE run = $before + 1"), 'stopped|t', "pg_cron: run $n, as far as it came");
 	}
 	is(query(q{WITH r AS (SELECT *, (SELECT max(run) FROM verify_runs) AS last FROM verify_run_relations)
-		SELECT count(*) > 5, count(*) FILTER (WHERE EXISTS (SELECT FROM r b WHERE b.relid = r.relid AND b.run = r.last - 1)) FROM r WHERE run = last}),
+		SELECT count(*) > 5, count(*) FILTER (WHERE EXISTS (SELECT FROM r b WHERE b.relid = r.relid AND b.datid = r.datid AND b.run = r.last - 1)) FROM r WHERE run = last}),
 		't|0', 'pg_cron: the second run went on where the first had to stop');
 	is(query("SELECT count(*) FROM cron.job_run_details WHERE status = 'failed'"), '0', 'pg_cron: none failed');
 }
