@@ -16,6 +16,7 @@
 #include "access/transam.h"
 #include "access/xact.h"
 #include "libpq/pqmq.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
@@ -76,7 +77,25 @@ accel_deputy_main(Datum segment)
 	proc_exit(0);
 }
 
-/* The leader tells what is said here, in the server's log too. */
+/*
+ * The leader tells what is said here, in the server's log too.  The owner of the
+ * database may have other values for all of its sessions.
+ */
+static void
+set_options(const DeputyShared *shared)
+{
+	SetConfigOption("log_min_messages", "fatal", PGC_SUSET, PGC_S_OVERRIDE);
+	SetConfigOption("client_min_messages", "notice", PGC_USERSET, PGC_S_SESSION);
+	SetConfigOption("client_encoding", GetDatabaseEncodingName(), PGC_USERSET,
+					PGC_S_SESSION);
+	SetConfigOption("default_transaction_isolation", "read committed",
+					PGC_USERSET, PGC_S_SESSION);
+	SetConfigOption("statement_timeout", psprintf("%d", shared->statement_timeout),
+					PGC_USERSET, PGC_S_SESSION);
+	SetConfigOption("lock_timeout", psprintf("%d", shared->lock_timeout),
+					PGC_USERSET, PGC_S_SESSION);
+}
+
 static Deputy *
 join(Datum handle)
 {
@@ -103,11 +122,7 @@ join(Datum handle)
 	pq_redirect_to_shm_mq(deputy->segment, deputy->queue);
 	BackgroundWorkerInitializeConnectionByOid(shared->database, InvalidOid,
 											  BGWORKER_BYPASS_ALLOWCONN);
-	SetConfigOption("log_min_messages", "fatal", PGC_SUSET, PGC_S_OVERRIDE);
-	SetConfigOption("statement_timeout", psprintf("%d", shared->statement_timeout),
-					PGC_USERSET, PGC_S_SESSION);
-	SetConfigOption("lock_timeout", psprintf("%d", shared->lock_timeout),
-					PGC_USERSET, PGC_S_SESSION);
+	set_options(shared);
 	checksum_use(&checksum_kernel_table[shared->page_kernel]);
 	pgstat_report_activity(STATE_RUNNING, "crc32c_accel: verifying a database");
 	return deputy;

@@ -64,6 +64,7 @@ my $last = 'run = (SELECT max(run) FROM verify_runs)';
 
 (my $quoted = $odd) =~ s/"/""/g;
 query('CREATE EXTENSION crc32c_accel');
+query('CREATE ROLE nobody');
 query("CREATE DATABASE $_") foreach 'shop', 'closed', 'gone', 'broken_drop', qq{"$quoted"};
 query("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0");
 my $bad = "CREATE TABLE t AS SELECT i, repeat('x', 500) t FROM generate_series(1, 2000) i; CHECKPOINT;";
@@ -101,6 +102,9 @@ is(query('SELECT count(*) FROM pg_proc WHERE proname = $$verify_cluster$$', 'sho
 flip_byte($path{shop}, 2 * 8192 + 5000);
 flip_byte($path{closed}, 3 * 8192 + 5000);
 flip_byte($odd_path, 4 * 8192 + 5000);
+# what the owner of a database chose for its sessions is not for the worker's
+query("ALTER DATABASE shop SET $_") foreach 'client_min_messages = error', "client_encoding = 'LATIN1'", 'role = nobody', 'statement_timeout = 1',
+  'default_transaction_isolation = serializable', 'default_transaction_read_only = on', 'default_transaction_deferrable = on';
 foreach my $workers (0, 2)
 {
 	$said = call("CALL verify_cluster(workers => $workers, max_rate => 1000000)");
@@ -112,6 +116,7 @@ foreach my $workers (0, 2)
 		FROM verify_findings f JOIN pg_database d ON d.oid = datid WHERE $last"),
 		't 2 checksum_mismatch t t 3 checksum_mismatch t t 4 checksum_mismatch t', 'as rows');
 }
+query('ALTER DATABASE shop RESET ALL');
 like(call('CALL verify_cluster(fail_on_findings => true)'), qr/ERROR:  3 findings in this cluster/, 'fail_on_findings');
 is(query("SELECT count(*), count(relation), count(healed_at) FROM verify_bad_blocks"), '3|0|0', 'open ones');
 is(query('SELECT bad_blocks FROM verify_metrics'), '3', 'count');
@@ -129,7 +134,7 @@ flip_byte($odd_path, 4 * 8192 + 5000);
 is(query('SELECT count(*) FROM verify_database_metrics'), '8', 'what is dropped has no metrics');
 
 # who may
-query('CREATE ROLE scanner IN ROLE pg_stat_scan_tables; CREATE ROLE nobody; GRANT EXECUTE ON ALL PROCEDURES IN SCHEMA public TO nobody');
+query('CREATE ROLE scanner IN ROLE pg_stat_scan_tables; GRANT EXECUTE ON ALL PROCEDURES IN SCHEMA public TO nobody');
 like(call('SET ROLE scanner; CALL verify_cluster()'), qr/completed: 8 databases/, 'a member of pg_stat_scan_tables');
 is(query('SELECT count(*) FROM verify_bad_blocks WHERE healed_at IS NULL'), '0', 'all is well again');
 like(call('SET ROLE nobody; CALL verify_cluster()'), qr/ERROR:  permission denied to verify other databases/, 'a grant alone is not enough');
