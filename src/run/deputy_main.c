@@ -25,6 +25,7 @@
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/timeout.h"
+#include "utils/timestamp.h"
 
 #include "host/host.h"
 #include "host/parallel.h"

@@ -168,6 +168,7 @@ sub slow_run
 		{
 			$seen = $session->query_safe("SELECT count(*) FROM verify_progress p JOIN pg_database d ON d.oid = p.datid
 				WHERE d.datname = '$database' AND blocks_done > 0");
+			$run->pump_nb if $run->pumpable;
 		} until ($seen || !$run->pumpable);
 		$meanwhile->() if $seen;
 		$run->finish;
