@@ -56,7 +56,7 @@ unlike($err, qr/WARNING/, 'and nothing is wrong');
 my $place = $node->safe_psql('postgres', "SELECT 'big'::regclass::oid") . '/main/500';
 ($status, $err) = call($node, "$run, relations => '{big}', resume_at => '$place')");
 like($err, qr/INFO:  verified public\.big: 930 blocks/, 'what is recorded was verified whole, whatever resume_at says');
-$node->safe_psql('postgres', "INSERT INTO internal_positions SELECT run, relid, 'main', 500, now(), began_at, 500, 500 * 8192, 0, 0, tablespace, filenode
+$node->safe_psql('postgres', "INSERT INTO internal_positions SELECT run, relid, 'main', 500, now(), began_at, 500, 500 * 8192, 0, 0, tablespace, filenode, datid
 	FROM verify_run_relations WHERE relid = 'big'::regclass ORDER BY run DESC LIMIT 1;
 	DELETE FROM verify_run_relations WHERE relid = 'big'::regclass");
 ($status, $err) = call($node, "$run, relations => '{big}', reverify_after => '1000 years')");
@@ -114,8 +114,8 @@ ALTER SCHEMA former RENAME TO latter;
 CREATE SCHEMA former;
 CREATE FUNCTION former.trap() RETURNS timestamptz LANGUAGE plpgsql AS
 	'BEGIN INSERT INTO acc.log VALUES (current_user); RETURN now(); END';
-CREATE VIEW former.verify_run_relations AS SELECT oid AS relid, former.trap() AS verified_at FROM pg_class;
-CREATE VIEW former.internal_positions AS SELECT oid AS relid, former.trap() AS recorded_at FROM pg_class;
+CREATE VIEW former.verify_run_relations AS SELECT oid AS relid, 0::oid AS datid, former.trap() AS verified_at FROM pg_class;
+CREATE VIEW former.internal_positions AS SELECT oid AS relid, 0::oid AS datid, former.trap() AS recorded_at FROM pg_class;
 COMMIT;
 SQL
 $holder->quit;
