@@ -29,6 +29,7 @@
 #endif
 
 #include "host/host.h"
+#include "host/print.h"
 #include "recover/keeper.h"
 #include "recover/path.h"
 
@@ -99,7 +100,7 @@ become_server(const Keeping *ctx)
 static bool
 has_recovered(const Keeping *ctx)
 {
-	char	   *path = recover_path("%s/postmaster.pid", ctx->data);
+	char	   *path = host_print("%s/postmaster.pid", ctx->data);
 	char		words[1024] = "";
 	const char *line = words;
 
@@ -189,8 +190,8 @@ make_folder(Keeping *ctx)
 		_exit(1);
 	if (!told || write(ctx->fd, ctx->folder, len) != (ssize_t) len)
 		clean_up(ctx);
-	ctx->data = recover_path("%s/data", ctx->folder);
-	ctx->log = recover_path("%s/log", ctx->folder);
+	ctx->data = host_print("%s/data", ctx->folder);
+	ctx->log = host_print("%s/log", ctx->folder);
 }
 
 static void

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/print.h"
 #include "recover/output.h"
-#include "recover/path.h"
 #include "wal/page.h"
 #include "wal/source.h"
 
@@ -78,7 +78,7 @@ write_file(RecoverOutput *ctx, const WalName *name)
 	int			fd;
 
 	wal_name_print(&plain, words);
-	path = recover_path("%s/%s", ctx->folder, words);
+	path = host_print("%s/%s", ctx->folder, words);
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
 	host_free(path);
 	if (fd < 0)

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,32 +13,16 @@
 
 #include "host/file_scan.h"
 #include "host/host.h"
+#include "host/print.h"
 #include "recover/path.h"
 
 #define PIECE_BYTES		65536
 #define DESCRIPTORS		16		/* of a walk over folders */
 
-char *
-recover_path(const char *format,...)
-{
-	va_list		args;
-	char	   *path;
-	int			len;
-
-	va_start(args, format);
-	len = vsnprintf(NULL, 0, format, args);
-	va_end(args);
-	path = host_alloc((size_t) len + 1);
-	va_start(args, format);
-	vsnprintf(path, (size_t) len + 1, format, args);
-	va_end(args);
-	return path;
-}
-
 bool
 recover_exists(const char *folder, const char *name)
 {
-	char	   *path = recover_path("%s/%s", folder, name);
+	char	   *path = host_print("%s/%s", folder, name);
 	struct stat status;
 	bool		there = stat(path, &status) == 0;
 
@@ -58,7 +41,7 @@ make_one(const char *path)
 bool
 recover_make_above(const char *path)
 {
-	char	   *copy = recover_path("%s", path);
+	char	   *copy = host_print("%s", path);
 	bool		made = true;
 
 	for (char *slash = strchr(copy + 1, '/'); made && slash != NULL;
@@ -185,8 +168,8 @@ on_entry(void *arg, const char *name)
 
 	if (name[0] == '.' || ctx->failed)
 		return;
-	from = recover_path("%s/%s", ctx->from, name);
-	to = recover_path("%s/%s", ctx->to, name);
+	from = host_print("%s/%s", ctx->from, name);
+	to = host_print("%s/%s", ctx->to, name);
 	ctx->failed = !recover_copy(from, to, ctx->direct);
 	ctx->why = errno;
 	host_free(from);

@@ -7,10 +7,6 @@
 
 #include <stdbool.h>
 
-/* Makes a path by a format. */
-extern char *recover_path(const char *format,...)
-			__attribute__((format(printf, 1, 2)));
-
 /* Is there anything of this name in a folder? */
 extern bool recover_exists(const char *folder, const char *name);
 

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "host/host.h"
+#include "host/print.h"
 #include "kernel/checksum.h"
 #include "recover/path.h"
 #include "recover/proof.h"
@@ -48,8 +49,8 @@ refuse(RecoverWanted *wanted, const char *format,...)
 char *
 recover_proof_path(const Recover *ctx, const RecoverWanted *wanted)
 {
-	return recover_path("%s/%s.%u", ctx->out, wanted->path,
-						wanted->tag.block);
+	return host_print("%s/%s.%u", ctx->out, wanted->path,
+					  wanted->tag.block);
 }
 
 /* ---- what the records say ---- */

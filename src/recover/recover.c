@@ -15,6 +15,7 @@
 #include "backup/names.h"
 #include "cluster/read.h"
 #include "host/host.h"
+#include "host/print.h"
 #include "recover/keeper.h"
 #include "recover/path.h"
 #include "recover/proof.h"
@@ -109,7 +110,7 @@ read_text(const Recover *ctx, const char *path, char *words, size_t size)
 static bool
 read_label(Recover *ctx)
 {
-	char	   *path = recover_path("%s/backup_label", ctx->backup);
+	char	   *path = host_print("%s/backup_label", ctx->backup);
 	char	   *words = host_alloc(LABEL_BYTES);
 	BackupLabel label;
 	bool		valid = false;
@@ -135,7 +136,7 @@ read_label(Recover *ctx)
 static bool
 read_control(Recover *ctx)
 {
-	char	   *path = recover_path("%s/PG_VERSION", ctx->backup);
+	char	   *path = host_print("%s/PG_VERSION", ctx->backup);
 	char		version[16] = "";
 
 	if (read_text(ctx, path, version, sizeof(version)))
@@ -174,7 +175,7 @@ check_wanted(Recover *ctx, RecoverWanted *wanted)
 	valid = strcmp(path + strlen(ctx->data) + 1, wanted->path) == 0 ||
 		recover_fail(ctx, "\"%s\" is no path of this version", wanted->path);
 	host_free(path);
-	init = recover_path("%s_init", wanted->path);
+	init = host_print("%s_init", wanted->path);
 	if (valid && recover_exists(ctx->backup, init))
 		valid = recover_fail(ctx, "\"%s\" is unlogged, so that WAL has nothing of it", wanted->path);
 	host_free(init);
@@ -238,7 +239,7 @@ check_out(Recover *ctx, char *folder)
 		bool		is_data;
 
 		*slash = '\0';
-		control = recover_path("%s/global/pg_control", folder);
+		control = host_print("%s/global/pg_control", folder);
 		is_data = stat(control, &status) == 0;
 		host_free(control);
 		if (is_data)
@@ -251,7 +252,7 @@ check_out(Recover *ctx, char *folder)
 static bool
 find_existing(const char *path, char absolute[PATH_MAX])
 {
-	char	   *copy = recover_path("%s", path);
+	char	   *copy = host_print("%s", path);
 	bool		found;
 
 	while (!(found = realpath(copy, absolute) != NULL) && errno == ENOENT)
@@ -276,12 +277,12 @@ make_scratch(Recover *ctx, const char *postgres)
 		return false;
 	if (!recover_make_folder(ctx->out) || realpath(ctx->out, absolute) == NULL)
 		return recover_fail_file(ctx, "make", ctx->out);
-	ctx->out = recover_path("%s", absolute);
-	ctx->scratch = recover_path("%s/recover.XXXXXX", ctx->out);
+	ctx->out = host_print("%s", absolute);
+	ctx->scratch = host_print("%s/recover.XXXXXX", ctx->out);
 	if (!recover_keeper_begin(ctx->keeper, ctx->scratch, postgres))
 		return recover_fail_file(ctx, "write to", ctx->out);
-	ctx->links = recover_path("%s/wal", ctx->scratch);
-	ctx->data = recover_path("%s/data", ctx->scratch);
+	ctx->links = host_print("%s/wal", ctx->scratch);
+	ctx->data = host_print("%s/data", ctx->scratch);
 	return true;
 }
 
@@ -302,7 +303,7 @@ last_failure(char *log)
 static bool
 report_server(Recover *ctx)
 {
-	char	   *path = recover_path("%s/log", ctx->scratch);
+	char	   *path = host_print("%s/log", ctx->scratch);
 	char	   *log = host_alloc(LOG_BYTES);
 
 	if (!recover_read_text(path, log, LOG_BYTES))
@@ -396,7 +397,7 @@ bool
 recover_run(Recover *ctx)
 {
 	RecoverKeeper keeper;
-	char	   *postgres = recover_path("%s/postgres", ctx->bindir);
+	char	   *postgres = host_print("%s/postgres", ctx->bindir);
 	bool		done;
 
 	ctx->keeper = &keeper;

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "cluster/read.h"
-#include "recover/path.h"
+#include "host/print.h"
 #include "recover/restart.h"
 #include "recover/wal.h"
 
@@ -131,7 +131,7 @@ bool
 recover_restart_write(Recover *ctx)
 {
 	uint8_t		data[CLUSTER_CONTROL_SIZE];
-	char	   *path = recover_path("%s/" CLUSTER_CONTROL_NAME, ctx->data);
+	char	   *path = host_print("%s/" CLUSTER_CONTROL_NAME, ctx->data);
 	int			fd = open(path, O_RDWR | O_CLOEXEC);
 	bool		written = false;
 

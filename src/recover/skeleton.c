@@ -20,6 +20,7 @@
 
 #include "backup/names.h"
 #include "host/host.h"
+#include "host/print.h"
 #include "recover/path.h"
 #include "recover/skeleton.h"
 
@@ -70,7 +71,7 @@ static void
 on_sized(void *arg, const char *name)
 {
 	Sum		   *sum = arg;
-	char	   *path = recover_path("%s/%s", sum->folder, name);
+	char	   *path = host_print("%s/%s", sum->folder, name);
 	struct stat status;
 
 	if (stat(path, &status) == 0 && S_ISREG(status.st_mode))
@@ -96,7 +97,7 @@ recover_skeleton_space(Recover *ctx, size_t segments)
 
 	for (size_t i = 0; i < NCOPIED; i++)
 	{
-		Sum			sum = {recover_path("%s/%s", ctx->backup, copied[i]), 0};
+		Sum			sum = {host_print("%s/%s", ctx->backup, copied[i]), 0};
 
 		host_list(sum.folder, on_sized, &sum);
 		host_free((char *) sum.folder);
@@ -117,8 +118,8 @@ recover_skeleton_space(Recover *ctx, size_t segments)
 bool
 recover_skeleton_copy(Recover *ctx, const char *name)
 {
-	char	   *from = recover_path("%s/%s", ctx->backup, name);
-	char	   *to = recover_path("%s/%s", ctx->data, name);
+	char	   *from = host_print("%s/%s", ctx->backup, name);
+	char	   *to = host_print("%s/%s", ctx->data, name);
 	bool		made = (recover_make_above(to) && recover_copy(from, to, ctx->direct)) ||
 		recover_fail_file(ctx, "copy", from);
 
@@ -130,7 +131,7 @@ recover_skeleton_copy(Recover *ctx, const char *name)
 bool
 recover_skeleton_write(Recover *ctx, const char *name, const char *words)
 {
-	char	   *path = recover_path("%s/%s", ctx->data, name);
+	char	   *path = host_print("%s/%s", ctx->data, name);
 	FILE	   *file = fopen(path, "we");
 	bool		written = file != NULL;
 
@@ -148,7 +149,7 @@ recover_skeleton_write(Recover *ctx, const char *name, const char *words)
 static bool
 make_folder(Recover *ctx, const char *name)
 {
-	char	   *path = recover_path("%s/%s", ctx->data, name);
+	char	   *path = host_print("%s/%s", ctx->data, name);
 	bool		made = recover_make_folder(path) ||
 		recover_fail_file(ctx, "make", path);
 
@@ -163,8 +164,8 @@ recover_skeleton_make(Recover *ctx)
 		"pg_dynshmem", "pg_stat", "pg_stat_tmp", "pg_wal/archive_status"
 	};
 	const char *folder;
-	char	   *conf = recover_path("%s%s", settings, ctx->database != 0 ?
-									settings_of_tables : settings_of_blocks);
+	char	   *conf = host_print("%s%s", settings, ctx->database != 0 ?
+								  settings_of_tables : settings_of_blocks);
 	bool		made = true;
 
 	for (size_t i = 0; made && (folder = backup_folder_needed(i)) != NULL; i++)
@@ -201,8 +202,8 @@ recover_skeleton_file(const Recover *ctx, const WalBlockTag *fork,
 				 fork->database);
 	if (segment > 0)
 		snprintf(end, sizeof(end), ".%u", segment);
-	return recover_path("%s/%s/%u%s%s", ctx->data, folder, fork->relation,
-						suffixes[fork->fork], end);
+	return host_print("%s/%s/%u%s%s", ctx->data, folder, fork->relation,
+					  suffixes[fork->fork], end);
 }
 
 /* Makes a file with holes for so many bytes. */
@@ -222,8 +223,8 @@ make_file(const char *path, uint64_t bytes)
 static bool
 make_tablespace(Recover *ctx, uint32_t tablespace)
 {
-	char	   *link = recover_path("%s/pg_tblspc/%u", ctx->data, tablespace);
-	char	   *to = recover_path("%s/tablespaces/%u", ctx->scratch, tablespace);
+	char	   *link = host_print("%s/pg_tblspc/%u", ctx->data, tablespace);
+	char	   *to = host_print("%s/tablespaces/%u", ctx->scratch, tablespace);
 	bool		made = recover_make_folder(to) &&
 		(symlink(to, link) == 0 || errno == EEXIST);
 

@@ -20,6 +20,7 @@
 
 #include "backup/names.h"
 #include "host/host.h"
+#include "host/print.h"
 #include "kernel/checksum.h"
 #include "recover/path.h"
 #include "recover/skeleton.h"
@@ -36,7 +37,7 @@ check_relation(Recover *ctx, const char *path)
 	BackupRelationFile file;
 	const char *name = strrchr(path, '/');
 	WalBlockTag tag = {0};
-	char	   *init = recover_path("%s_init", path);
+	char	   *init = host_print("%s_init", path);
 	bool		unlogged = recover_exists(ctx->backup, init);
 
 	host_free(init);
@@ -72,7 +73,7 @@ on_name(void *arg, const char *name)
 {
 	Looking    *looking = arg;
 	Recover    *ctx = looking->ctx;
-	char	   *path = recover_path("%s/%s", looking->folder, name);
+	char	   *path = host_print("%s/%s", looking->folder, name);
 	BackupRelationFile file;
 
 	if (!looking->failed && backup_relation_file(path, &file))
@@ -90,7 +91,7 @@ on_name(void *arg, const char *name)
 static bool
 look_into(Looking *looking, const char *folder)
 {
-	char	   *path = recover_path("%s/%s", looking->root, folder);
+	char	   *path = host_print("%s/%s", looking->root, folder);
 	struct stat status;
 	bool		fine = stat(path, &status) != 0;
 
@@ -119,7 +120,7 @@ look(Looking *looking)
 {
 	Recover    *ctx = looking->ctx;
 	const RecoverSet *relations = &ctx->filter.relations;
-	char	   *folder = recover_path("base/%u", ctx->database);
+	char	   *folder = host_print("base/%u", ctx->database);
 	bool		fine = look_into(looking, "global") && look_into(looking, folder);
 
 	host_free(folder);
@@ -127,8 +128,8 @@ look(Looking *looking)
 	{
 		if (!is_first_of_folder(relations, i))
 			continue;
-		folder = recover_path("pg_tblspc/%u/PG_%u_%u/%u", relations->items[i].tag.tablespace,
-							  ctx->major, ctx->control.catalog, ctx->database);
+		folder = host_print("pg_tblspc/%u/PG_%u_%u/%u", relations->items[i].tag.tablespace,
+							ctx->major, ctx->control.catalog, ctx->database);
 		fine = look_into(looking, folder);
 		host_free(folder);
 	}
@@ -140,7 +141,7 @@ look(Looking *looking)
 static bool
 add_size(Recover *ctx, const char *path, const BackupRelationFile *file)
 {
-	char	   *from = recover_path("%s/%s", ctx->backup, path);
+	char	   *from = host_print("%s/%s", ctx->backup, path);
 	struct stat status;
 	bool		sized = stat(from, &status) == 0 ||
 		recover_fail_file(ctx, "look at", from);
@@ -156,7 +157,7 @@ bool
 recover_tables_check(Recover *ctx)
 {
 	Looking		looking = {ctx, ctx->backup, NULL, add_size, false};
-	char	   *folder = recover_path("base/%u", ctx->database);
+	char	   *folder = host_print("base/%u", ctx->database);
 	bool		there = recover_exists(ctx->backup, folder);
 
 	host_free(folder);
@@ -184,8 +185,8 @@ bool
 recover_tables_copy(Recover *ctx)
 {
 	Looking		looking = {ctx, ctx->backup, NULL, copy_file, false};
-	char	   *version = recover_path("base/%u/PG_VERSION", ctx->database);
-	char	   *map = recover_path("base/%u/pg_filenode.map", ctx->database);
+	char	   *version = host_print("base/%u/PG_VERSION", ctx->database);
+	char	   *map = host_print("base/%u/pg_filenode.map", ctx->database);
 	bool		copied = recover_skeleton_copy(ctx, version) && recover_skeleton_copy(ctx, map) &&
 		look(&looking);
 
@@ -234,7 +235,7 @@ verify_pages(Recover *ctx, const char *path, int fd, uint32_t block)
 static bool
 verify_file(Recover *ctx, const char *name, const BackupRelationFile *file)
 {
-	char	   *path = recover_path("%s/%s", ctx->data, name);
+	char	   *path = host_print("%s/%s", ctx->data, name);
 	int			fd = open(path, O_RDONLY | O_CLOEXEC);
 	bool		valid = fd >= 0 ?
 		verify_pages(ctx, name, fd, file->segment * ctx->control.relation_segment_blocks) :
@@ -250,7 +251,7 @@ bool
 recover_tables_finish(Recover *ctx)
 {
 	Looking		looking = {ctx, ctx->data, NULL, verify_file, false};
-	char	   *to = recover_path("%s/data", ctx->out);
+	char	   *to = host_print("%s/data", ctx->out);
 	bool		done;
 
 	for (size_t i = 0; i < ctx->nrelations; i++)

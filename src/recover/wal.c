@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "backup/end.h"
+#include "host/print.h"
 #include "recover/output.h"
 #include "recover/path.h"
 #include "recover/skeleton.h"
@@ -57,8 +58,8 @@ on_file(void *arg, const char *name)
 
 	if (linking->failed)
 		return;
-	from = recover_path("%s/%s", linking->folder, name);
-	to = recover_path("%s/%s", ctx->links, name);
+	from = host_print("%s/%s", linking->folder, name);
+	to = host_print("%s/%s", ctx->links, name);
 	if (!linking->inner && wal_name_is_folder(name))
 		linking->failed = !link_folder(ctx, from, true);
 	else if (is_needed(ctx, name) && symlink(from, to) != 0 && errno != EEXIST)
@@ -86,8 +87,8 @@ link_folder(Recover *ctx, const char *folder, bool inner)
 static bool
 link_status(Recover *ctx, const char *folder)
 {
-	char	   *from = recover_path("%s/archive_status", folder);
-	char	   *to = recover_path("%s/archive_status", ctx->links);
+	char	   *from = host_print("%s/archive_status", folder);
+	char	   *to = host_print("%s/archive_status", ctx->links);
 	struct stat status;
 	bool		made = stat(from, &status) != 0 || recover_make_folder(to) ||
 		recover_fail_file(ctx, "make", to);
@@ -100,7 +101,7 @@ link_status(Recover *ctx, const char *folder)
 bool
 recover_wal_link(Recover *ctx)
 {
-	char	   *own = recover_path("%s/pg_wal", ctx->backup);
+	char	   *own = host_print("%s/pg_wal", ctx->backup);
 	struct stat status;
 	bool		linked = true;
 
@@ -244,7 +245,7 @@ write_history(Pass *pass)
 
 	if (pass->path.timeline == ctx->start_timeline)
 		return true;
-	path = recover_path("%s/pg_wal/%08X.history", ctx->data, pass->path.timeline);
+	path = host_print("%s/pg_wal/%08X.history", ctx->data, pass->path.timeline);
 	file = fopen(path, "we");
 	written = file != NULL;
 	for (int i = 0; written && i < pass->path.nancestors; i++)
@@ -295,7 +296,7 @@ static bool
 write_all(Pass *pass, const WalNames *list)
 {
 	Recover    *ctx = pass->ctx;
-	char	   *folder = recover_path("%s/pg_wal", ctx->data);
+	char	   *folder = host_print("%s/pg_wal", ctx->data);
 	RecoverOutput output = {&pass->dir, list, ctx->control.wal_block_size, folder};
 	bool		written;
 
@@ -350,7 +351,7 @@ recover_wal_check(Recover *ctx)
 {
 	RecoverFilter again = {.database = ctx->database,.relations = ctx->filter.relations};
 	Pass		pass = {.ctx = ctx,.filter = &again};
-	char	   *folder = recover_path("%s/pg_wal", ctx->data);
+	char	   *folder = host_print("%s/pg_wal", ctx->data);
 	WalLsn		end;
 	bool		same = open_pass(&pass, folder, false);
 
