@@ -248,12 +248,20 @@ share(Crew *crew, const Throttle *throttle, const Oid *items, uint64 nitems)
  * join() for what that may find.
  */
 void
-crew_name_library(BackgroundWorker *worker, const char *library)
+crew_describe_worker(BackgroundWorker *worker, const char *library,
+					 const char *worker_main, dsm_segment *segment)
 {
+	worker->bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+	worker->bgw_start_time = BgWorkerStart_ConsistentState;
+	worker->bgw_restart_time = BGW_NEVER_RESTART;
+	worker->bgw_notify_pid = MyProcPid;
+	worker->bgw_main_arg = UInt32GetDatum(dsm_segment_handle(segment));
+	snprintf(worker->bgw_name, BGW_MAXLEN, "crc32c_accel worker for PID %d", MyProcPid);
+	strlcpy(worker->bgw_type, "crc32c_accel worker", BGW_MAXLEN);
 	if (strlen(library) >= sizeof(worker->bgw_library_name))
 		library = "crc32c_accel";
-	strlcpy(worker->bgw_library_name, library,
-			sizeof(worker->bgw_library_name));
+	strlcpy(worker->bgw_library_name, library, sizeof(worker->bgw_library_name));
+	strlcpy(worker->bgw_function_name, worker_main, BGW_MAXLEN);
 }
 
 /* Starts as many as the server has room for, and waits for none. */
@@ -263,17 +271,8 @@ launch(Crew *crew, const char *worker_main)
 	BackgroundWorker worker = {0};
 	int			started = 0;
 
-	worker.bgw_flags = BGWORKER_SHMEM_ACCESS |
-		BGWORKER_BACKEND_DATABASE_CONNECTION | BGWORKER_CLASS_PARALLEL;
-	worker.bgw_start_time = BgWorkerStart_ConsistentState;
-	worker.bgw_restart_time = BGW_NEVER_RESTART;
-	worker.bgw_notify_pid = MyProcPid;
-	worker.bgw_main_arg = UInt32GetDatum(dsm_segment_handle(crew->segment));
-	snprintf(worker.bgw_name, BGW_MAXLEN, "crc32c_accel worker for PID %d",
-			 MyProcPid);
-	strlcpy(worker.bgw_type, "crc32c_accel worker", BGW_MAXLEN);
-	crew_name_library(&worker, crew->shared->library);
-	strlcpy(worker.bgw_function_name, worker_main, BGW_MAXLEN);
+	crew_describe_worker(&worker, crew->shared->library, worker_main, crew->segment);
+	worker.bgw_flags |= BGWORKER_CLASS_PARALLEL;
 	for (; started < crew->nworkers; started++)
 	{
 		CrewWorker *started_worker = &crew->workers[started];

@@ -40,8 +40,12 @@ extern void crew_stop(Crew *crew, bool at_once);
 
 extern Throttle *crew_throttle(Crew *crew);
 
-/* Names the library of a worker, as far as its name fits. */
-extern void crew_name_library(BackgroundWorker *worker, const char *library);
+/*
+ * A worker of this session that connects to a database and finds its shared
+ * memory in the segment.  The caller adds what else its flags say.
+ */
+extern void crew_describe_worker(BackgroundWorker *worker, const char *library,
+								 const char *worker_main, dsm_segment *segment);
 
 /*
  * The leader says that the turn of an item has come.  Turns rise.  Returns the

@@ -286,6 +286,17 @@ load_known(DatabaseRun *run, const char *statement, Oid database,
 	PopActiveSnapshot();
 }
 
+/* What this run, or the runs that it follows, have verified is left. */
+static void
+leave_verified(Tour *tour)
+{
+	RunOptions *options = &tour->run->options;
+
+	options->leave = true;
+	options->leave_since = tour->given.leave ?
+		Min(tour->given.leave_since, tour->run->started) : tour->run->started;
+}
+
 static void
 tour_part(Tour *tour, RunStale part)
 {
@@ -296,9 +307,7 @@ tour_part(Tour *tour, RunStale part)
 	run->options.part = part;
 	if (part == RUN_PART_KNOWN)
 	{
-		run->options.leave = true;
-		run->options.leave_since = tour->given.leave ?
-			Min(tour->given.leave_since, run->started) : run->started;
+		leave_verified(tour);
 		load_known(run, "SELECT v.datid, 0::oid, 0::oid, min(v.at) FROM"
 				   " (SELECT r.datid, max(r.verified_at) AS at"
 				   " FROM " HISTORY_SCHEMA ".verify_run_relations r"
@@ -446,11 +455,7 @@ go_on(Tour *tour)
 	DatabaseRun *run = tour->run;
 
 	if (run->recording)
-	{
-		run->options.leave = true;
-		run->options.leave_since = tour->given.leave ?
-			Min(tour->given.leave_since, run->started) : run->started;
-	}
+		leave_verified(tour);
 	else
 		run->options.resume_at = run->at;
 }
@@ -603,15 +608,8 @@ launch(Leader *leader)
 {
 	BackgroundWorker worker = {0};
 
-	worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
-	worker.bgw_start_time = BgWorkerStart_ConsistentState;
-	worker.bgw_restart_time = BGW_NEVER_RESTART;
-	worker.bgw_notify_pid = MyProcPid;
-	worker.bgw_main_arg = UInt32GetDatum(dsm_segment_handle(leader->segment));
-	snprintf(worker.bgw_name, BGW_MAXLEN, "crc32c_accel worker for PID %d", MyProcPid);
-	strlcpy(worker.bgw_type, "crc32c_accel worker", BGW_MAXLEN);
-	crew_name_library(&worker, leader->shared->library);
-	strlcpy(worker.bgw_function_name, "accel_deputy_main", BGW_MAXLEN);
+	crew_describe_worker(&worker, leader->shared->library, "accel_deputy_main",
+						 leader->segment);
 	if (!RegisterDynamicBackgroundWorker(&worker, &leader->handle))
 		return false;
 	shm_mq_set_handle(leader->queue, leader->handle);

@@ -21,9 +21,7 @@
 #include "utils/timestamp.h"
 
 #include "run/deputy.h"
-
-/* A pause between two tries to lock a relation, in milliseconds. */
-#define LOCK_PAUSE	10
+#include "run/lock.h"
 
 /* How often to look who wants the database, in microseconds. */
 #define YIELD_INTERVAL	(USECS_PER_SEC / 20)
@@ -151,12 +149,7 @@ deputy_lock(DatabaseRun *run, Oid relid, int patience)
 	{
 		if (deputy_must_end(run) ||
 			TimestampDifferenceExceeds(start, GetCurrentTimestamp(), most))
-			ereport(ERROR,
-					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-					 errmsg("could not obtain lock on relation with OID %u", relid)));
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 LOCK_PAUSE, PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
+			run_lock_fail(relid);
+		run_lock_pause();
 	}
 }

@@ -28,18 +28,13 @@
 #include "run/archive_record.h"
 #include "run/database_run.h"
 #include "run/deputy.h"
+#include "run/lock.h"
 
 /* How often the run's row is brought up to date, in microseconds. */
 #define RECORD_INTERVAL		USECS_PER_SEC
 
 /* The rows of findings to write, as the statement knows them. */
 #define STORE_NAME	"accel_findings"
-
-/*
- * A pause in milliseconds between two tries to lock a table outside of the
- * queue.
- */
-#define LOCK_PAUSE	10
 
 /* What guarded() writes. */
 typedef struct LockedWrite
@@ -245,13 +240,8 @@ wait_for_table(DatabaseRun *run, Oid relid, TimestampTz start)
 	}
 	if ((LockTimeout > 0 && TimestampDifferenceExceeds(start, now, LockTimeout)) ||
 		(run->deadline != 0 && now >= run->deadline))
-		ereport(ERROR,
-				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				 errmsg("could not obtain lock on relation with OID %u", relid)));
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-					 LOCK_PAUSE, PG_WAIT_EXTENSION);
-	ResetLatch(MyLatch);
-	CHECK_FOR_INTERRUPTS();
+		run_lock_fail(relid);
+	run_lock_pause();
 }
 
 /*

@@ -33,6 +33,7 @@
 #include "access/htup_details.h"
 #include "run/database_run.h"
 #include "run/deputy.h"
+#include "run/lock.h"
 
 /*
  * These say how long a batch may take, in microseconds.  The least is that
@@ -211,9 +212,7 @@ open_relation(DatabaseRun *run, Oid relid)
 	if (run->crew != NULL && run->turn >= 0)
 	{
 		if (!ConditionalLockRelationOid(relid, AccessShareLock))
-			ereport(ERROR,
-					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-					 errmsg("could not obtain lock on relation with OID %u", relid)));
+			run_lock_fail(relid);
 		return try_relation_open(relid, NoLock);
 	}
 	if (ConditionalLockRelationOid(relid, AccessShareLock))
