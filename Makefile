@@ -11,7 +11,16 @@ srcroot := $(filter-out ./,$(dir $(firstword $(MAKEFILE_LIST))))
 here = $(sort $(patsubst $(srcroot)%,%,$(wildcard $(addprefix $(srcroot),$(1)))))
 DATA = $(call here,sql/*--*.sql)
 program_sources = $(call here,src/program/*.c src/recover/*.c)
-SOURCES = $(filter-out $(program_sources),$(call here,src/*.c src/*/*.c))
+
+# WITHOUT="heal accelerate" builds a library that writes no page and leaves the
+# server's CRC-32C alone: other files stand in for those that do.
+comma = ,
+without = $(subst $(comma), ,$(WITHOUT))
+writes_pages = $(addprefix src/,func/heal.c func/restore.c \
+	$(addprefix repair/,backup_page.c block.c heal.c judge.c page_age.c restore.c))
+left_out = $(if $(filter heal,$(without)),$(writes_pages),src/func/without_heal.c) \
+	src/server/$(if $(filter accelerate,$(without)),,without_)accelerate.c
+SOURCES = $(filter-out $(program_sources) $(left_out),$(call here,src/*.c src/*/*.c))
 all_headers = $(wildcard $(srcroot)src/*.h $(srcroot)src/*/*.h \
 	$(srcroot)src/*/*.def)
 all_headers := $(filter-out %/signatures.auto.h %/help.auto.h,$(all_headers))
@@ -33,7 +42,7 @@ help = src/program/help.auto.h
 program_objects = $(program_sources:.c=.o)
 rooms_library = src/program/rooms.a
 SCRIPTS_built = $(program)
-EXTRA_CLEAN = $(signatures) $(help) $(program_objects) $(rooms_library) $(program).1
+EXTRA_CLEAN = $(left_out:.c=.o) $(left_out:.c=.bc) $(signatures) $(help) $(program_objects) $(rooms_library) $(program).1
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
@@ -49,13 +58,17 @@ include $(PGXS)
 
 # Libraries that decompress WAL archives: those that the server links, where
 # their headers are installed, too.  Without one, its files are not verifiable,
-# and their rows say so.  WITHOUT="lz4 zstd" builds as if they were not there.
+# and their rows say so.  WITHOUT="lz4 zstd" builds as if they were not there, and
+# what it does not know is an error.
 library_fields = $(subst :, ,$(1))
 probe = $(shell printf '\043include "pg_config.h"\n\043ifndef %s\n\043error\n\043endif\n\043include <%s>\nint main(void) { return 0; }\n' \
 	$(word 2,$(1)) $(word 3,$(1)) | $(CC) $(CPPFLAGS) -xc - -l$(word 4,$(1)) -o /dev/null 2>/dev/null && echo $(word 1,$(1)):$(word 4,$(1)))
 libraries := $(foreach library,ZLIB:HAVE_LIBZ:zlib.h:z LZ4:USE_LZ4:lz4frame.h:lz4 ZSTD:USE_ZSTD:zstd.h:zstd,\
-	$(if $(filter $(WITHOUT),$(lastword $(call library_fields,$(library)))),,$(call probe,$(call library_fields,$(library)))))
+	$(if $(filter $(without),$(lastword $(call library_fields,$(library)))),,$(call probe,$(call library_fields,$(library)))))
 override CPPFLAGS := $(foreach library,$(libraries),-DDECODE_HAVE_$(firstword $(call library_fields,$(library)))) $(CPPFLAGS)
+ifneq ($(filter-out z lz4 zstd heal accelerate,$(without)),)
+$(error WITHOUT="$(WITHOUT)": it knows z, lz4, zstd, heal and accelerate)
+endif
 decoders = $(foreach library,$(libraries),-l$(lastword $(call library_fields,$(library))))
 SHLIB_LINK += $(decoders)
 
@@ -95,7 +108,7 @@ override CPPFLAGS += -fvisibility=hidden
 
 # Rooms that know the server.  All others, so new ones too, are compiled without its
 # headers, and make check-layers reads from their objects that they use nothing of it.
-knows_server = host/% page/% run/% func/% server/accelerate \
+knows_server = host/% page/% run/% func/% server/accelerate server/without_accelerate \
 	wal/block_decompress wal/parallel cluster/live lost/disk lost/scan lost/server \
 	$(addprefix repair/,backup_page block heal image page_age restore) \
 	$(addprefix backup/,archives blocks chain cluster files gaps hash json judge parts pick run spool \
@@ -152,9 +165,13 @@ check-generated:
 generate:
 	python3 $(srcroot)src/kernel/gen_constants.py > $(srcroot)src/kernel/constants.auto.h
 
-# The archive of a release, for PGXN: what git has of the last commit.
+# The archive of a release, for PGXN: what git has of the last commit, the same bytes
+# wherever it is made.  make sign puts the signature of gpg's default key, or KEY, beside it.
 VERSION = $(shell sed -n 's/^\t"version": "\(.*\)",/\1/p' $(srcroot)META.json)
-.PHONY: dist
+archive = $(EXTENSION)-$(VERSION).zip
+.PHONY: dist sign
 dist:
-	git -C $(or $(srcroot),.) archive --format=zip --prefix=$(EXTENSION)-$(VERSION)/ HEAD \
-		>$(EXTENSION)-$(VERSION).zip
+	TZ=UTC git -C $(or $(srcroot),.) -c core.autocrlf=false archive --format=zip -9 --prefix=$(EXTENSION)-$(VERSION)/ HEAD >$(archive)
+	sha256sum $(archive) >$(archive).sha256
+sign: dist
+	gpg --yes --armor --detach-sign $(if $(KEY),--local-user '$(KEY)') $(archive)

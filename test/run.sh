@@ -292,6 +292,8 @@ for part in $parts; do
 			done
 			server_job matrix "$native" "through a storage manager" \
 				"BUILD='COPT=-DACCEL_THROUGH_SMGR'" "tap test/t/060_storage_manager.pl"
+			server_job matrix "$native" "without heal, accelerate and decoders" \
+				"BUILD=WITHOUT=z,lz4,zstd,heal,accelerate" "tap test/t/111_without.pl"
 			for script in "$top"/test/matrix/*.sh; do
 				[ "${script##*/}" != lib.sh ] || continue
 				script_job matrix host "$(basename "$script" .sh)" \
