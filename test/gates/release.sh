@@ -1,7 +1,10 @@
 #!/bin/sh
-# release.sh: versions agree, scripts are as the rules want them, released
-# scripts are frozen, nothing is left to do.
+# release.sh [--release]: versions agree, scripts are as the rules want them, released
+# scripts are frozen, addresses are those of ADDRESSES, nothing is left to do.
+# --release: no address is unset, either.
 set -eu
+option=
+[ "${1:-}" != --release ] || option=--release
 cd "$(dirname "$0")/../.."
 failed=0
 wrong()
@@ -34,6 +37,10 @@ if [ -s test/gates/released ]; then
 else
 	echo "not run: upgrade path and frozen scripts: no released version before $control"
 fi
+
+# shellcheck disable=SC2086	# one word or none
+python3 test/gates/addresses.py $option && python3 test/gates/addresses.py --try ||
+	wrong "addresses"
 
 if grep -rnE '\b(TODO|FIXME|XXX|HACK)\b' src sql bench test --exclude-dir=build --include='*.[ch]' --include='*.sql' \
 	--include='*.sh' --include='*.pl' --include='*.py' | grep -vE 'mktemp|X{4}|release\.sh'; then

@@ -13,6 +13,28 @@ scratch_folder
 commit_tree "$top" "$scratch/tree"
 make -s -C "$scratch/tree" PG_CONFIG="$pg_config" dist
 archive=$(find "$scratch/tree" -name '*.zip')
+
+# Elsewhere, at another hour, the same bytes; its checksum and its signature fit.
+git clone -q "$scratch/tree" "$scratch/elsewhere/of another length"
+(
+	cd "$scratch/elsewhere/of another length"
+	umask 077
+	TZ=Asia/Tokyo make -s PG_CONFIG="$pg_config" dist
+)
+cmp "$archive" "$scratch/elsewhere/of another length/$(basename "$archive")" ||
+	die "the archive differs where it is made elsewhere"
+(cd "$scratch/tree" && sha256sum --quiet -c "$archive.sha256") || die "the checksum is not the archive's"
+if command -v gpg >/dev/null; then
+	GNUPGHOME=$scratch/keys
+	export GNUPGHOME
+	mkdir -m 700 "$GNUPGHOME"
+	gpg -q --batch --passphrase '' --quick-generate-key releases@localhost 2>"$scratch/log" || die "$(cat "$scratch/log")"
+	make -s -C "$scratch/tree" PG_CONFIG="$pg_config" KEY=releases@localhost sign
+	gpg -q --verify "$archive.asc" "$archive" 2>"$scratch/log" || die "$(cat "$scratch/log")"
+	gpgconf --kill gpg-agent
+else
+	say "not run: the archive's signature: no gpg"
+fi
 python3 -m zipfile -e "$archive" "$scratch"
 unpacked=$scratch/$(basename "$archive" .zip)
 [ -d "$unpacked" ] || die "the archive unpacks to another folder than its name"
