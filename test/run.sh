@@ -235,22 +235,23 @@ quick_tap_jobs()
 	done
 }
 
-# Every script runs on the native server and on the newest release.  The other
-# versions share them out, each script to one; --long: every script everywhere.
+# Every script runs on the newest release.  The other versions share them out, each
+# script to one, and to another after the next commit; --long: every script everywhere.
 tap_scripts()	# version
 {
 	sharing=
-	for version in $others; do
+	for version in $native $others; do
 		[ "$version" = "$newest_release" ] || sharing="$sharing $version"
 	done
 	case $LONG:$sharing in
 		:*" $1" | :*" $1 "*) ;;
 		*) set -- all ;;
 	esac
+	commits=$(git -C "$top" rev-list --count HEAD 2>/dev/null) || commits=0
 	# shellcheck disable=SC2012	# names of our own
-	(cd "$top" && ls test/t/*.pl) | awk -v version="$1" -v sharing="$sharing" '
+	(cd "$top" && ls test/t/*.pl) | awk -v version="$1" -v sharing="$sharing" -v commits="$commits" '
 		BEGIN {n = split(sharing, of)}
-		version == "all" || of[NR % n + 1] == version' | tr '\n' ' '
+		version == "all" || of[(NR + commits) % n + 1] == version' | tr '\n' ' '
 }
 
 script_job()	# part, where, what, script, argument...
@@ -281,8 +282,10 @@ for part in $parts; do
 		tap)
 			[ -n "$all" ] || quick_tap_jobs
 			for version in ${all:+$native $others}; do
-				server_job tap "$version" "clusters" "PROVE_FLAGS=-v LONG=$LONG" \
-					"tap $(tap_scripts "$version")"
+				scripts=$(tap_scripts "$version")
+				# shellcheck disable=SC2086	# counted
+				server_job tap "$version" "clusters, $(set -- $scripts; echo $#) scripts" \
+					"PROVE_FLAGS=-v LONG=$LONG" "tap $scripts"
 			done
 			;;
 		fuzz) script_job fuzz host "fuzz targets" test/fuzz/run.sh $long ;;
