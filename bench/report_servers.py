@@ -210,6 +210,8 @@ def part_backup(results, section, folder, plots):
                     gains.append(f"{words} {theirs.median / ours.median:.2f}")
     section.blocks.append(("table", "pg_verifybackup, its start-up taken off, and verify_backup_summary over the same backup",
                            ("backup", "by what", "ours", "pg_verifybackup", "ours", "times as fast"), rows, False))
+    if table := cold_table(results, "A backup"):
+        section.blocks.append(table)
     if gains:
         section.sentence = ("A base backup is verified with every page, which pg_verifybackup does not look at. Times as fast as that on one core: "
                             + "; ".join(gains) + ".")
