@@ -774,7 +774,7 @@ backup_run(const BackupOptions *options, BackupSink *sink,
 
 	memset(summary, 0, sizeof(*summary));
 	throttle_init(&throttle, options->max_rate, BLCKSZ,
-				  options->direct ? DIRECT_PIECE_PACED : BACKUP_PIECE_BYTES);
+				  options->direct ? DIRECT_PIECE_OF(options->max_rate) : BACKUP_PIECE_BYTES);
 	run.throttle = &throttle;
 	need_directory(options->root);
 	if (options->wal != NULL)

@@ -306,14 +306,16 @@ SQL_FUNCTION(accel_verify_wal)
 	WalScan		scan = {fcinfo};
 	bool		range = !PG_ARGISNULL(ARG_START_LSN) ||
 		!PG_ARGISNULL(ARG_END_LSN) || !PG_ARGISNULL(ARG_TIMELINE_ID);
+	int			max_rate;
 
 	scan.directory = accel_text(fcinfo, ARG_DIRECTORY);
 	scan.first = accel_text(fcinfo, ARG_FIRST_SEGMENT);
 	scan.last = accel_text(fcinfo, ARG_LAST_SEGMENT);
 	scan.workers = parallel_workers(accel_integer(fcinfo, ARG_WORKERS, 0));
 	scan.direct = accel_boolean(fcinfo, ARG_DIRECT_IO, false);
-	throttle_init(&scan.throttle, accel_integer(fcinfo, ARG_MAX_RATE, 0),
-				  BLCKSZ, scan.direct ? DIRECT_PIECE_PACED : WAL_PIECE_BYTES);
+	max_rate = accel_integer(fcinfo, ARG_MAX_RATE, 0);
+	throttle_init(&scan.throttle, max_rate, BLCKSZ,
+				  scan.direct ? DIRECT_PIECE_OF(max_rate) : WAL_PIECE_BYTES);
 	if (range && (scan.first != NULL || scan.last != NULL))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

@@ -32,8 +32,15 @@
  */
 #define DIRECT_PIECE		((size_t) 4 * 1024 * 1024)
 #define DIRECT_PIECE_PACED	((size_t) 1024 * 1024)
+#define DIRECT_PIECE_OF(max_rate) \
+	((max_rate) > 0 ? DIRECT_PIECE_PACED : DIRECT_PIECE)
+
+/* What memory for such pieces is a multiple of, in bytes: see direct_ready(). */
+#define DIRECT_LARGE	((size_t) 2 * 1024 * 1024)
 
 /* The next address or offset, or length, that is aligned, or this one. */
+#define DIRECT_ROUND_UP_LARGE(at) \
+	(((at) + (DIRECT_LARGE - 1)) / DIRECT_LARGE * DIRECT_LARGE)
 #define DIRECT_ROUND_UP(at) \
 	(((at) + (DIRECT_ALIGN - 1)) / DIRECT_ALIGN * DIRECT_ALIGN)
 #define DIRECT_ROUND_DOWN(at)	((at) / DIRECT_ALIGN * DIRECT_ALIGN)
@@ -59,6 +66,13 @@ extern bool direct_is_refused(int fd);
  */
 extern size_t direct_read(int fd, void *buffer, size_t length, off_t offset,
 						  int *error);
+
+/*
+ * Call once for memory, before DIRECT_LARGE bytes or more are first read into
+ * it.  The system then puts large pages below it, if it has any.  What the
+ * memory holds may change.
+ */
+extern void direct_ready(void *memory, size_t length);
 
 /*
  * May the page cache have some of these bytes?  True if the system cannot

@@ -17,8 +17,7 @@
 
 #define PIECE_BYTES		((size_t) 1024 * 1024)
 
-/* The most of a window, so that a core's own cache has room for others. */
-#define WINDOW_BYTES	DIRECT_PIECE_PACED
+#define WINDOW_BYTES	DIRECT_PIECE
 
 static FileScanResult result_of_errno(void);
 static ssize_t read_window(FileScan *scan, void *buffer, size_t length,
@@ -30,8 +29,8 @@ file_window_new(struct Throttle *throttle)
 	FileWindow *window = host_alloc(sizeof(FileWindow));
 
 	memset(window, 0, sizeof(*window));
-	window->allocated = host_alloc(WINDOW_BYTES + DIRECT_ALIGN);
-	window->bytes = (unsigned char *) DIRECT_ROUND_UP((uintptr_t) window->allocated);
+	window->allocated = host_alloc(WINDOW_BYTES + DIRECT_LARGE);
+	window->bytes = (unsigned char *) DIRECT_ROUND_UP_LARGE((uintptr_t) window->allocated);
 	window->throttle = throttle;
 	return window;
 }
@@ -133,6 +132,9 @@ fill_window(FileScan *scan, off_t offset)
 	host_interrupts();
 	wanted = host_turn(window->throttle, wanted);
 	window->at = from;
+	if (wanted >= DIRECT_LARGE && !window->ready)
+		direct_ready(window->bytes, WINDOW_BYTES);
+	window->ready |= wanted >= DIRECT_LARGE;
 	for (int i = 0; i < 2; i++)
 	{
 		window->held = direct_read(scan->fd, window->bytes, wanted, from, &error);

@@ -43,12 +43,14 @@ static void
 init(ForkReader *reader, const Fork *fork, uint32 piece_blocks)
 {
 	Size		piece = (Size) Max(piece_blocks, SCAN_PIECE_BLOCKS) * BLCKSZ;
+	Size		align = piece < DIRECT_LARGE ? DIRECT_ALIGN : DIRECT_LARGE;
 
 	memset(reader, 0, sizeof(*reader));
 	reader->fork = fork;
-	reader->allocated = palloc(piece + BLCKSZ + DIRECT_ALIGN);
-	reader->buffer = (char *) TYPEALIGN(DIRECT_ALIGN, reader->allocated);
+	reader->allocated = palloc(piece + BLCKSZ + align);
+	reader->buffer = (char *) TYPEALIGN(align, reader->allocated);
 	reader->block = reader->buffer + piece;
+	reader->piece = piece;
 	reader->fd = reader->device_fd = -1;
 }
 
@@ -255,7 +257,14 @@ uint32
 fork_reader_scan(ForkReader *reader, BlockNumber blkno, uint32 nblocks)
 {
 	if (reader->direct)
+	{
+		bool		large = (Size) nblocks * BLCKSZ >= DIRECT_LARGE;
+
+		if (large && !reader->ready)
+			direct_ready(reader->buffer, reader->piece);
+		reader->ready |= large;
 		return read_device_twice(reader, blkno, nblocks, reader->buffer);
+	}
 	return fork_reader_read(reader, blkno, nblocks, reader->buffer);
 }
 

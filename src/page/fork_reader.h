@@ -20,6 +20,8 @@ typedef struct ForkReader
 	const Fork *fork;
 	struct Throttle *throttle;	/* for reads that decide a block, NULL if none */
 	void	   *allocated;
+	Size		piece;			/* bytes of the buffer */
+	bool		ready;			/* the buffer, for the largest pieces */
 	char	   *buffer;			/* SCAN_PIECE_BLOCKS blocks or more, aligned
 								 * for I/O */
 	char	   *block;			/* one more, for a read of the device */

@@ -26,8 +26,7 @@ void
 scan_run_begin(ScanRun *run, ScanSink *output, int workers, int max_rate,
 			   bool direct)
 {
-	Size		most = !direct ? SCAN_PIECE_BLOCKS * BLCKSZ :
-		max_rate > 0 ? DIRECT_PIECE_PACED : DIRECT_PIECE;
+	Size		most = direct ? DIRECT_PIECE_OF(max_rate) : SCAN_PIECE_BLOCKS * BLCKSZ;
 
 	memset(run, 0, sizeof(*run));
 	run->output = output;

@@ -714,15 +714,17 @@ static void
 read_arguments(ArchiveRun *run, FunctionCallInfo fcinfo)
 {
 	int64		max_duration = accel_interval(fcinfo, ARG_MAX_DURATION, "max_duration", 1);
+	int			max_rate;
 
 	accel_check_null(fcinfo, ARG_DIRECTORY, "directory");
 	run->started = GetCurrentTimestamp();
 	run->reverify = PG_ARGISNULL(ARG_REVERIFY_AFTER) ? PG_INT64_MIN :
 		run->started - accel_interval(fcinfo, ARG_REVERIFY_AFTER, "reverify_after", 0);
 	run->workers = parallel_workers(accel_integer(fcinfo, ARG_WORKERS, 0));
-	throttle_init(&run->throttle, accel_integer(fcinfo, ARG_MAX_RATE, 0),
-				  BLCKSZ, accel_boolean(fcinfo, ARG_DIRECT_IO, false) ?
-				  DIRECT_PIECE_PACED : WAL_PIECE_BYTES);
+	max_rate = accel_integer(fcinfo, ARG_MAX_RATE, 0);
+	throttle_init(&run->throttle, max_rate, BLCKSZ,
+				  accel_boolean(fcinfo, ARG_DIRECT_IO, false) ?
+				  DIRECT_PIECE_OF(max_rate) : WAL_PIECE_BYTES);
 	run->deadline = max_duration == 0 ? 0 : run->started + max_duration;
 	run->verbose = accel_boolean(fcinfo, ARG_VERBOSE, false);
 	open_directory(run, fcinfo);
