@@ -106,15 +106,19 @@ $(OBJS) $(OBJS:.o=.bc): $(all_headers) $(srcroot)Makefile
 # Only what is marked PGDLLEXPORT is exported.  CPPFLAGS reach the bitcode, too.
 override CPPFLAGS += -fvisibility=hidden
 
+# Pages have the size of the server's, whose headers those rooms do not see.
+page_bytes := $(shell sed -n 's/^\#define BLCKSZ \([0-9]*\)$$/\1/p' '$(shell $(PG_CONFIG) --includedir-server)/pg_config.h')
+override CPPFLAGS := $(if $(page_bytes),-DPAGE_BYTES=$(page_bytes)) $(CPPFLAGS)
+
 # Rooms that know the server.  All others, so new ones too, are compiled without its
 # headers, and make check-layers reads from their objects that they use nothing of it.
 knows_server = host/% page/% run/% func/% server/accelerate server/without_accelerate \
 	wal/block_decompress wal/parallel cluster/live lost/disk lost/scan lost/server \
 	$(addprefix repair/,backup_page block heal image page_age restore) \
-	$(addprefix backup/,archives blocks chain cluster files gaps hash json judge parts pick run spool \
-		suspects)
+	backup/parallel
 rooms = $(patsubst src/%.c,%,$(filter-out src/guc.c src/module.c,$(SOURCES)))
-server_free = $(addprefix src/,$(filter-out $(knows_server),$(rooms)) page/status page/ledger host/direct host/file_scan host/print)
+server_free = $(addprefix src/,$(filter-out $(knows_server),$(rooms)) $(addprefix page/,judge kind ledger status) \
+	$(addprefix host/,direct file_scan print))
 $(server_free:=.o) $(server_free:=.bc) $(program_objects): override CPPFLAGS := \
 	$(filter-out -I$(includedir_server) -I$(includedir_internal),$(CPPFLAGS))
 
@@ -161,9 +165,11 @@ check-symbols: all
 # Constants are derived by our own generator and committed; this compares.
 check-generated:
 	python3 $(srcroot)src/kernel/gen_constants.py | cmp - $(srcroot)src/kernel/constants.auto.h
+	python3 $(srcroot)src/program/gen_sha2.py | cmp - $(srcroot)src/program/sha2.auto.h
 
 generate:
 	python3 $(srcroot)src/kernel/gen_constants.py > $(srcroot)src/kernel/constants.auto.h
+	python3 $(srcroot)src/program/gen_sha2.py > $(srcroot)src/program/sha2.auto.h
 
 # The archive of a release, for PGXN: what git has of the last commit, the same bytes
 # wherever it is made.  make sign puts the signature of gpg's default key, or KEY, beside it.

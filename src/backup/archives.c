@@ -7,13 +7,12 @@
  * checksums is seen at the first one that does or does not.  Should pg_control
  * disagree, pages are judged again.
  */
-#include "compat.h"
-
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
-
-#include "miscadmin.h"
-#include "storage/bufpage.h"
-#include "storage/fd.h"
 
 #include "backup/archives.h"
 #include "backup/tar.h"
@@ -22,6 +21,7 @@
 #include "decode/decode.h"
 #include "host/file_scan.h"
 #include "host/host.h"
+#include "host/print.h"
 #include "wal/file.h"
 
 /* More archives are no backup's. */
@@ -46,7 +46,7 @@ typedef struct Reading
 	const Found *file;
 	FileScan	scan;
 	DecodeFormat format;
-	uint64		offset;			/* of a plain one, where it is read next */
+	uint64_t	offset;			/* of a plain one, where it is read next */
 	int			error;			/* of a plain one, errno of a failed read */
 } Reading;
 
@@ -77,18 +77,19 @@ list_name(void *arg, const char *name)
 	}
 	HOST_MAKE_ROOM(listing->files, listing->count, listing->room);
 	listing->files[listing->count].archive = archive;
-	strlcpy(listing->files[listing->count++].name, name, sizeof(listing->files[0].name));
+	snprintf(listing->files[listing->count++].name, sizeof(listing->files[0].name),
+			 "%s", name);
 }
 
 bool
 backup_tar_is(const char *root)
 {
 	Listing		listing = {0};
-	char	   *version = psprintf("%s/PG_VERSION", root);
+	char	   *version = host_print("%s/PG_VERSION", root);
 	struct stat status;
 	bool		plain = lstat(version, &status) == 0;
 
-	pfree(version);
+	host_free(version);
 	if (plain || !host_list(root, list_name, &listing))
 		return false;
 	host_free(listing.files);
@@ -122,11 +123,9 @@ static ssize_t
 read_stored(void *arg, void *buffer, size_t len, uint64_t offset)
 {
 	Reading    *reading = arg;
-	Throttle   *throttle = reading->tar->throttle;
 
-	len = Min(len, throttle->pace.max_piece);
 	if (reading->scan.window == NULL)
-		throttle_wait(throttle, (uint32) len);
+		len = host_turn(reading->tar->throttle, len);
 	return file_scan_read(&reading->scan, buffer, len, (off_t) offset);
 }
 
@@ -144,7 +143,7 @@ read_plain(Reading *reading, uint8_t *buffer, size_t len)
 			reading->error = errno;
 		if (got <= 0)
 			break;
-		reading->offset += (uint64) got;
+		reading->offset += (uint64_t) got;
 		done += (size_t) got;
 	}
 	return done;
@@ -155,7 +154,7 @@ read_archive(void *arg, uint8_t *buffer, size_t len)
 {
 	Reading    *reading = arg;
 
-	CHECK_FOR_INTERRUPTS();
+	host_interrupts();
 	return reading->format == DECODE_PLAIN ?
 		read_plain(reading, buffer, len) :
 		decode_read(reading->decoder, buffer, len);
@@ -238,11 +237,11 @@ look_for_checksums(Reading *reading, const char *piece, size_t bytes)
 {
 	BackupTar  *tar = reading->tar;
 
-	for (size_t at = 0; at + BLCKSZ <= bytes && !tar->knows_checksums; at += BLCKSZ)
+	for (size_t at = 0; at + PAGE_BYTES <= bytes && !tar->knows_checksums; at += PAGE_BYTES)
 		if (!page_is_zero(piece + at))
 		{
 			tar->judge.rules.checksums =
-				((const PageHeaderData *) (piece + at))->pd_checksum != 0;
+				((const PageHead *) (piece + at))->pd_checksum != 0;
 			tar->knows_checksums = true;
 		}
 }
@@ -259,13 +258,14 @@ typedef struct Passing
  * that.
  */
 static bool
-pass_member(Reading *reading, const Passing *passing, uint64 size)
+pass_member(Reading *reading, const Passing *passing, uint64_t size)
 {
 	BackupTar  *tar = reading->tar;
 
-	for (uint64 at = 0; at < size;)
+	for (uint64_t at = 0; at < size;)
 	{
-		size_t		wanted = (size_t) Min(size - at, BACKUP_PIECE_BYTES);
+		size_t		wanted = size - at < BACKUP_PIECE_BYTES ?
+			(size_t) (size - at) : BACKUP_PIECE_BYTES;
 		size_t		got = tar_read(&reading->reader,
 								   (uint8_t *) reading->buffer, wanted);
 
@@ -275,7 +275,7 @@ pass_member(Reading *reading, const Passing *passing, uint64 size)
 		if (got < wanted)
 		{
 			if (passing->judge != NULL)
-				backup_judge_failure(passing->judge, 0, (int64) at);
+				backup_judge_failure(passing->judge, 0, (int64_t) at);
 			return false;
 		}
 		if (passing->judge == NULL)
@@ -307,7 +307,7 @@ begin_keeping(Reading *reading, const char *path)
 }
 
 static bool
-is_judged(const BackupTar *tar, uint32 entry)
+is_judged(const BackupTar *tar, uint32_t entry)
 {
 	BackupRelationFile file;
 
@@ -330,7 +330,7 @@ keep_part(BackupTar *tar, const BackupJudge *judge)
 
 /* A file that the list has. */
 static void
-pass_listed(Reading *reading, const char *path, uint32 entry, uint64 size)
+pass_listed(Reading *reading, const char *path, uint32_t entry, uint64_t size)
 {
 	BackupTar  *tar = reading->tar;
 	BackupJudge judge = {&tar->judge, tar->list, tar->finding, tar->arg, entry};
@@ -338,12 +338,12 @@ pass_listed(Reading *reading, const char *path, uint32 entry, uint64 size)
 	bool		whole;
 
 	judge.watch = tar->watch;
-	tar->list->entries[entry].found = (int64) size;
+	tar->list->entries[entry].found = (int64_t) size;
 	tar->list->entries[entry].part = -1;
 	if (is_judged(tar, entry))
 	{
 		judge.totals.files = 1;
-		if (backup_judge_begin(&judge, (int64) size))
+		if (backup_judge_begin(&judge, (int64_t) size))
 			passing.judge = &judge;
 	}
 	whole = pass_member(reading, &passing, size);
@@ -358,7 +358,7 @@ pass_listed(Reading *reading, const char *path, uint32 entry, uint64 size)
 
 /* Passes any other member.  WAL is not listed in a manifest. */
 static void
-pass_unlisted(Reading *reading, const char *path, uint64 size)
+pass_unlisted(Reading *reading, const char *path, uint64_t size)
 {
 	Passing		passing = {NULL, begin_keeping(reading, path)};
 
@@ -373,7 +373,7 @@ pass_unlisted(Reading *reading, const char *path, uint64 size)
 
 /* One that no list knows, if there is none. */
 static void
-pass_new(Reading *reading, const char *path, uint64 size)
+pass_new(Reading *reading, const char *path, uint64_t size)
 {
 	BackupTar  *tar = reading->tar;
 
@@ -390,10 +390,10 @@ pass_new(Reading *reading, const char *path, uint64 size)
 }
 
 static void
-pass_file(Reading *reading, const char *path, uint64 size)
+pass_file(Reading *reading, const char *path, uint64_t size)
 {
 	BackupTar  *tar = reading->tar;
-	int64		entry;
+	int64_t		entry;
 
 	if (!tar->listed && !tar->pages_only && !backup_path_ignored(path))
 	{
@@ -407,7 +407,7 @@ pass_file(Reading *reading, const char *path, uint64 size)
 	else if (tar->list->entries[entry].found >= 0)
 		report_member(reading, path, BACKUP_EXTRA, "another file of this name");
 	else
-		pass_listed(reading, path, (uint32) entry, size);
+		pass_listed(reading, path, (uint32_t) entry, size);
 }
 
 /* Passes what is not a file, such as folders and links. */
@@ -475,7 +475,7 @@ find_format(const Reading *reading)
 	FileScan	scan = reading->scan;
 	ssize_t		len = file_scan_read(&scan, start, sizeof(start), 0);
 	DecodeFormat format = len > 0 ?
-		decode_format_of(start, (size_t) Min(len, DECODE_MAGIC_MAX)) :
+		decode_format_of(start, len < DECODE_MAGIC_MAX ? (size_t) len : DECODE_MAGIC_MAX) :
 		DECODE_PLAIN;
 
 	if (format != DECODE_PLAIN ||
@@ -487,7 +487,7 @@ find_format(const Reading *reading)
 static void
 read_members(Reading *reading)
 {
-	TarMember  *member = palloc(sizeof(TarMember));
+	TarMember  *member = host_alloc(sizeof(TarMember));
 	TarDamage	damage = {TAR_FINE};
 	TarResult	result;
 
@@ -505,14 +505,36 @@ read_members(Reading *reading)
 	/* a decoder may fail at its own trailer, after the archive's end */
 	if (damage.reason != TAR_TRUNCATED && damage.reason != TAR_NO_END)
 		(void) report_failure(reading);
-	pfree(member);
+	host_free(member);
+}
+
+static void
+make_tablespace(const Reading *reading)
+{
+	char		folder[32];
+
+	snprintf(folder, sizeof(folder), "pg_tblspc/%u",
+			 reading->file->archive.tablespace);
+	(void) backup_spool_folder(reading->tar->spool, folder);
+}
+
+static void
+report_unopened(const Reading *reading, FileScanResult opened)
+{
+	char		words[256];
+
+	if (opened == FILE_SCAN_IRREGULAR)
+		snprintf(words, sizeof(words), "not a regular file");
+	else
+		snprintf(words, sizeof(words), "could not open file: %s", strerror(errno));
+	report_archive(reading, BACKUP_IO_ERROR, words);
 }
 
 static void
 open_archive(Reading *reading)
 {
 	BackupTar  *tar = reading->tar;
-	char	   *path = psprintf("%s/%s", tar->root, reading->file->name);
+	char	   *path = host_print("%s/%s", tar->root, reading->file->name);
 	FileScanResult opened = file_scan_open_direct(&reading->scan, path,
 												  reading->window);
 
@@ -520,9 +542,7 @@ open_archive(Reading *reading)
 	{
 		if (!tar->pages_only &&
 			reading->file->archive.kind == BACKUP_ARCHIVE_TABLESPACE)
-			(void) backup_spool_folder(tar->spool,
-									   psprintf("pg_tblspc/%u",
-												reading->file->archive.tablespace));
+			make_tablespace(reading);
 		read_members(reading);
 		tar->unread |= reading->format != DECODE_PLAIN &&
 			decode_failure(reading->decoder).reason == DECODE_UNSUPPORTED;
@@ -531,11 +551,9 @@ open_archive(Reading *reading)
 	else
 	{
 		tar->unread = true;
-		report_archive(reading, BACKUP_IO_ERROR,
-					   opened == FILE_SCAN_IRREGULAR ? "not a regular file" :
-					   psprintf("could not open file: %s", strerror(errno)));
+		report_unopened(reading, opened);
 	}
-	pfree(path);
+	host_free(path);
 }
 
 static void
@@ -550,18 +568,17 @@ free_decoder(void *arg)
 static Reading *
 begin_reading(BackupTar *tar)
 {
-	Reading    *reading = palloc0(sizeof(Reading));
+	Reading    *reading = host_alloc(sizeof(Reading));
 
+	memset(reading, 0, sizeof(*reading));
 	reading->tar = tar;
-	reading->buffer = palloc(BACKUP_PIECE_BYTES);
+	reading->buffer = host_alloc(BACKUP_PIECE_BYTES);
 	if (tar->direct)
 		reading->window = file_window_new(tar->throttle);
 	host_at_end(free_decoder, reading);
 	reading->decoder = decode_new();
 	if (reading->decoder == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OUT_OF_MEMORY),
-				 errmsg("out of memory")));
+		host_no_memory();
 	return reading;
 }
 
@@ -582,7 +599,7 @@ backup_tar_read(BackupTar *tar)
 	const Found *before = NULL;
 
 	memset(&tar->totals, 0, sizeof(tar->totals));
-	for (uint32 i = 0; i < tar->list->count; i++)
+	for (uint32_t i = 0; i < tar->list->count; i++)
 		tar->list->entries[i].found = -1;
 	listing.sink = tar->pages_only ? NULL : tar->sink;
 	if (!host_list(tar->root, list_name, &listing))
@@ -606,7 +623,7 @@ backup_tar_read(BackupTar *tar)
 	}
 	free_decoder(reading);
 	file_window_free(reading->window);
-	pfree(reading->buffer);
+	host_free(reading->buffer);
 	host_free(listing.files);
 }
 
@@ -616,15 +633,15 @@ backup_tar_read(BackupTar *tar)
 static void
 find_missing(BackupTar *tar)
 {
-	int64		unread = 0;
+	int64_t		unread = 0;
 
-	for (uint32 i = 0; i < tar->list->count; i++)
+	for (uint32_t i = 0; i < tar->list->count; i++)
 	{
 		BackupJudge judge = {&tar->judge, tar->list, tar->finding, tar->arg, i};
 
 		if (tar->list->entries[i].ignored || tar->list->entries[i].found >= 0)
 			continue;
-		CHECK_FOR_INTERRUPTS();
+		host_interrupts();
 		tar->totals.files++;
 		if (tar->unread)
 			unread++;
@@ -633,7 +650,7 @@ find_missing(BackupTar *tar)
 	}
 	if (unread > 0)
 		backup_sink_file(tar->sink, ".", BACKUP_UNDECIDED,
-						 INT64_FORMAT " files of the manifest are in no archive that was read",
+						 "%" PRId64 " files of the manifest are in no archive that was read",
 						 unread);
 }
 
@@ -642,11 +659,11 @@ find_missing(BackupTar *tar)
  * whether it is empty.
  */
 static void
-place_mapped(BackupTar *tar, const char *map, const char *prefix, uint32 number)
+place_mapped(BackupTar *tar, const char *map, const char *prefix, uint32_t number)
 {
 	int			folder = (int) (strrchr(map, '/') - map);
-	char	   *path = psprintf("%.*s/%s%u", folder, map, prefix, number);
-	int64		entry = backup_list_find(tar->list, path);
+	char	   *path = host_print("%.*s/%s%u", folder, map, prefix, number);
+	int64_t		entry = backup_list_find(tar->list, path);
 
 	if (entry >= 0 && tar->list->entries[entry].found >= 0 &&
 		backup_spool_create(tar->spool, path))
@@ -655,14 +672,14 @@ place_mapped(BackupTar *tar, const char *map, const char *prefix, uint32 number)
 			backup_spool_write(tar->spool, "", 1);
 		backup_spool_close(tar->spool);
 	}
-	pfree(path);
+	host_free(path);
 }
 
 static void
 place_mapped_files(BackupTar *tar, const char *map)
 {
-	char	   *path = psprintf("%s/%s", tar->spool->path, map);
-	uint8		data[CLUSTER_MAP_SIZE] = {0};
+	char	   *path = host_print("%s/%s", tar->spool->folder.path, map);
+	uint8_t		data[CLUSTER_MAP_SIZE] = {0};
 	FileScan	scan;
 
 	if (file_scan_open(&scan, path) == FILE_SCAN_OK)
@@ -670,11 +687,11 @@ place_mapped_files(BackupTar *tar, const char *map)
 		(void) file_scan_read(&scan, data, sizeof(data), 0);
 		file_scan_close(&scan);
 	}
-	pfree(path);
+	host_free(path);
 	/* whatever the map is, since one that is not in order is not looked up */
-	for (int i = 0; i < Min(cluster_map_count(data), CLUSTER_MAP_MAX); i++)
+	for (int i = 0; i < CLUSTER_MAP_MAX && i < cluster_map_count(data); i++)
 	{
-		uint32		number = cluster_map_entry(data, i).file;
+		uint32_t	number = cluster_map_entry(data, i).file;
 
 		place_mapped(tar, map, "", number);
 		place_mapped(tar, map, "INCREMENTAL.", number);
@@ -687,7 +704,7 @@ backup_tar_end(BackupTar *tar)
 	BackupRelationFile file;
 
 	find_missing(tar);
-	for (uint32 i = 0; i < tar->list->count; i++)
+	for (uint32_t i = 0; i < tar->list->count; i++)
 		if (tar->list->entries[i].found > 0 &&
 			backup_map_file(backup_list_path(tar->list, i), &file))
 			place_mapped_files(tar, backup_list_path(tar->list, i));

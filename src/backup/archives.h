@@ -10,7 +10,6 @@
 #include "backup/parts.h"
 #include "backup/sink.h"
 #include "backup/spool.h"
-#include "host/throttle.h"
 
 typedef struct BackupTar
 {
@@ -22,9 +21,9 @@ typedef struct BackupTar
 								 * that tells, unless knows_checksums */
 	bool		keep_wal;		/* in the spool, as other files that are */
 	bool		pages_only;		/* nothing but pages, the rest is known */
-	uint32		tablespace;		/* whose archive alone is read, 0 for all */
+	uint32_t	tablespace;		/* whose archive alone is read, 0 for all */
 	const BackupWatch *watch;	/* nothing but its files and WAL, or NULL */
-	Throttle   *throttle;
+	struct Throttle *throttle;
 	bool		direct;			/* read past the page cache */
 	BackupSpool *spool;
 	BackupParts *parts;			/* of incremental files, NULL if nobody asks */
@@ -34,7 +33,7 @@ typedef struct BackupTar
 	bool		knows_checksums;	/* or a page has told */
 	bool		too_many;		/* members without a list, was reported */
 	bool		unread;			/* nothing was read of an archive */
-	uint32		folders;		/* needed ones that were seen, by bits */
+	uint32_t	folders;		/* needed ones that were seen, by bits */
 
 	/* found */
 	BackupFileTotals totals;

@@ -11,8 +11,8 @@
 typedef struct BackupBlocks
 {
 	BackupIncrement increment;
-	uint32		segment_blocks; /* of a relation's file */
-	uint32	   *numbers;		/* palloc'd, NULL if none were read */
+	uint32_t	segment_blocks; /* of a relation's file */
+	uint32_t   *numbers;		/* allocated, NULL if none were read */
 	bool		ready;			/* all were, and are possible */
 } BackupBlocks;
 
@@ -22,8 +22,8 @@ typedef struct BackupBlocks
  */
 extern BackupIncrementReason backup_blocks_begin(BackupBlocks *blocks,
 												 const char *bytes,
-												 size_t present, int64 size,
-												 uint32 segment_blocks);
+												 size_t present, int64_t size,
+												 uint32_t segment_blocks);
 
 /*
  * Takes the file's bytes from offset on, piece by piece from its start, until
@@ -31,7 +31,7 @@ extern BackupIncrementReason backup_blocks_begin(BackupBlocks *blocks,
  */
 extern BackupIncrementReason backup_blocks_take(BackupBlocks *blocks,
 												const char *piece,
-												size_t bytes, int64 offset);
+												size_t bytes, int64_t offset);
 
 /*
  * The same of an open file, at once.  A read that fails is SHORT.  Unless the
@@ -39,7 +39,7 @@ extern BackupIncrementReason backup_blocks_take(BackupBlocks *blocks,
  */
 extern BackupIncrementReason backup_blocks_read(BackupBlocks *blocks,
 												FileScan *scan,
-												uint32 segment_blocks);
+												uint32_t segment_blocks);
 
 extern void backup_blocks_free(BackupBlocks *blocks);
 

@@ -2,11 +2,13 @@
  * chain.c
  *	  An incremental backup and those before it.
  */
-#include "compat.h"
-
-#include "miscadmin.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "backup/chain.h"
+#include "host/host.h"
+#include "host/print.h"
 
 #define LABEL_FILE		"backup_label"
 #define CONTROL_FILE	"global/pg_control"
@@ -27,9 +29,9 @@ report_difference(BackupSink *sink, const char *path, BackupStatus status,
 
 /* An LSN and a timeline, in words. */
 static char *
-words_of_start(uint64 lsn, uint32 timeline)
+words_of_start(uint64_t lsn, uint32_t timeline)
 {
-	return psprintf("%X/%X on timeline %u", LSN_FORMAT_ARGS(lsn), timeline);
+	return host_print(WAL_LSN_FORMAT " on timeline %u", WAL_LSN_ARGS(lsn), timeline);
 }
 
 static void
@@ -69,15 +71,15 @@ check_label(const BackupChain *chain, int n)
 static void
 check_system(const BackupLink *link, const BackupLink *last)
 {
-	uint64		expected = last->meta->control.system;
-	uint64		actual = link->meta->control.system;
+	uint64_t	expected = last->meta->control.system;
+	uint64_t	actual = link->meta->control.system;
 
 	if (!link->meta->has_control || !last->meta->has_control ||
 		expected == actual)
 		return;
 	report_difference(link->sink, CONTROL_FILE, BACKUP_FOREIGN,
-					  psprintf(UINT64_FORMAT, expected),
-					  psprintf(UINT64_FORMAT, actual),
+					  host_print("%" PRIu64, expected),
+					  host_print("%" PRIu64, actual),
 					  "system identifier is not that of the last backup of the chain");
 }
 
@@ -121,11 +123,11 @@ backup_chain_check_sources(const BackupChain *chain)
 	/* without a full one that nothing has a source is no news */
 	if (chain->links[0].meta->label.previous_start != 0)
 		return;
-	for (uint32 i = 0; i < last->list->count; i++)
+	for (uint32_t i = 0; i < last->list->count; i++)
 	{
 		const char *path = backup_list_path(last->list, i);
 
-		CHECK_FOR_INTERRUPTS();
+		host_interrupts();
 		if (!backup_incremental_file(path, &relation))
 			continue;
 		backup_full_path(path, full);
@@ -144,7 +146,7 @@ backup_chain_check_sources(const BackupChain *chain)
 static void
 read_header(BackupLink *link, const char *path)
 {
-	char	   *whole = psprintf("%s/%s", link->root, path);
+	char	   *whole = host_print("%s/%s", link->root, path);
 	FileScan	scan;
 
 	if (file_scan_open(&scan, whole) == FILE_SCAN_OK)
@@ -153,14 +155,14 @@ read_header(BackupLink *link, const char *path)
 								  link->meta->control.segment_blocks);
 		file_scan_close(&scan);
 	}
-	pfree(whole);
+	host_free(whole);
 }
 
 /* The same of one in an archive, as it was read. */
 static void
 find_header(BackupLink *link, const char *path)
 {
-	int64		entry = backup_list_find(link->list, path);
+	int64_t		entry = backup_list_find(link->list, path);
 
 	if (entry >= 0 && link->list->entries[entry].part >= 0)
 		backup_parts_get(link->parts, link->list->entries[entry].part,
@@ -175,12 +177,12 @@ read_blocks(BackupLink *link, const char *path)
 		find_header(link, path);
 	else
 		read_header(link, path);
-	strlcpy(link->path, path, sizeof(link->path));
+	snprintf(link->path, sizeof(link->path), "%s", path);
 }
 
 /* Is the block, by its number in the file, that of this backup? */
 static bool
-part_has(BackupLink *link, const char *path, uint32 block, bool last)
+part_has(BackupLink *link, const char *path, uint32_t block, bool last)
 {
 	const BackupIncrement *increment = &link->blocks.increment;
 
@@ -191,26 +193,25 @@ part_has(BackupLink *link, const char *path, uint32 block, bool last)
 	if (backup_increment_find(increment, link->blocks.numbers, block) >= 0)
 		return true;
 	/* beyond the end of the file that is put together */
-	return last && block >= Max(increment->truncation,
-								backup_increment_end(increment,
-													 link->blocks.numbers));
+	return last && block >= increment->truncation &&
+		block >= backup_increment_end(increment, link->blocks.numbers);
 }
 
 bool
 backup_chain_replaces(BackupChain *chain, int n, const char *path,
-					  BlockNumber block)
+					  uint32_t block)
 {
-	uint32		segment = chain->links[n].meta->control.segment_blocks;
+	/* not 0, else its pages were not judged */
+	uint32_t	segment = chain->links[n].meta->control.segment_blocks;
 	BackupRelationFile relation;
 	char		full[BACKUP_PATH_MAX];
 	char		part[BACKUP_PATH_MAX];
 	bool		fits;
 
-	Assert(segment > 0);		/* else its pages were not judged */
 	if (backup_incremental_file(path, &relation))
 		backup_full_path(path, full);
 	else
-		strlcpy(full, path, sizeof(full));
+		snprintf(full, sizeof(full), "%s", path);
 	fits = backup_incremental_path(full, part);
 	while (fits && ++n < chain->count)
 	{

@@ -47,6 +47,6 @@ extern void backup_chain_check_sources(const BackupChain *chain);
  * absolute.
  */
 extern bool backup_chain_replaces(BackupChain *chain, int n,
-								  const char *path, BlockNumber block);
+								  const char *path, uint32_t block);
 
 #endif							/* ACCEL_BACKUP_CHAIN_H */

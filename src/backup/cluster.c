@@ -7,7 +7,7 @@
  * relation maps and prepared transactions.  What they say is compared with the
  * rest instead.
  */
-#include "compat.h"
+#include <stdio.h>
 
 #include "backup/cluster.h"
 #include "cluster/files.h"

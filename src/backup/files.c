@@ -3,241 +3,116 @@
  *	  Reads the files of a backup once for sizes, checksums and pages.
  *
  * A file is read in pieces that stay in a core's own cache.  Its checksum and
- * its pages are computed of the same piece.  A task of parallel.c is a file.
- * The largest come first, so that workers end at about the same time.
+ * its pages are computed of the same piece.
  */
-#include "compat.h"
-
-#include "miscadmin.h"
-#include "pgstat.h"
+#include <errno.h>
+#include <string.h>
 
 #include "backup/files.h"
-#include "host/file_scan.h"
-#include "host/parallel.h"
-
-/* This lies in shared memory, and arrays follow in this order. */
-typedef struct SharedFiles
-{
-	char		root[MAXPGPATH];
-	uint32		count;
-	uint64		names;			/* bytes */
-	BackupJudgeRules judge;
-	Throttle	throttle;
-	bool		direct;
-} SharedFiles;
-
-typedef struct FileMessage
-{
-	bool		totals;			/* the last of a task */
-	union
-	{
-		BackupFileFinding finding;
-		BackupFileTotals totals;
-	}			body;
-} FileMessage;
-
-typedef struct FileTasks
-{
-	ParallelTasks tasks;		/* first */
-	const BackupList *list;
-	BackupFileOptions options;
-	char	   *buffer;			/* BACKUP_PIECE_BYTES, aligned */
-	FileWindow *window;			/* for reads past the page cache, else NULL */
-
-	/* the leader's */
-	void		(*finding) (void *arg, const BackupFileFinding *finding);
-	void	   *arg;
-	BackupFileTotals *sum;
-} FileTasks;
-
-extern PGDLLEXPORT void accel_backup_worker_main(dsm_segment *segment,
-												 shm_toc *toc);
-
-/* ---- files ---- */
-
-static void
-send_finding(void *arg, const BackupFileFinding *finding)
-{
-	FileMessage message;
-
-	memset(&message, 0, sizeof(message));
-	message.body.finding = *finding;
-	parallel_send(arg, &message, sizeof(message));
-}
+#include "host/host.h"
+#include "host/print.h"
 
 /*
  * Reads it to the end that it had at open.  Returns false if it could not be
  * read.
  */
 static bool
-read_pieces(FileTasks *tasks, BackupJudge *judge, FileScan *scan)
+read_pieces(BackupFileReader *reader, BackupJudge *judge, FileScan *scan)
 {
-	Throttle   *throttle = tasks->options.throttle;
-	size_t		piece = Min(throttle->pace.max_piece, BACKUP_PIECE_BYTES);
-
-	for (int64 offset = 0; offset < scan->size;)
+	for (int64_t offset = 0; offset < scan->size;)
 	{
-		size_t		wanted = (size_t) Min(scan->size - offset, (int64) piece);
+		int64_t		left = scan->size - offset;
+		size_t		wanted = left < (int64_t) BACKUP_PIECE_BYTES ?
+			(size_t) left : BACKUP_PIECE_BYTES;
 		ssize_t		got;
 
 		if (scan->window == NULL)
-			throttle_wait(throttle, (uint32) wanted);
-		got = file_scan_read(scan, tasks->buffer, wanted, offset);
+			wanted = host_turn(reader->options->throttle, wanted);
+		got = file_scan_read(scan, reader->buffer, wanted, offset);
 		if (got < (ssize_t) wanted)
 		{
 			backup_judge_failure(judge, got < 0 ? errno : 0, offset);
 			return false;
 		}
-		backup_judge_piece(judge, tasks->buffer, wanted);
+		backup_judge_piece(judge, reader->buffer, wanted);
 		offset += got;
 	}
 	return true;
 }
 
 static void
-verify_file(ParallelTasks *parallel, uint64 task)
+read_file(BackupFileReader *reader, BackupJudge *judge, const char *path)
 {
-	FileTasks  *tasks = (FileTasks *) parallel;
-	const BackupList *list = tasks->list;
-	uint32		entry = list->by_size[task];
-	BackupJudge judge = {&tasks->options.judge, list, send_finding, tasks};
-	FileMessage message = {true};
 	FileScan	scan;
-	FileScanResult opened;
-	char	   *path;
+	FileScanResult opened = file_scan_open_direct(&scan, path, reader->window);
 
-	if (list->entries[entry].ignored)
-		return;
-	path = psprintf("%s/%s", tasks->options.root,
-					backup_list_path(list, entry));
-	opened = file_scan_open_direct(&scan, path, tasks->window);
-	judge.entry = entry;
-	judge.totals.files = 1;
-	judge.watch = tasks->options.watch;
 	if (opened == FILE_SCAN_OK)
 	{
-		if (backup_judge_begin(&judge, scan.size))
-			backup_judge_end(&judge, read_pieces(tasks, &judge, &scan));
+		if (backup_judge_begin(judge, scan.size))
+			backup_judge_end(judge, read_pieces(reader, judge, &scan));
 		file_scan_close(&scan);
 	}
 	else if (opened == FILE_SCAN_MISSING)
-		backup_judge_missing(&judge);
+		backup_judge_missing(judge);
 	else
-		backup_judge_failure(&judge, opened == FILE_SCAN_IRREGULAR ? 0 : errno, -1);
-	message.body.totals = judge.totals;
-	parallel_send(parallel, &message, sizeof(message));
+		backup_judge_failure(judge, opened == FILE_SCAN_IRREGULAR ? 0 : errno, -1);
 }
 
-static void
-deliver_message(ParallelTasks *parallel, const void *data)
+void
+backup_files_begin(BackupFileReader *reader, const BackupList *list,
+				   const BackupFileOptions *options,
+				   BackupFileFindingFn finding, void *arg)
 {
-	FileTasks  *tasks = (FileTasks *) parallel;
-	const FileMessage *message = data;
-
-	if (!message->totals)
-	{
-		tasks->finding(tasks->arg, &message->body.finding);
-		return;
-	}
-	backup_totals_add(tasks->sum, &message->body.totals);
+	reader->list = list;
+	reader->options = options;
+	reader->finding = finding;
+	reader->arg = arg;
+	reader->buffer = host_alloc(BACKUP_PIECE_BYTES);
+	reader->window = options->direct ? file_window_new(options->throttle) : NULL;
 }
 
-/* ---- workers ---- */
-
-static Size
-entries_bytes(uint32 count)
+void
+backup_files_read(BackupFileReader *reader, uint32_t entry,
+				  BackupFileTotals *totals)
 {
-	return MAXALIGN(mul_size(count, sizeof(BackupEntry)));
+	const BackupFileOptions *options = reader->options;
+	BackupJudge judge = {&options->judge, reader->list, reader->finding,
+	reader->arg, entry};
+	char	   *path = host_print("%s/%s", options->root,
+								  backup_list_path(reader->list, entry));
+
+	judge.totals.files = 1;
+	judge.watch = options->watch;
+	read_file(reader, &judge, path);
+	host_free(path);
+	*totals = judge.totals;
 }
 
-static Size
-order_bytes(uint32 count)
+void
+backup_files_end(BackupFileReader *reader)
 {
-	return MAXALIGN(mul_size(count, sizeof(uint32)));
-}
-
-static void
-share_files(ParallelTasks *parallel, void *shared_memory)
-{
-	FileTasks  *tasks = (FileTasks *) parallel;
-	const BackupList *list = tasks->list;
-	SharedFiles *shared = shared_memory;
-	char	   *at = (char *) shared + MAXALIGN(sizeof(SharedFiles));
-
-	strlcpy(shared->root, tasks->options.root, sizeof(shared->root));
-	shared->count = list->count;
-	shared->names = list->names_used;
-	shared->judge = tasks->options.judge;
-	throttle_copy(&shared->throttle, tasks->options.throttle);
-	tasks->options.throttle = &shared->throttle;
-	if (tasks->window != NULL)
-		tasks->window->throttle = &shared->throttle;
-	shared->direct = tasks->options.direct;
-	memcpy(at, list->entries, list->count * sizeof(BackupEntry));
-	at += entries_bytes(list->count);
-	memcpy(at, list->by_size, list->count * sizeof(uint32));
-	at += order_bytes(list->count);
-	memcpy(at, list->names, list->names_used);
+	file_window_free(reader->window);
+	host_free(reader->buffer);
 }
 
 void
 backup_files_verify(const BackupList *list, const BackupFileOptions *options,
-					void (*finding) (void *arg,
-									 const BackupFileFinding *finding),
-					void *arg, BackupFileTotals *totals)
+					BackupFileFindingFn finding, void *arg,
+					BackupFileTotals *totals)
 {
-	FileTasks	tasks = {{0}};
+	BackupFileReader reader;
 
 	memset(totals, 0, sizeof(*totals));
-	tasks.list = list;
-	tasks.options = *options;
-	tasks.buffer = palloc(BACKUP_PIECE_BYTES);
-	if (options->direct)
-		tasks.window = file_window_new(options->throttle);
-	tasks.finding = finding;
-	tasks.arg = arg;
-	tasks.sum = totals;
-	tasks.tasks.ntasks = list->count;
-	tasks.tasks.work = verify_file;
-	tasks.tasks.deliver = deliver_message;
-	tasks.tasks.worker_main = "accel_backup_worker_main";
-	tasks.tasks.shared_bytes = MAXALIGN(sizeof(SharedFiles));
-	tasks.tasks.shared_bytes = add_size(tasks.tasks.shared_bytes,
-										entries_bytes(list->count));
-	tasks.tasks.shared_bytes = add_size(tasks.tasks.shared_bytes,
-										order_bytes(list->count));
-	tasks.tasks.shared_bytes = add_size(tasks.tasks.shared_bytes,
-										list->names_used);
-	tasks.tasks.share = share_files;
-	parallel_run(&tasks.tasks,
-				 strlen(options->root) < MAXPGPATH ? options->workers : 0);
-	file_window_free(tasks.window);
-	pfree(tasks.buffer);
-}
+	backup_files_begin(&reader, list, options, finding, arg);
+	for (uint32_t i = 0; i < list->count; i++)
+	{
+		BackupFileTotals file;
 
-void
-accel_backup_worker_main(dsm_segment *segment, shm_toc *toc)
-{
-	SharedFiles *shared = parallel_shared(toc);
-	char	   *at = (char *) shared + MAXALIGN(sizeof(SharedFiles));
-	FileTasks	tasks = {{0}};
-	BackupList	list = {0};
-
-	pgstat_report_activity(STATE_RUNNING,
-						   psprintf("crc32c_accel: verifying backup in \"%s\"",
-									shared->root));
-	list.count = shared->count;
-	list.entries = (BackupEntry *) at;
-	at += entries_bytes(list.count);
-	list.by_size = (uint32 *) at;
-	list.names = at + order_bytes(list.count);
-	tasks.list = &list;
-	tasks.options.root = shared->root;
-	tasks.options.judge = shared->judge;
-	tasks.options.throttle = &shared->throttle;
-	tasks.buffer = palloc(BACKUP_PIECE_BYTES);
-	if (shared->direct)
-		tasks.window = file_window_new(&shared->throttle);
-	tasks.tasks.work = verify_file;
-	parallel_work(&tasks.tasks, segment, toc);
+		host_interrupts();
+		if (list->entries[list->by_size[i]].ignored)
+			continue;
+		backup_files_read(&reader, list->by_size[i], &file);
+		backup_totals_add(totals, &file);
+	}
+	backup_files_end(&reader);
 }

@@ -10,21 +10,23 @@
  *
  * (2) The folder of a database in its own tablespace has PG_VERSION and
  *	   pg_filenode.map, without which nobody can connect.  Elsewhere a database
- *	   has files of relations alone.  Numbers below 16384 (FirstNormalObjectId)
+ *	   has files of relations alone.  Numbers below 16384 (FIRST_NORMAL)
  *	   are given by initdb, to catalogs, which stay in the database's own
  *	   tablespace.
  */
-#include "compat.h"
-
-#include "access/transam.h"
-#include "miscadmin.h"
+#include <stdio.h>
+#include <string.h>
 
 #include "backup/gaps.h"
 #include "backup/meta.h"
 #include "backup/names.h"
+#include "host/host.h"
+#include "host/print.h"
 
 #define VERSION_NAME	"PG_VERSION"
 #define MAP_NAME		"pg_filenode.map"
+
+#define FIRST_NORMAL	16384	/* FirstNormalObjectId */
 
 /*
  * This is the folder that was looked at last, since paths come in their order.
@@ -57,12 +59,12 @@ check_segment_before(Gaps *gaps, const char *path, BackupRelationFile file)
 	char	   *before;
 
 	file.segment--;
-	before = file.segment == 0 ? pnstrdup(path, (Size) len) :
-		psprintf("%.*s.%u", len, path, file.segment);
+	before = file.segment == 0 ? host_print("%.*s", len, path) :
+		host_print("%.*s.%u", len, path, file.segment);
 	if (!is_there(gaps, before))
 		backup_suspects_add_file(gaps->suspects, before, &file, BACKUP_UNDECIDED,
 								 "segment file is not there, but the next one is: rows are lost, unless a crash left that of a dropped relation");
-	pfree(before);
+	host_free(before);
 }
 
 /* ---- folders of databases ---- */
@@ -71,16 +73,16 @@ static void
 need_in_folder(Gaps *gaps, const char *folder, const char *name,
 			   const BackupRelationFile *file)
 {
-	char	   *path = psprintf("%s/%s", folder, name);
+	char	   *path = host_print("%s/%s", folder, name);
 	BackupRelationFile of_map = {file->tablespace, file->database};
 
 	if (!is_there(gaps, path))
 	{
 		backup_suspects_add_file(gaps->suspects, path, &of_map, BACKUP_MISSING,
 								 "the folder of a database needs it");
-		strlcpy(gaps->told, folder, sizeof(gaps->told));
+		snprintf(gaps->told, sizeof(gaps->told), "%s", folder);
 	}
-	pfree(path);
+	host_free(path);
 }
 
 /* A file says that its folder is a database's own. */
@@ -89,7 +91,8 @@ check_folder(Gaps *gaps, const char *path, const BackupRelationFile *file)
 {
 	char		folder[BACKUP_PATH_MAX];
 
-	strlcpy(folder, path, Min(sizeof(folder), (Size) (strrchr(path, '/') - path) + 1));
+	snprintf(folder, sizeof(folder), "%.*s",
+			 (int) (strrchr(path, '/') - path), path);
 	if (strcmp(folder, gaps->told) == 0)
 		return;
 	need_in_folder(gaps, folder, VERSION_NAME, file);
@@ -106,10 +109,10 @@ check_version(Gaps *gaps, const char *path, const BackupRelationFile *file)
 	backup_meta_release(gaps->root, path, major);
 	if (strcmp(major, gaps->major) == 0)
 		return;
-	message = psprintf("says release \"%s\", but PG_VERSION of the backup \"%s\"",
-					   major, gaps->major);
+	message = host_print("says release \"%s\", but PG_VERSION of the backup \"%s\"",
+						 major, gaps->major);
 	backup_suspects_add_file(gaps->suspects, path, file, BACKUP_BAD_FORMAT, message);
-	pfree(message);
+	host_free(message);
 }
 
 static void
@@ -122,7 +125,7 @@ look_at(Gaps *gaps, const char *path)
 	{
 		if (file.segment > 0)
 			check_segment_before(gaps, path, file);
-		if (file.database != 0 && file.number < FirstNormalObjectId)
+		if (file.database != 0 && file.number < FIRST_NORMAL)
 			check_folder(gaps, path, &file);
 	}
 	else if (backup_version_file(path, &file))
@@ -140,9 +143,9 @@ backup_gaps_find(const BackupList *list, const char *root, const char *major,
 {
 	Gaps		gaps = {list, root, major, suspects, ""};
 
-	for (uint32 i = 0; i < list->count; i++)
+	for (uint32_t i = 0; i < list->count; i++)
 	{
-		CHECK_FOR_INTERRUPTS();
+		host_interrupts();
 		look_at(&gaps, backup_list_path(list, list->by_path[i]));
 	}
 }

@@ -5,16 +5,14 @@
 #ifndef ACCEL_BACKUP_HASH_H
 #define ACCEL_BACKUP_HASH_H
 
-#include "common/cryptohash.h"
-
 #include "backup/manifest.h"
+#include "host/host.h"
 
 typedef struct BackupHash
 {
 	ManifestAlgorithm algorithm;
-	uint32		reg;			/* raw register of CRC-32C */
-	pg_cryptohash_ctx *crypto;	/* NULL if none needed */
-	bool		failed;			/* the server's cryptography did */
+	uint32_t	reg;			/* raw register of CRC-32C */
+	HostSha    *sha;			/* NULL if none needed */
 } BackupHash;
 
 extern void backup_hash_begin(BackupHash *hash, ManifestAlgorithm algorithm);
@@ -23,6 +21,6 @@ extern void backup_hash_update(BackupHash *hash, const void *data,
 
 /* Sets digest.  Returns false if it could not be computed. */
 extern bool backup_hash_end(BackupHash *hash,
-							uint8 digest[MANIFEST_DIGEST_MAX]);
+							uint8_t digest[MANIFEST_DIGEST_MAX]);
 
 #endif							/* ACCEL_BACKUP_HASH_H */

@@ -2,18 +2,17 @@
  * json.c
  *	  Reads a backup's manifest.
  */
-#include "compat.h"
-
-#include "common/cryptohash.h"
-#include "miscadmin.h"
-#include "utils/memutils.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
 
 #include "backup/json.h"
 #include "backup/parse.h"
 #include "host/file_scan.h"
 #include "host/host.h"
+#include "host/print.h"
 
-#define MANIFEST_BYTES_MAX	(INT64CONST(512) * 1024 * 1024)
+#define MANIFEST_BYTES_MAX	(INT64_C(512) * 1024 * 1024)
 #define PIECE_BYTES			((size_t) 1024 * 1024)
 
 /* What the callbacks of the reader know. */
@@ -43,8 +42,8 @@ read_bytes(BackupManifest *manifest, FileScan *scan)
 	if (scan->size > MANIFEST_BYTES_MAX)
 	{
 		fail(manifest, BACKUP_UNSUPPORTED_VERSION,
-			 psprintf("manifest has " INT64_FORMAT " bytes, at most " INT64_FORMAT " are read",
-					  (int64) scan->size, MANIFEST_BYTES_MAX));
+			 host_print("manifest has %" PRId64 " bytes, at most %" PRId64 " are read",
+						(int64_t) scan->size, MANIFEST_BYTES_MAX));
 		return NULL;
 	}
 	bytes = host_alloc((size_t) scan->size + 1);
@@ -52,9 +51,9 @@ read_bytes(BackupManifest *manifest, FileScan *scan)
 	if (got == scan->size)
 		return bytes;
 	fail(manifest, BACKUP_IO_ERROR,
-		 got < 0 ? psprintf("could not read file: %m") :
-		 pstrdup("file was truncated while it was read"));
-	pfree(bytes);
+		 got < 0 ? host_print("could not read file: %s", strerror(errno)) :
+		 host_print("file was truncated while it was read"));
+	host_free(bytes);
 	return NULL;
 }
 
@@ -68,11 +67,11 @@ read_file(BackupManifest *manifest, const char *path, bool direct,
 	char	   *bytes;
 
 	if (opened == FILE_SCAN_MISSING)
-		fail(manifest, BACKUP_NO_MANIFEST, pstrdup("there is no manifest"));
+		fail(manifest, BACKUP_NO_MANIFEST, host_print("there is no manifest"));
 	else if (opened == FILE_SCAN_IRREGULAR)
-		fail(manifest, BACKUP_IO_ERROR, pstrdup("not a regular file"));
+		fail(manifest, BACKUP_IO_ERROR, host_print("not a regular file"));
 	else if (opened != FILE_SCAN_OK)
-		fail(manifest, BACKUP_IO_ERROR, psprintf("could not open file: %m"));
+		fail(manifest, BACKUP_IO_ERROR, host_print("could not open file: %s", strerror(errno)));
 	if (opened != FILE_SCAN_OK)
 	{
 		file_window_free(window);
@@ -89,20 +88,17 @@ read_file(BackupManifest *manifest, const char *path, bool direct,
 
 /* The SHA-256 of so many bytes. */
 static bool
-sha256(const char *bytes, size_t size, uint8 digest[MANIFEST_OWN_DIGEST])
+sha256(const char *bytes, size_t size, uint8_t digest[MANIFEST_OWN_DIGEST])
 {
-	pg_cryptohash_ctx *hash = pg_cryptohash_create(PG_SHA256);
-	bool		done = hash != NULL && pg_cryptohash_init(hash) >= 0;
+	HostSha    *sha = host_sha_begin(HOST_SHA256);
 
-	for (size_t at = 0; done && at < size; at += PIECE_BYTES)
+	for (size_t at = 0; at < size; at += PIECE_BYTES)
 	{
-		CHECK_FOR_INTERRUPTS();
-		done = pg_cryptohash_update(hash, (const uint8 *) bytes + at,
-									Min(size - at, PIECE_BYTES)) >= 0;
+		host_interrupts();
+		host_sha_add(sha, bytes + at,
+					 size - at < PIECE_BYTES ? size - at : PIECE_BYTES);
 	}
-	done = done && pg_cryptohash_final(hash, digest, MANIFEST_OWN_DIGEST) >= 0;
-	pg_cryptohash_free(hash);
-	return done;
+	return host_sha_end(sha, digest);
 }
 
 /* It covers all lines but the last one, in which it stands. */
@@ -110,13 +106,13 @@ static void
 check_own(BackupManifest *manifest, const ManifestReader *reader,
 		  const char *bytes, size_t size)
 {
-	uint8		digest[MANIFEST_OWN_DIGEST];
+	uint8_t		digest[MANIFEST_OWN_DIGEST];
 	size_t		covered = size;
 
 	if (size == 0 || bytes[size - 1] != '\n')
 	{
 		fail(manifest, BACKUP_BAD_FORMAT,
-			 pstrdup("last line of the manifest does not end with a newline"));
+			 host_print("last line of the manifest does not end with a newline"));
 		return;
 	}
 	do
@@ -124,13 +120,13 @@ check_own(BackupManifest *manifest, const ManifestReader *reader,
 	while (covered > 0 && bytes[covered - 1] != '\n');
 	if (covered == 0)
 		fail(manifest, BACKUP_BAD_FORMAT,
-			 pstrdup("expected at least 2 lines in the manifest"));
+			 host_print("expected at least 2 lines in the manifest"));
 	else if (!sha256(bytes, covered, digest))
 		fail(manifest, BACKUP_NOT_VERIFIABLE,
-			 pstrdup("could not compute the manifest's checksum"));
+			 host_print("could not compute the manifest's checksum"));
 	else if (memcmp(digest, reader->own, sizeof(digest)) != 0)
 		fail(manifest, BACKUP_CHECKSUM_MISMATCH,
-			 pstrdup("manifest checksum mismatch"));
+			 host_print("manifest checksum mismatch"));
 }
 
 /* ---- what it says ---- */
@@ -149,11 +145,11 @@ add_file(void *arg, const ManifestFile *file)
 	ManifestScan *scan = arg;
 	BackupList *list = &scan->manifest->list;
 
-	CHECK_FOR_INTERRUPTS();
+	host_interrupts();
 	if (list->count == BACKUP_FILES_MAX)
 		refuse(scan, "manifest has too many files");
 	else
-		backup_list_add(list, file->path, (int64) file->size,
+		backup_list_add(list, file->path, (int64_t) file->size,
 						file->algorithm, file->digest);
 }
 
@@ -178,13 +174,13 @@ parse(BackupManifest *manifest, ManifestReader *reader, const char *bytes,
 
 	if (parsed == MANIFEST_EXCESSIVE)
 		fail(manifest, BACKUP_BAD_FORMAT,
-			 psprintf("string too long for a manifest, at byte %zu", at));
+			 host_print("string too long for a manifest, at byte %zu", at));
 	else if (parsed == MANIFEST_INVALID)
 		fail(manifest, BACKUP_BAD_FORMAT,
-			 psprintf("could not parse manifest: invalid JSON at byte %zu", at));
+			 host_print("could not parse manifest: invalid JSON at byte %zu", at));
 	else if (!manifest_finish(reader))
 		fail(manifest, reader->unsupported ? BACKUP_UNSUPPORTED_VERSION :
-			 BACKUP_BAD_FORMAT, pstrdup(reader->error));
+			 BACKUP_BAD_FORMAT, host_print("%s", reader->error));
 }
 
 static void
@@ -207,7 +203,7 @@ read_contents(BackupManifest *manifest, char *bytes, size_t size)
 	twice = backup_list_end(&manifest->list);
 	if (twice != NULL)
 		fail(manifest, BACKUP_BAD_FORMAT,
-			 pstrdup("duplicate path name in backup manifest"));
+			 host_print("duplicate path name in backup manifest"));
 }
 
 void
@@ -221,7 +217,7 @@ backup_manifest_read(BackupManifest *manifest, const char *path, bool direct)
 	if (bytes != NULL)
 	{
 		read_contents(manifest, bytes, size);
-		pfree(bytes);
+		host_free(bytes);
 	}
 	if (manifest->status == BACKUP_OK)
 		return;

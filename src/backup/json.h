@@ -19,7 +19,7 @@ typedef struct BackupManifest
 	BackupStatus status;		/* ok, or why nothing of it counts */
 	char	   *message;		/* if not ok */
 	bool		has_system;
-	uint64		system;			/* identifier */
+	uint64_t	system;			/* identifier */
 	BackupList	list;
 	int			nranges;
 	ManifestRange ranges[BACKUP_RANGES_MAX];

@@ -4,9 +4,7 @@
  *
  * Its checksum and its pages are computed of the same piece.
  */
-#include "compat.h"
-
-#include "storage/block.h"
+#include <string.h>
 
 #include "backup/judge.h"
 #include "wal/format.h"
@@ -39,7 +37,7 @@ backup_judge_missing(BackupJudge *judge)
 }
 
 void
-backup_judge_failure(BackupJudge *judge, int error, int64 offset)
+backup_judge_failure(BackupJudge *judge, int error, int64_t offset)
 {
 	BackupFileFinding finding = finding_of(BACKUP_IO_ERROR);
 
@@ -72,19 +70,19 @@ status_of(PageStatus status)
  * again.
  */
 static void
-judge_rest(BackupJudge *judge, const char *rest, size_t bytes, int64 blkno)
+judge_rest(BackupJudge *judge, const char *rest, size_t bytes, int64_t blkno)
 {
 	BackupFileFinding finding = finding_of(BACKUP_PARTIAL_BLOCK);
 
-	if (wal_is_zero((const uint8 *) rest, bytes))
+	if (wal_is_zero((const uint8_t *) rest, bytes))
 		return;
 	finding.blkno = blkno;
-	finding.size = (int64) bytes;
+	finding.size = (int64_t) bytes;
 	tell(judge, &finding);
 }
 
 static void
-note_newest(BackupJudge *judge, XLogRecPtr lsn, int64 blkno)
+note_newest(BackupJudge *judge, WalLsn lsn, int64_t blkno)
 {
 	if (lsn <= judge->totals.newest)
 		return;
@@ -108,22 +106,22 @@ backup_totals_add(BackupFileTotals *sum, const BackupFileTotals *totals)
 
 /* At most BACKUP_PIECE_PAGES pages with consecutive numbers. */
 static void
-judge_run(BackupJudge *judge, const char *pages, uint32 npages,
-		  BlockNumber blkno)
+judge_run(BackupJudge *judge, const char *pages, uint32_t npages,
+		  uint32_t blkno)
 {
 	PageVerdict verdicts[BACKUP_PIECE_PAGES];
 	BackupFileFinding finding;
 
 	page_judge_batch(pages, npages, blkno, &judge->rules->rules, verdicts);
 	judge->totals.pages += npages;
-	for (uint32 i = 0; i < npages; i++)
+	for (uint32_t i = 0; i < npages; i++)
 	{
 		if (verdicts[i].status == PAGE_OK)
-			note_newest(judge, verdicts[i].lsn, (int64) blkno + i);
+			note_newest(judge, verdicts[i].lsn, (int64_t) blkno + i);
 		if (verdicts[i].status == PAGE_OK || verdicts[i].status == PAGE_NEW)
 			continue;
 		finding = finding_of(status_of(verdicts[i].status));
-		finding.blkno = (int64) blkno + i;
+		finding.blkno = (int64_t) blkno + i;
 		finding.page = verdicts[i];
 		tell(judge, &finding);
 	}
@@ -132,12 +130,12 @@ judge_run(BackupJudge *judge, const char *pages, uint32 npages,
 static void
 judge_pages(BackupJudge *judge, const char *piece, size_t bytes)
 {
-	BlockNumber blkno = judge->first + (BlockNumber) (judge->offset / BLCKSZ);
-	uint32		npages = (uint32) (bytes / BLCKSZ);
+	uint32_t	blkno = judge->first + (uint32_t) (judge->offset / PAGE_BYTES);
+	uint32_t	npages = (uint32_t) (bytes / PAGE_BYTES);
 
 	judge_run(judge, piece, npages, blkno);
-	judge_rest(judge, piece + npages * BLCKSZ, bytes % BLCKSZ,
-			   (int64) blkno + npages);
+	judge_rest(judge, piece + npages * PAGE_BYTES, bytes % PAGE_BYTES,
+			   (int64_t) blkno + npages);
 }
 
 /* ---- incremental files ---- */
@@ -172,34 +170,36 @@ judge_part(BackupJudge *judge, const char *piece, size_t bytes)
 {
 	const BackupBlocks *blocks = &judge->blocks;
 	const char *end = piece + bytes;
-	int64		n;
+	int64_t		n;
 
 	if (!blocks->ready && !read_header(judge, piece, bytes))
 		return;
-	n = (judge->offset - (int64) blocks->increment.header) / BLCKSZ;
+	n = (judge->offset - (int64_t) blocks->increment.header) / PAGE_BYTES;
 	if (n < 0)
-		piece += Min(-n * BLCKSZ, (int64) bytes);
-	n = Max(n, 0);
-	while (end - piece >= BLCKSZ && n < blocks->increment.blocks &&
-		   (uint64) judge->first + blocks->numbers[n] <= MaxBlockNumber)
 	{
-		uint32		run = backup_increment_run(&blocks->increment,
-											   blocks->numbers, (uint32) n,
-											   (uint32) ((end - piece) / BLCKSZ));
+		piece += -n * PAGE_BYTES < (int64_t) bytes ? -n * PAGE_BYTES : (int64_t) bytes;
+		n = 0;
+	}
+	while (end - piece >= PAGE_BYTES && n < blocks->increment.blocks &&
+		   (uint64_t) judge->first + blocks->numbers[n] <= PAGE_BLOCK_MAX)
+	{
+		uint32_t	run = backup_increment_run(&blocks->increment,
+											   blocks->numbers, (uint32_t) n,
+											   (uint32_t) ((end - piece) / PAGE_BYTES));
 
 		judge_run(judge, piece, run, judge->first + blocks->numbers[n]);
-		piece += (size_t) run * BLCKSZ;
+		piece += (size_t) run * PAGE_BYTES;
 		n += run;
 	}
 }
 
 /* Does the file hold pages, and from which block on? */
 static void
-find_pages(BackupJudge *judge, int64 size)
+find_pages(BackupJudge *judge, int64_t size)
 {
 	const char *path = backup_list_path(judge->list, judge->entry);
 	BackupRelationFile relation;
-	uint64		first;
+	uint64_t	first;
 
 	judge->size = size;
 	judge->part = backup_incremental_file(path, &relation);
@@ -207,10 +207,10 @@ find_pages(BackupJudge *judge, int64 size)
 		(judge->part || backup_relation_file(path, &relation));
 	if (!judge->has_pages)
 		return;
-	first = (uint64) relation.segment * judge->rules->segment_blocks;
-	judge->has_pages = first + (judge->part ? 0 : (uint64) size / BLCKSZ) <
-		MaxBlockNumber;
-	judge->first = (BlockNumber) first;
+	first = (uint64_t) relation.segment * judge->rules->segment_blocks;
+	judge->has_pages = first + (judge->part ? 0 : (uint64_t) size / PAGE_BYTES) <
+		PAGE_BLOCK_MAX;
+	judge->first = (uint32_t) first;
 }
 
 /* ---- files ---- */
@@ -219,7 +219,7 @@ find_pages(BackupJudge *judge, int64 size)
  * A file of another size is not hashed, since its checksum says nothing more.
  */
 bool
-backup_judge_begin(BackupJudge *judge, int64 size)
+backup_judge_begin(BackupJudge *judge, int64_t size)
 {
 	const BackupEntry *entry = &judge->list->entries[judge->entry];
 	BackupFileFinding finding = finding_of(BACKUP_SIZE_MISMATCH);
@@ -250,8 +250,8 @@ backup_judge_piece(BackupJudge *judge, const char *piece, size_t bytes)
 		judge_part(judge, piece, bytes);
 	else if (judge->has_pages)
 		judge_pages(judge, piece, bytes);
-	judge->totals.bytes += (int64) bytes;
-	judge->offset += (int64) bytes;
+	judge->totals.bytes += (int64_t) bytes;
+	judge->offset += (int64_t) bytes;
 }
 
 void

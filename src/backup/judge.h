@@ -9,33 +9,34 @@
 #include "backup/hash.h"
 #include "backup/list.h"
 #include "page/judge.h"
+#include "wal/format.h"
 
 /* A piece stays in a core's own cache. */
 #define BACKUP_PIECE_PAGES	16
-#define BACKUP_PIECE_BYTES	(BACKUP_PIECE_PAGES * BLCKSZ)
+#define BACKUP_PIECE_BYTES	(BACKUP_PIECE_PAGES * PAGE_BYTES)
 
 /* What a file or a page of it is found to be.  It is flat. */
 typedef struct BackupFileFinding
 {
-	uint32		entry;			/* of the list */
+	uint32_t	entry;			/* of the list */
 	BackupStatus status;
 	int			error;			/* errno with io_error, 0 if not regular.
 								 * BackupIncrementReason with bad_format */
-	int64		offset;			/* of an error in the file, -1 if at open */
-	int64		size;			/* found */
-	uint8		digest[MANIFEST_DIGEST_MAX];	/* found */
-	int64		blkno;			/* absolute, -1 for the file as a whole */
+	int64_t		offset;			/* of an error in the file, -1 if at open */
+	int64_t		size;			/* found */
+	uint8_t		digest[MANIFEST_DIGEST_MAX];	/* found */
+	int64_t		blkno;			/* absolute, -1 for the file as a whole */
 	PageVerdict page;
 } BackupFileFinding;
 
 typedef struct BackupFileTotals
 {
-	int64		files;
-	int64		bytes;			/* read */
-	int64		pages;			/* judged */
-	XLogRecPtr	newest;			/* the highest LSN of pages in order, or 0 */
-	uint32		newest_entry;	/* where that page is */
-	int64		newest_block;
+	int64_t		files;
+	int64_t		bytes;			/* read */
+	int64_t		pages;			/* judged */
+	WalLsn		newest;			/* the highest LSN of pages in order, or 0 */
+	uint32_t	newest_entry;	/* where that page is */
+	int64_t		newest_block;
 } BackupFileTotals;
 
 /* Adds those of one file. */
@@ -45,7 +46,7 @@ extern void backup_totals_add(BackupFileTotals *sum,
 /* Who wants the bytes of files, piece by piece as they are judged. */
 typedef struct BackupWatch
 {
-	void		(*piece) (void *arg, uint32 entry, int64 offset,
+	void		(*piece) (void *arg, uint32_t entry, int64_t offset,
 						  const char *piece, size_t bytes);
 	void	   *arg;
 } BackupWatch;
@@ -54,7 +55,7 @@ typedef struct BackupJudgeRules
 {
 	bool		pages;			/* judge them by these rules */
 	PageRules	rules;
-	uint32		segment_blocks; /* of a relation's file */
+	uint32_t	segment_blocks; /* of a relation's file */
 } BackupJudgeRules;
 
 /* One file at work. */
@@ -64,16 +65,16 @@ typedef struct BackupJudge
 	const BackupList *list;
 	void		(*finding) (void *arg, const BackupFileFinding *finding);
 	void	   *arg;
-	uint32		entry;			/* of the list */
+	uint32_t	entry;			/* of the list */
 	BackupFileTotals totals;	/* counted here, but for files */
 	const BackupWatch *watch;	/* NULL if there is none */
 
 	bool		has_pages;
-	BlockNumber first;			/* block of its start */
+	uint32_t	first;			/* block of its start */
 	bool		part;			/* an incremental file, with these */
 	BackupBlocks blocks;
-	int64		size;
-	int64		offset;			/* of the next piece */
+	int64_t		size;
+	int64_t		offset;			/* of the next piece */
 	BackupHash	hash;
 } BackupJudge;
 
@@ -81,7 +82,7 @@ typedef struct BackupJudge
  * Begins a file of this size.  Returns false if nothing of it needs to be
  * read, and then it is not to be ended.
  */
-extern bool backup_judge_begin(BackupJudge *judge, int64 size);
+extern bool backup_judge_begin(BackupJudge *judge, int64_t size);
 
 /*
  * Takes the next bytes, at most BACKUP_PIECE_BYTES and aligned to 8.  They are
@@ -97,6 +98,6 @@ extern void backup_judge_end(BackupJudge *judge, bool whole);
 
 /* These report what else can be found of a file, as in BackupFileFinding. */
 extern void backup_judge_missing(BackupJudge *judge);
-extern void backup_judge_failure(BackupJudge *judge, int error, int64 offset);
+extern void backup_judge_failure(BackupJudge *judge, int error, int64_t offset);
 
 #endif							/* ACCEL_BACKUP_JUDGE_H */

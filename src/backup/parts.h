@@ -10,27 +10,26 @@
 #ifndef ACCEL_BACKUP_PARTS_H
 #define ACCEL_BACKUP_PARTS_H
 
-#include "storage/buffile.h"
-
 #include "backup/blocks.h"
+#include "host/temporary.h"
 
 /*
  * It is empty if all zero.  Its file goes with the transaction at the latest.
  */
 typedef struct BackupParts
 {
-	BufFile    *file;			/* NULL if nothing was put yet */
-	int64		end;			/* bytes in it */
+	HostScratch *file;			/* NULL if nothing was put yet */
+	int64_t		end;			/* bytes in it */
 } BackupParts;
 
 /*
  * Keeps those of a file, which are ready, and returns where.  To be called
  * before any get.
  */
-extern int64 backup_parts_put(BackupParts *parts, const BackupBlocks *blocks);
+extern int64_t backup_parts_put(BackupParts *parts, const BackupBlocks *blocks);
 
 /* Returns those from there, which are to be freed. */
-extern void backup_parts_get(const BackupParts *parts, int64 part,
+extern void backup_parts_get(const BackupParts *parts, int64_t part,
 							 BackupBlocks *blocks);
 
 extern void backup_parts_end(BackupParts *parts);

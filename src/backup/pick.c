@@ -6,23 +6,23 @@
  * others are ignored.  Damage of an archive matters only to a file that is in
  * none: what the checksum proves is right, however it was found.
  */
-#include "compat.h"
+#include <stdio.h>
 
 #include "backup/archives.h"
 #include "backup/files.h"
 #include "backup/pick.h"
 
 static BackupPick *
-find_pick(BackupPicking *picking, uint32 entry)
+find_pick(BackupPicking *picking, uint32_t entry)
 {
 	for (int i = 0; i < picking->count; i++)
-		if (picking->picks[i].entry == (int64) entry)
+		if (picking->picks[i].entry == (int64_t) entry)
 			return &picking->picks[i];
 	return NULL;
 }
 
 static void
-on_piece(void *arg, uint32 entry, int64 offset, const char *piece,
+on_piece(void *arg, uint32_t entry, int64_t offset, const char *piece,
 		 size_t bytes)
 {
 	BackupPick *pick = find_pick(arg, entry);
@@ -34,7 +34,7 @@ on_piece(void *arg, uint32 entry, int64 offset, const char *piece,
 static const char *
 path_of(const BackupPicking *picking, const BackupPick *pick)
 {
-	return backup_list_path(&picking->manifest->list, (uint32) pick->entry);
+	return backup_list_path(&picking->manifest->list, (uint32_t) pick->entry);
 }
 
 static void
@@ -62,8 +62,7 @@ drop_finding(void *arg, const BackupFinding *finding)
 }
 
 static void
-read_archives(BackupPicking *picking, Throttle *throttle,
-			  const BackupWatch *watch)
+read_archives(BackupPicking *picking, const BackupWatch *watch)
 {
 	BackupTar	tar = {picking->root};
 	BackupSink	sink = {drop_finding};
@@ -71,7 +70,6 @@ read_archives(BackupPicking *picking, Throttle *throttle,
 	tar.list = &picking->manifest->list;
 	tar.listed = true;
 	tar.keep_wal = true;
-	tar.throttle = throttle;
 	tar.tablespace = picking->tablespace;
 	tar.watch = watch;
 	tar.spool = picking->spool;
@@ -92,13 +90,11 @@ read_archives(BackupPicking *picking, Throttle *throttle,
 }
 
 static void
-read_files(BackupPicking *picking, Throttle *throttle,
-		   const BackupWatch *watch)
+read_files(BackupPicking *picking, const BackupWatch *watch)
 {
 	BackupFileOptions files = {picking->root};
 	BackupFileTotals totals;
 
-	files.throttle = throttle;
 	files.watch = watch;
 	backup_files_verify(&picking->manifest->list, &files, on_finding, picking,
 						&totals);
@@ -109,10 +105,8 @@ backup_pick_read(BackupPicking *picking)
 {
 	BackupList *list = &picking->manifest->list;
 	BackupWatch watch = {on_piece, picking};
-	Throttle	throttle;
 
-	throttle_init(&throttle, 0, BLCKSZ, BACKUP_PIECE_BYTES);
-	for (uint32 i = 0; i < list->count; i++)
+	for (uint32_t i = 0; i < list->count; i++)
 		list->entries[i].ignored = true;
 	for (int i = 0; i < picking->count; i++)
 	{
@@ -125,7 +119,7 @@ backup_pick_read(BackupPicking *picking)
 					 "the manifest has no checksums");
 	}
 	if (picking->spool != NULL)
-		read_archives(picking, &throttle, &watch);
+		read_archives(picking, &watch);
 	else
-		read_files(picking, &throttle, &watch);
+		read_files(picking, &watch);
 }

@@ -14,8 +14,8 @@
 typedef struct BackupPick
 {
 	/* the caller's */
-	int64		entry;			/* of the manifest's list */
-	void		(*piece) (void *arg, int64 offset, const char *piece,
+	int64_t		entry;			/* of the manifest's list */
+	void		(*piece) (void *arg, int64_t offset, const char *piece,
 						  size_t bytes);
 	void	   *arg;
 
@@ -28,7 +28,7 @@ typedef struct BackupPicking
 	const char *root;			/* the backup's directory */
 	BackupManifest *manifest;	/* whose status is OK.  Its list's "ignored"
 								 * and "found" are set anew */
-	uint32		tablespace;		/* of those that are not in the data directory */
+	uint32_t	tablespace;		/* of those that are not in the data directory */
 	BackupSpool *spool;			/* where WAL in archives goes */
 	BackupPick *picks;
 	int			count;

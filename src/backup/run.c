@@ -8,14 +8,13 @@
  * Without a manifest that counts, the files that are there are read all the
  * same, and what can be judged without it is.
  */
-#include "compat.h"
-
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "lib/stringinfo.h"
-#include "miscadmin.h"
-#include "utils/memutils.h"
 
 #include "backup/archives.h"
 #include "backup/chain.h"
@@ -28,11 +27,14 @@
 #include "backup/need.h"
 #include "backup/run.h"
 #include "backup/walk.h"
-#include "host/direct.h"
+#include "host/host.h"
+#include "host/print.h"
 #include "wal/format.h"
-#include "wal/parallel.h"
 
 #define MANIFEST_FILE	"backup_manifest"
+
+/* of a relation's file, as most servers are built (RELSEG_SIZE) */
+#define SEGMENT_BLOCKS	(UINT32_C(1024) * 1024 * 1024 / PAGE_BYTES)
 
 typedef struct BackupRun
 {
@@ -43,7 +45,7 @@ typedef struct BackupRun
 								 * what was taken from archives */
 	bool		tar;
 	BackupSpool *spool;			/* NULL for a plain one */
-	uint32		folders;		/* needed ones in archives, by bits */
+	uint32_t	folders;		/* needed ones in archives, by bits */
 	bool		unread;			/* nothing was read of an archive */
 	BackupManifest *manifest;
 	BackupMeta	meta;
@@ -54,8 +56,6 @@ typedef struct BackupRun
 	bool		guessed;		/* the range, as no manifest counts */
 	BackupNewest newest;		/* page of it */
 	BackupSuspects suspects;
-	Throttle   *throttle;		/* one, of all that is read */
-	MemoryContext finding;		/* what one is made of, as millions may come */
 
 	/* The last one of a chain has the others here. */
 	BackupChain chain;
@@ -82,11 +82,11 @@ typedef struct BackupPrior
 static void
 read_manifest(BackupRun *run)
 {
-	BackupManifest *manifest = palloc(sizeof(BackupManifest));
-	char	   *path = psprintf("%s/%s", run->options->root, MANIFEST_FILE);
+	BackupManifest *manifest = host_alloc(sizeof(BackupManifest));
+	char	   *path = host_print("%s/%s", run->options->root, MANIFEST_FILE);
 
 	backup_manifest_read(manifest, path, run->options->direct);
-	pfree(path);
+	host_free(path);
 	run->manifest = manifest;
 	run->list = &manifest->list;
 	run->ranges = manifest->ranges;
@@ -163,88 +163,94 @@ walk(BackupRun *run)
 
 /* ---- files and pages ---- */
 
-static void
-set_sizes(BackupFinding *finding, int64 expected, int64 actual)
+/* What a finding is made of, without memory, as millions may come. */
+typedef struct FileWords
 {
-	finding->expected = psprintf(INT64_FORMAT, expected);
-	finding->actual = psprintf(INT64_FORMAT, actual);
-	finding->message = psprintf("file has %s bytes, but the manifest says %s",
-								finding->actual, finding->expected);
-}
+	char		expected[2 * MANIFEST_DIGEST_MAX + 1];
+	char		actual[2 * MANIFEST_DIGEST_MAX + 1];
+	char		message[256];
+} FileWords;
 
-static char *
-hexadecimal(const uint8 *digest, uint32 length)
-{
-	char	   *digits = palloc(2 * length + 1);
-
-	for (uint32 i = 0; i < length; i++)
-		sprintf(digits + 2 * i, "%02x", digest[i]);
-	digits[2 * length] = '\0';
-	return digits;
-}
+#define MESSAGE(words, ...) \
+	snprintf((words)->message, sizeof((words)->message), __VA_ARGS__)
 
 static void
-set_digests(BackupFinding *finding, const BackupEntry *entry,
-			const uint8 *digest)
+say_sizes(FileWords *words, int64_t expected, int64_t actual)
 {
-	ManifestAlgorithm algorithm = entry->algorithm;
-	uint32		length = manifest_digest_length(algorithm);
-
-	finding->expected = hexadecimal(entry->digest, length);
-	finding->actual = hexadecimal(digest, length);
-	finding->message = psprintf("%s of the file is not that of the manifest",
-								manifest_algorithm_name(algorithm));
+	snprintf(words->expected, sizeof(words->expected), "%" PRId64, expected);
+	snprintf(words->actual, sizeof(words->actual), "%" PRId64, actual);
+	MESSAGE(words, "file has %s bytes, but the manifest says %s",
+			words->actual, words->expected);
 }
 
-static char *
-words_of_error(const BackupRun *run, const BackupFileFinding *found)
+static void
+print_digits(char *digits, const uint8_t *digest, uint32_t length)
+{
+	for (uint32_t i = 0; i < length; i++)
+		snprintf(digits + 2 * i, 3, "%02x", digest[i]);
+}
+
+static void
+say_digests(FileWords *words, const BackupEntry *entry, const uint8_t *digest)
+{
+	ManifestAlgorithm algorithm = (ManifestAlgorithm) entry->algorithm;
+	uint32_t	length = manifest_digest_length(algorithm);
+
+	print_digits(words->expected, entry->digest, length);
+	print_digits(words->actual, digest, length);
+	MESSAGE(words, "%s of the file is not that of the manifest",
+			manifest_algorithm_name(algorithm));
+}
+
+static void
+say_error(FileWords *words, const BackupRun *run,
+		  const BackupFileFinding *found)
 {
 	if (run->tar)
-		return psprintf("archive ends or breaks off within the file, at offset " INT64_FORMAT,
-						found->offset);
-	if (found->offset < 0)
-		return found->error == 0 ? pstrdup("not a regular file") :
-			psprintf("could not open file: %s", strerror(found->error));
-	if (found->error == 0)
-		return psprintf("file was truncated while it was read, at offset " INT64_FORMAT,
-						found->offset);
-	return psprintf("could not read file at offset " INT64_FORMAT ": %s",
-					found->offset, strerror(found->error));
+		MESSAGE(words, "archive ends or breaks off within the file, at offset %" PRId64,
+				found->offset);
+	else if (found->offset < 0 && found->error == 0)
+		MESSAGE(words, "not a regular file");
+	else if (found->offset < 0)
+		MESSAGE(words, "could not open file: %s", strerror(found->error));
+	else if (found->error == 0)
+		MESSAGE(words, "file was truncated while it was read, at offset %" PRId64,
+				found->offset);
+	else
+		MESSAGE(words, "could not read file at offset %" PRId64 ": %s",
+				found->offset, strerror(found->error));
 }
 
 /* A file as a whole. */
 static void
-make_and_emit(BackupRun *run, const BackupFileFinding *found)
+report_file(BackupRun *run, const BackupFileFinding *found)
 {
 	BackupEntry *entry = &run->list->entries[found->entry];
 	BackupFinding finding = {backup_list_path(run->list, found->entry), -1,
 	backup_status_name(found->status)};
+	FileWords	words = {""};
 
 	if (found->status == BACKUP_SIZE_MISMATCH)
-		set_sizes(&finding, entry->size, found->size);
+		say_sizes(&words, entry->size, found->size);
 	else if (found->status == BACKUP_CHECKSUM_MISMATCH)
-		set_digests(&finding, entry, found->digest);
+		say_digests(&words, entry, found->digest);
 	else if (found->status == BACKUP_MISSING)
-		finding.message = run->tar ? "present in the manifest but in no archive" :
-			"present in the manifest but not on disk";
+		MESSAGE(&words, run->tar ? "present in the manifest but in no archive" :
+				"present in the manifest but not on disk");
 	else if (found->status == BACKUP_NOT_VERIFIABLE)
-		finding.message = "could not compute the file's checksum";
+		MESSAGE(&words, "could not compute the file's checksum");
 	else if (found->status == BACKUP_BAD_FORMAT)
-		finding.message = backup_increment_words(found->error);
+		MESSAGE(&words, "%s", backup_increment_words((BackupIncrementReason) found->error));
 	else
-		finding.message = words_of_error(run, found);
+		say_error(&words, run, found);
+	finding.message = words.message;
+	if (words.expected[0] != '\0')
+	{
+		finding.expected = words.expected;
+		finding.actual = words.actual;
+	}
 	entry->told = true;
 	backup_sink_emit(run->sink, &finding);
-}
-
-static void
-report_file(BackupRun *run, const BackupFileFinding *found)
-{
-	MemoryContext outer = MemoryContextSwitchTo(run->finding);
-
-	make_and_emit(run, found);
-	MemoryContextSwitchTo(outer);
-	MemoryContextReset(run->finding);
 }
 
 static void
@@ -270,11 +276,11 @@ pages_can_be_judged(BackupRun *run)
 
 	if (!run->options->check_pages || !run->meta.has_control)
 		return false;
-	if (control->block_size == BLCKSZ && control->segment_blocks > 0)
+	if (control->block_size == PAGE_BYTES && control->segment_blocks > 0)
 		return true;
 	backup_sink_file(run->sink, "global/pg_control", BACKUP_NOT_VERIFIABLE,
 					 "pages are not verified: they have %u bytes, those of this server %d",
-					 control->block_size, BLCKSZ);
+					 control->block_size, PAGE_BYTES);
 	return false;
 }
 
@@ -292,11 +298,12 @@ static bool
 is_unlogged(const BackupRun *run, const char *path)
 {
 	BackupRelationFile file;
-	char	   *init = psprintf("%.*s_init", (int) strcspn(path, "."), path);
+	char	   *init = host_print("%.*s_init", (int) strcspn(path, "."), path);
+	bool		has_init = backup_list_find(run->list, init) >= 0;
 
-	return backup_relation_file(path, &file) &&
-		file.fork == BACKUP_FORK_MAIN &&
-		backup_list_find(run->list, init) >= 0;
+	host_free(init);
+	return has_init && backup_relation_file(path, &file) &&
+		file.fork == BACKUP_FORK_MAIN;
 }
 
 static void
@@ -305,8 +312,8 @@ summarize_files(BackupRun *run, const BackupFileTotals *totals)
 	run->summary->files = totals->files;
 	run->summary->bytes = totals->bytes;
 	run->summary->pages = totals->pages;
-	if (totals->newest == InvalidXLogRecPtr || is_unlogged(run, backup_list_path(run->list,
-																				 totals->newest_entry)))
+	if (totals->newest == 0 || is_unlogged(run, backup_list_path(run->list,
+																 totals->newest_entry)))
 		return;
 	run->newest.path = backup_list_path(run->list, totals->newest_entry);
 	run->newest.blkno = totals->newest_block;
@@ -321,9 +328,9 @@ verify_files(BackupRun *run)
 
 	set_rules(run, &files.judge);
 	files.workers = run->options->workers;
-	files.throttle = run->throttle;
+	files.throttle = run->options->throttle;
 	files.direct = run->options->direct;
-	backup_files_verify(run->list, &files, on_finding, run, &totals);
+	run->options->verify_files(run->list, &files, on_finding, run, &totals);
 	summarize_files(run, &totals);
 }
 
@@ -332,7 +339,7 @@ static bool
 is_told(void *arg, const char *path)
 {
 	const BackupList *list = ((BackupRun *) arg)->list;
-	int64		entry = backup_list_find(list, path);
+	int64_t		entry = backup_list_find(list, path);
 
 	return entry >= 0 && list->entries[entry].told;
 }
@@ -346,7 +353,7 @@ on_early(void *arg, const BackupFileFinding *found)
 	BackupRun  *run = arg;
 
 	if (found->status == BACKUP_BAD_FORMAT)
-		run->list->entries[found->entry].reason = (uint8) found->error;
+		run->list->entries[found->entry].reason = (uint8_t) found->error;
 	else
 		on_finding(run, found);
 }
@@ -365,9 +372,9 @@ forget_pages(BackupRun *run)
 {
 	backup_suspects_forget(&run->suspects);
 	run->summary->bad_pages = 0;
-	for (uint32 i = 0; i < run->list->count; i++)
+	for (uint32_t i = 0; i < run->list->count; i++)
 	{
-		run->list->entries[i].reason = (uint8) BACKUP_INCREMENT_OK;
+		run->list->entries[i].reason = (uint8_t) BACKUP_INCREMENT_OK;
 		run->list->entries[i].part = -1;
 	}
 }
@@ -375,11 +382,11 @@ forget_pages(BackupRun *run)
 static void
 report_headers(BackupRun *run)
 {
-	for (uint32 i = 0; i < run->list->count; i++)
+	for (uint32_t i = 0; i < run->list->count; i++)
 	{
 		BackupFileFinding found = {i, BACKUP_BAD_FORMAT};
 
-		CHECK_FOR_INTERRUPTS();
+		host_interrupts();
 		found.error = run->list->entries[i].reason;
 		if (found.error != (int) BACKUP_INCREMENT_OK)
 			report_file(run, &found);
@@ -387,13 +394,14 @@ report_headers(BackupRun *run)
 }
 
 /* Up to where the manifest's ranges go. */
-static XLogRecPtr
+static WalLsn
 end_of_ranges(const BackupRun *run)
 {
-	XLogRecPtr	end = InvalidXLogRecPtr;
+	WalLsn		end = 0;
 
 	for (int i = 0; i < run->nranges; i++)
-		end = Max(end, run->ranges[i].end);
+		if (run->ranges[i].end > end)
+			end = run->ranges[i].end;
 	return end;
 }
 
@@ -408,14 +416,14 @@ read_archives(BackupRun *run, BackupTar *tar)
 	tar->judge.pages = run->options->check_pages;
 	tar->judge.rules.checksums = true;
 	tar->judge.rules.horizon = end_of_ranges(run);
-	tar->judge.segment_blocks = RELSEG_SIZE;
+	tar->judge.segment_blocks = SEGMENT_BLOCKS;
 	tar->keep_wal = run->options->wal == NULL && !run->is_prior;
 	tar->parts = run->parts;
 	tar->spool = run->spool = backup_spool_begin();
 	tar->sink = run->sink;
 	tar->finding = on_early;
 	tar->arg = run;
-	run->base = tar->spool->path;
+	run->base = tar->spool->folder.path;
 	backup_tar_read(tar);
 	run->folders = tar->folders;
 	run->unread = tar->unread;
@@ -486,9 +494,9 @@ guess_range(BackupRun *run)
 	else
 		return;
 	/* a standby goes on where the one that it follows was promoted */
-	if (run->meta.has_control && run->meta.control.min_recovery > range->start)
-		range->timeline = Max(range->timeline,
-							  run->meta.control.min_recovery_timeline);
+	if (run->meta.has_control && run->meta.control.min_recovery > range->start &&
+		run->meta.control.min_recovery_timeline > range->timeline)
+		range->timeline = run->meta.control.min_recovery_timeline;
 	range->end = WAL_LSN_MAX;
 	run->nranges = 1;
 	run->guessed = true;
@@ -505,11 +513,25 @@ compare_ranges(const void *a, const void *b)
 	return x->timeline < y->timeline ? -1 : x->timeline > y->timeline;
 }
 
+/* The timelines of the ranges, as "1,2". */
+static char *
+print_timelines(const BackupRun *run)
+{
+	size_t		room = (size_t) run->nranges * sizeof(",4294967295");
+	char	   *timelines = host_alloc(room);
+	size_t		used = 0;
+
+	for (int i = 0; i < run->nranges; i++)
+		used += (size_t) snprintf(timelines + used, room - used, "%s%u",
+								  i == 0 ? "" : ",", run->ranges[i].timeline);
+	return timelines;
+}
+
 /* The ranges in order, and what they say as a whole. */
 static void
 frame_ranges(BackupRun *run)
 {
-	StringInfoData timelines;
+	BackupSummary *summary = run->summary;
 
 	if (run->nranges == 0)
 		guess_range(run);
@@ -517,16 +539,11 @@ frame_ranges(BackupRun *run)
 		return;
 	qsort(run->ranges, (size_t) run->nranges, sizeof(ManifestRange),
 		  compare_ranges);
-	initStringInfo(&timelines);
 	for (int i = 0; i < run->nranges; i++)
-	{
-		appendStringInfo(&timelines, "%s%u", i == 0 ? "" : ",",
-						 run->ranges[i].timeline);
-		if (run->ranges[i].end != WAL_LSN_MAX)
-			run->summary->end = Max(run->summary->end, run->ranges[i].end);
-	}
-	run->summary->start = run->ranges[0].start;
-	run->summary->timelines = timelines.data;
+		if (run->ranges[i].end != WAL_LSN_MAX && run->ranges[i].end > summary->end)
+			summary->end = run->ranges[i].end;
+	summary->start = run->ranges[0].start;
+	summary->timelines = print_timelines(run);
 }
 
 /* Their pages that are restored, too, by the WAL of the last one. */
@@ -549,15 +566,17 @@ verify_wal(BackupRun *run)
 	BackupWal	wal = {0};
 
 	wal.path = run->options->wal != NULL ? run->options->wal :
-		psprintf("%s/pg_wal", run->base);
+		host_print("%s/pg_wal", run->base);
 	wal.shown = run->options->wal != NULL ? run->options->wal : "pg_wal";
 	wal.own = run->options->wal == NULL;
 	wal.system = run->summary->system;
 	wal.version = run->meta.major;
-	wal.judge = wal_parallel_judge;
+	wal.judge = run->options->judge_wal;
+	wal.identify = run->options->identify_wal;
+	wal.arg = run->options->arg;
 	wal.workers = run->options->workers;
-	wal.block_size = BLCKSZ;
-	wal.throttle = run->throttle->pace.paid > 0 ? run->throttle : NULL;
+	wal.block_size = PAGE_BYTES;
+	wal.throttle = run->options->throttle;
 	/* what came out of archives is in files of ours */
 	wal.direct = run->options->direct && !(wal.own && run->tar);
 	wal.nranges = run->nranges;
@@ -602,7 +621,7 @@ summarize_identity(BackupRun *run)
 {
 	BackupSummary *summary = run->summary;
 
-	strlcpy(summary->label, run->meta.label.label, sizeof(summary->label));
+	memcpy(summary->label, run->meta.label.label, sizeof(summary->label));
 	summary->incremental = run->meta.label.previous_start != 0;
 	summary->checksums_off = run->meta.has_control &&
 		!run->meta.control.checksums;
@@ -611,21 +630,28 @@ summarize_identity(BackupRun *run)
 		run->meta.control.system;
 }
 
-static void
-need_directory(const char *path)
+static BackupRunResult
+look_for_directory(const char *path)
 {
 	struct stat status;
-
 	bool		there = stat(path, &status) == 0;
 
 	if (there && !S_ISDIR(status.st_mode))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not a directory", path)));
-	if (!there || access(path, R_OK | X_OK) != 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not open directory \"%s\": %m", path)));
+		return BACKUP_RUN_NONE;
+	return there && access(path, R_OK | X_OK) == 0 ? BACKUP_RUN_OK :
+		BACKUP_RUN_FAILED;
+}
+
+static BackupRunResult
+look_for_directories(const BackupOptions *options, const char **refused)
+{
+	BackupRunResult result = look_for_directory(*refused = options->root);
+
+	if (result == BACKUP_RUN_OK && options->wal != NULL)
+		result = look_for_directory(*refused = options->wal);
+	for (int i = 0; result == BACKUP_RUN_OK && i < options->nprior; i++)
+		result = look_for_directory(*refused = options->prior[i]);
+	return result;
 }
 
 /* Reads manifest, files and pages, which is all but what the WAL decides. */
@@ -634,11 +660,8 @@ read_backup(BackupRun *run)
 {
 	BackupTar	tar = {run->options->root};
 
-	tar.throttle = run->throttle;
+	tar.throttle = run->options->throttle;
 	tar.direct = run->options->direct;
-	run->suspects.memory = CurrentMemoryContext;
-	run->finding = AllocSetContextCreate(CurrentMemoryContext, "backup file",
-										 ALLOCSET_SMALL_SIZES);
 	run->suspects.include_healed = run->options->include_healed;
 	run->base = run->options->root;
 	run->tar = run->summary->tar = backup_tar_is(run->options->root);
@@ -660,20 +683,29 @@ read_backup(BackupRun *run)
 
 /* ---- the backups before it ---- */
 
+static void *
+allocate_zeros(size_t size)
+{
+	void	   *memory = host_alloc(size);
+
+	memset(memory, 0, size);
+	return memory;
+}
+
 static void
 emit_prior(void *arg, const BackupFinding *finding)
 {
 	BackupPrior *prior = arg;
 	BackupFinding named = *finding;
-	char	   *path = psprintf("%s/%s", prior->options.root, finding->path);
+	char	   *path = host_print("%s/%s", prior->options.root, finding->path);
 
 	named.path = path;
 	backup_sink_emit(prior->last->sink, &named);
-	pfree(path);
+	host_free(path);
 }
 
 static BackupFate
-is_replaced(void *arg, const char *path, uint32 block)
+is_replaced(void *arg, const char *path, uint32_t block)
 {
 	BackupPrior *prior = arg;
 
@@ -683,7 +715,7 @@ is_replaced(void *arg, const char *path, uint32 block)
 
 /* Recovery empties unlogged relations, and backups need not have them. */
 static BackupFate
-is_reset(void *arg, const char *path, uint32 block)
+is_reset(void *arg, const char *path, uint32_t block)
 {
 	BackupRun  *run = arg;
 
@@ -703,7 +735,6 @@ begin_prior(BackupPrior *prior, BackupRun *last, int n)
 	prior->sink.arg = prior;
 	prior->run.options = &prior->options;
 	prior->run.parts = last->parts;
-	prior->run.throttle = last->throttle;
 	prior->run.is_prior = true;
 	prior->run.sink = &prior->sink;
 	prior->run.summary = &prior->summary;
@@ -731,7 +762,7 @@ join_chain(BackupRun *run)
 
 	if (nprior == 0)
 		return;
-	run->chain.links = palloc0((Size) (nprior + 1) * sizeof(BackupLink));
+	run->chain.links = allocate_zeros((size_t) (nprior + 1) * sizeof(BackupLink));
 	for (int i = 0; i < nprior; i++)
 	{
 		const BackupSummary *prior = &run->priors[i].summary;
@@ -752,7 +783,7 @@ read_priors(BackupRun *run)
 {
 	int			nprior = run->options->nprior;
 
-	run->priors = palloc0((Size) Max(nprior, 1) * sizeof(BackupPrior));
+	run->priors = allocate_zeros((size_t) nprior * sizeof(BackupPrior));
 	for (int i = 0; i < nprior; i++)
 	{
 		BackupRun  *prior = &run->priors[i].run;
@@ -764,23 +795,17 @@ read_priors(BackupRun *run)
 	}
 }
 
-void
+BackupRunResult
 backup_run(const BackupOptions *options, BackupSink *sink,
-		   BackupSummary *summary)
+		   BackupSummary *summary, const char **refused)
 {
 	BackupRun	run = {options, sink, summary};
 	BackupParts parts = {0};
-	Throttle	throttle;
+	BackupRunResult result = look_for_directories(options, refused);
 
 	memset(summary, 0, sizeof(*summary));
-	throttle_init(&throttle, options->max_rate, BLCKSZ,
-				  options->direct ? DIRECT_PIECE_OF(options->max_rate) : BACKUP_PIECE_BYTES);
-	run.throttle = &throttle;
-	need_directory(options->root);
-	if (options->wal != NULL)
-		need_directory(options->wal);
-	for (int i = 0; i < options->nprior; i++)
-		need_directory(options->prior[i]);
+	if (result != BACKUP_RUN_OK)
+		return result;
 	run.parts = options->nprior > 0 ? &parts : NULL;
 	run.suspects.replaced = is_reset;
 	run.suspects.arg = &run;
@@ -797,4 +822,5 @@ backup_run(const BackupOptions *options, BackupSink *sink,
 	backup_parts_end(&parts);
 	if (run.tar)
 		backup_spool_end(run.spool);
+	return BACKUP_RUN_OK;
 }

@@ -5,8 +5,10 @@
 #ifndef ACCEL_BACKUP_RUN_H
 #define ACCEL_BACKUP_RUN_H
 
+#include "backup/files.h"
 #include "backup/label.h"
 #include "backup/sink.h"
+#include "backup/wal.h"
 
 /* More backups than these are nobody's chain. */
 #define BACKUP_CHAIN_MAX	1000
@@ -21,7 +23,11 @@ typedef struct BackupOptions
 	bool		check_pages;
 	bool		include_healed; /* pages that WAL heals are told, too */
 	int			workers;
-	int32		max_rate;		/* kB/s, 0 if no limit */
+	BackupFilesFn verify_files; /* as backup_files_verify(), with workers */
+	BackupWalJudgeFn judge_wal; /* the same of segments */
+	BackupWalIdentifyFn identify_wal;	/* may be NULL, see BackupWal */
+	void	   *arg;			/* of identify_wal() */
+	struct Throttle *throttle;	/* of all that is read, NULL if no bound */
 	bool		direct;			/* read past the page cache */
 } BackupOptions;
 
@@ -33,20 +39,31 @@ typedef struct BackupSummary
 	bool		no_manifest;
 	bool		checksums_off;	/* of the cluster, as pg_control says */
 	bool		has_system;
-	uint64		system;
-	XLogRecPtr	start;			/* InvalidXLogRecPtr if unknown */
-	XLogRecPtr	end;
+	uint64_t	system;
+	WalLsn		start;			/* 0 if unknown */
+	WalLsn		end;
 	char	   *timelines;		/* NULL if unknown */
-	int64		files;
-	int64		bytes;
-	int64		pages;
-	int64		bad_pages;
-	int64		healed_pages;
-	int64		wal_records;
+	int64_t		files;
+	int64_t		bytes;
+	int64_t		pages;
+	int64_t		bad_pages;
+	int64_t		healed_pages;
+	int64_t		wal_records;
 } BackupSummary;
 
-/* Findings go to the sink.  Raises an error only for bad arguments. */
-extern void backup_run(const BackupOptions *options, BackupSink *sink,
-					   BackupSummary *summary);
+typedef enum BackupRunResult
+{
+	BACKUP_RUN_OK,
+	BACKUP_RUN_NONE,			/* a path is no directory */
+	BACKUP_RUN_FAILED			/* one could not be opened, errno says why */
+} BackupRunResult;
+
+/*
+ * Findings go to the sink.  Unless all directories are there, nothing is read,
+ * and *refused is the one that is not.
+ */
+extern BackupRunResult backup_run(const BackupOptions *options,
+								  BackupSink *sink, BackupSummary *summary,
+								  const char **refused);
 
 #endif							/* ACCEL_BACKUP_RUN_H */

@@ -16,31 +16,28 @@ is_status(const BackupFinding *finding, BackupStatus status)
 	return strcmp(finding->status, backup_status_name(status)) == 0;
 }
 
-static void
-count(BackupSink *sink, const BackupFinding *finding)
+BackupRank
+backup_sink_rank(const BackupFinding *finding)
 {
-	if (sink->findings++ == 0)
-		snprintf(sink->first, sizeof(sink->first), "%s: %s", finding->status,
-				 finding->message == NULL ? "" : finding->message);
-	sink->undecided += is_status(finding, BACKUP_UNDECIDED) ||
-		is_status(finding, BACKUP_NOT_VERIFIABLE);
-}
-
-/* What is told, and is no damage. */
-static bool
-is_harmless(const BackupFinding *finding)
-{
-	return is_status(finding, BACKUP_HEALED_BY_WAL) ||
+	if (is_status(finding, BACKUP_HEALED_BY_WAL) ||
 		is_status(finding, BACKUP_REPLACED) ||
 		is_status(finding, BACKUP_MADE_ANEW) ||
-		is_status(finding, BACKUP_NO_MANIFEST);
+		is_status(finding, BACKUP_NO_MANIFEST))
+		return BACKUP_HARMLESS;
+	return is_status(finding, BACKUP_UNDECIDED) ||
+		is_status(finding, BACKUP_NOT_VERIFIABLE) ? BACKUP_NO_VERDICT :
+		BACKUP_DAMAGE;
 }
 
 void
 backup_sink_emit(BackupSink *sink, const BackupFinding *finding)
 {
-	if (!is_harmless(finding))
-		count(sink, finding);
+	BackupRank	rank = backup_sink_rank(finding);
+
+	if (rank != BACKUP_HARMLESS && sink->findings++ == 0)
+		snprintf(sink->first, sizeof(sink->first), "%s: %s", finding->status,
+				 finding->message == NULL ? "" : finding->message);
+	sink->undecided += rank == BACKUP_NO_VERDICT ? 1 : 0;
 	sink->finding(sink->arg, finding);
 }
 

@@ -20,6 +20,17 @@ typedef struct BackupFinding
 	const char *message;
 } BackupFinding;
 
+/* What a finding says of the backup, by its status. */
+typedef enum BackupRank
+{
+	BACKUP_HARMLESS,			/* healed, replaced, made anew, or that there
+								 * is no manifest */
+	BACKUP_NO_VERDICT,			/* no damage, but not known to be sound */
+	BACKUP_DAMAGE
+} BackupRank;
+
+extern BackupRank backup_sink_rank(const BackupFinding *finding);
+
 typedef struct BackupSink
 {
 	void		(*finding) (void *arg, const BackupFinding *finding);
@@ -31,10 +42,7 @@ typedef struct BackupSink
 	char		first[256];		/* the first of them, in words */
 } BackupSink;
 
-/*
- * A finding counts, and goes out.  What is healed, replaced or made anew, and
- * that there is no manifest, only goes out.
- */
+/* A finding goes out, and counts unless it is harmless. */
 extern void backup_sink_emit(BackupSink *sink, const BackupFinding *finding);
 
 /* Does the same for a file as a whole, with a message as for printf. */

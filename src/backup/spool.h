@@ -3,18 +3,19 @@
  *	  A temporary directory with those files of archives that are read again.
  *
  * WAL has to be read at any place, and files that carry a CRC of their own are
- * looked up by their names.  So these members of archives become files, below
- * the server's directory for temporary files, as many as temp_file_limit lets
- * them.  They are gone when the work ends, however it ends.  After a crash the
- * server removes them when it starts.
+ * looked up by their names.  So these members of archives become files, where
+ * temporary files go.  A server has as many as temp_file_limit lets them.  They
+ * are gone when the work ends, however it ends.
  */
 #ifndef ACCEL_BACKUP_SPOOL_H
 #define ACCEL_BACKUP_SPOOL_H
 
+#include "host/temporary.h"
+
 typedef struct BackupSpool
 {
-	char		path[MAXPGPATH];	/* of the directory, empty if none */
-	uint64		bytes;			/* written */
+	HostFolder	folder;
+	uint64_t	bytes;			/* written */
 	int			fd;				/* of the file that is written, -1 if none */
 } BackupSpool;
 
@@ -26,7 +27,7 @@ extern void backup_spool_end(BackupSpool *spool);
  * Begins a file, or makes a folder, and the folders that it is in.  The path
  * is one that backup_path_kept() or backup_folder_kept() knows.  Returns false
  * if its name does not fit, or is in use, and errno says why.  Any other
- * failure is an error.
+ * failure ends the work.
  */
 extern bool backup_spool_create(BackupSpool *spool, const char *path);
 extern bool backup_spool_folder(BackupSpool *spool, const char *path);

@@ -2,35 +2,26 @@
  * suspects.c
  *	  Pages of a backup that are not in order, until the WAL has decided.
  */
-#include "compat.h"
-
-#include "miscadmin.h"
-#include "storage/block.h"
-#include "utils/memutils.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "backup/suspects.h"
 #include "host/host.h"
+#include "host/print.h"
 
 #define MESSAGE_SIZE	512
 
 #define OF_FILE			UINT32_C(0x80000000)	/* in the number of a suspect */
 
-/*
- * Called while a task's results are delivered, so the memory is that of the
- * whole run.
- */
 static void
 grow(BackupSuspects *ctx)
 {
-	MemoryContext outer;
-
 	if (ctx->count < ctx->room)
 		return;
-	outer = MemoryContextSwitchTo(ctx->memory);
-	ctx->room = Max(2 * ctx->room, 256);
+	ctx->room = ctx->room == 0 ? 256 : 2 * ctx->room;
 	ctx->pages = host_grow(ctx->pages, ctx->room * sizeof(BackupBadPage));
 	ctx->suspects = host_grow(ctx->suspects, ctx->room * sizeof(BackupSuspect));
-	MemoryContextSwitchTo(outer);
 }
 
 void
@@ -53,13 +44,13 @@ backup_suspects_add(BackupSuspects *ctx, const char *path,
 	suspect->tag.tablespace = file.tablespace;
 	suspect->tag.database = file.database;
 	suspect->tag.relation = file.number;
-	suspect->tag.fork = (uint32) file.fork;
-	suspect->tag.block = (uint32) found->blkno;
-	suspect->number = (uint32) ctx->count;
+	suspect->tag.fork = (uint32_t) file.fork;
+	suspect->tag.block = (uint32_t) found->blkno;
+	suspect->number = (uint32_t) ctx->count;
 	page = &ctx->pages[ctx->count++];
 	page->entry = found->entry;
 	page->status = found->status;
-	page->size = (int32) found->size;
+	page->size = (int32_t) found->size;
 	page->page = found->page;
 }
 
@@ -82,23 +73,22 @@ add_file(BackupSuspects *ctx, const char *path, const BackupRelationFile *file,
 	if (ctx->nfiles == BACKUP_BAD_FILES_MAX)
 		return false;
 	if (ctx->files == NULL)
-		ctx->files = MemoryContextAlloc(ctx->memory, BACKUP_BAD_FILES_MAX *
-										sizeof(BackupBadFile));
+		ctx->files = host_alloc(BACKUP_BAD_FILES_MAX * sizeof(BackupBadFile));
 	grow(ctx);
 	suspect = &ctx->suspects[ctx->count++];
 	memset(suspect, 0, sizeof(*suspect));
 	suspect->tag.tablespace = file->tablespace;
 	suspect->tag.database = file->database;
 	suspect->tag.relation = file->number;
-	suspect->tag.fork = (uint32) file->fork;
+	suspect->tag.fork = (uint32_t) file->fork;
 	/* no record restores it, but those that remove the relation name it */
 	if (file->number != 0)
-		suspect->tag.block = MaxBlockNumber;
-	suspect->number = OF_FILE | (uint32) ctx->nfiles;
+		suspect->tag.block = PAGE_BLOCK_MAX;
+	suspect->number = OF_FILE | (uint32_t) ctx->nfiles;
 	bad = &ctx->files[ctx->nfiles++];
-	bad->path = MemoryContextStrdup(ctx->memory, path);
+	bad->path = host_print("%s", path);
 	bad->status = status;
-	bad->message = MemoryContextStrdup(ctx->memory, message);
+	bad->message = host_print("%s", message);
 	return true;
 }
 
@@ -165,8 +155,8 @@ words_of_fate(const BackupSuspect *suspect, char words[MESSAGE_SIZE])
 {
 	bool		map = suspect->tag.fork == BACKUP_FORK_FSM ||
 		suspect->tag.fork == BACKUP_FORK_VM;
-	uint32		high = (uint32) (suspect->lsn >> 32);
-	uint32		low = (uint32) suspect->lsn;
+	uint32_t	high = (uint32_t) (suspect->lsn >> 32);
+	uint32_t	low = (uint32_t) suspect->lsn;
 
 	if (suspect->fate == BACKUP_FATE_RESTORED)
 		snprintf(words, MESSAGE_SIZE, "recovery restores it by the record at %X/%X",
@@ -207,7 +197,7 @@ static void
 report_page(const BackupSuspect *suspect, const BackupBadPage *page,
 			const char *path, BackupSink *sink)
 {
-	BackupFinding finding = {path, (int64) suspect->tag.block,
+	BackupFinding finding = {path, (int64_t) suspect->tag.block,
 	backup_status_name(status_of(suspect, page))};
 	char		wrong[MESSAGE_SIZE];
 	char		fate[MESSAGE_SIZE];
@@ -251,14 +241,16 @@ report_file(const BackupSuspect *suspect, const BackupBadFile *file,
 {
 	BackupFinding finding = {file->path, -1, file->status};
 	char		fate[MESSAGE_SIZE];
+	char	   *message;
 
 	if (is_healed(suspect))
 		finding.status = backup_status_name(BACKUP_HEALED_BY_WAL);
 	else if (suspect->fate == BACKUP_FATE_UNKNOWN)
 		finding.status = backup_status_name(BACKUP_UNDECIDED);
 	words_of_fate(suspect, fate);
-	finding.message = psprintf("%s; %s", file->message, fate);
+	finding.message = message = host_print("%s; %s", file->message, fate);
 	backup_sink_emit(sink, &finding);
+	host_free(message);
 }
 
 /* Does it not count, whatever the reason? */
@@ -297,7 +289,7 @@ replace(BackupSuspects *ctx, const BackupList *list)
 		const BackupBadFile *file = file_of(ctx, suspect);
 		BackupFate	fate;
 
-		CHECK_FOR_INTERRUPTS();
+		host_interrupts();
 		if (suspect->tag.relation == 0)
 			continue;
 		fate = ctx->replaced(ctx->arg, file != NULL ? file->path :
@@ -320,7 +312,7 @@ backup_suspects_decide(BackupSuspects *ctx, BackupWal *wal,
 	{
 		const BackupSuspect *suspect = &ctx->suspects[i];
 
-		CHECK_FOR_INTERRUPTS();
+		host_interrupts();
 		if (is_healed(suspect) && file_of(ctx, suspect) == NULL)
 			ctx->healed++;
 		if (ctx->include_healed || !is_harmless(ctx, suspect))
@@ -328,6 +320,6 @@ backup_suspects_decide(BackupSuspects *ctx, BackupWal *wal,
 	}
 	if (ctx->beyond > 0)
 		backup_sink_file(sink, ".", BACKUP_UNDECIDED,
-						 INT64_FORMAT " more pages are not in order",
+						 "%" PRId64 " more pages are not in order",
 						 ctx->beyond);
 }

@@ -15,9 +15,9 @@
 /* What was found, without the digest of a file. */
 typedef struct BackupBadPage
 {
-	uint32		entry;			/* of the list */
+	uint32_t	entry;			/* of the list */
 	BackupStatus status;
-	int32		size;			/* of a partial block */
+	int32_t		size;			/* of a partial block */
 	PageVerdict page;
 } BackupBadPage;
 
@@ -31,24 +31,24 @@ typedef struct BackupBadFile
 
 #define BACKUP_BAD_FILES_MAX	1000
 
+/* They are kept in the memory that is allocated when they are added. */
 typedef struct BackupSuspects
 {
-	MemoryContext memory;		/* where they are kept */
 	size_t		count;
 	size_t		room;
 	BackupBadPage *pages;
 	BackupSuspect *suspects;
 	int			nfiles;
 	BackupBadFile *files;
-	int64		beyond;			/* too many to be kept */
+	int64_t		beyond;			/* too many to be kept */
 	bool		include_healed; /* healed ones are told, too */
-	int64		healed;			/* pages */
+	int64_t		healed;			/* pages */
 
 	/*
 	 * Is this page another one in the restored cluster, and why?  May be
 	 * NULL.
 	 */
-	BackupFate	(*replaced) (void *arg, const char *path, uint32 block);
+	BackupFate	(*replaced) (void *arg, const char *path, uint32_t block);
 	void	   *arg;
 } BackupSuspects;
 

@@ -143,6 +143,8 @@ set_identity(WalDirectory *dir, const BackupWal *wal)
 {
 	const WalVersion *version = NULL;
 
+	if (wal->system == 0 && wal->identify != NULL)
+		wal->identify(wal->arg, dir);
 	if (wal->system == 0 || dir->limits.server.system == wal->system)
 		return;
 	dir->limits.server.system = wal->system;

@@ -18,12 +18,20 @@ typedef void (*BackupWalJudgeFn) (const WalDirectory *dir, WalRange range,
 												  const WalSegmentResult *result),
 								  void *arg);
 
+/*
+ * Finds out of which cluster a directory of WAL is, where the backup does not
+ * say it, and sets that in its limits.
+ */
+typedef void (*BackupWalIdentifyFn) (void *arg, WalDirectory *dir);
+
 typedef struct BackupWal
 {
 	const char *path;			/* of the directory */
 	const char *shown;			/* the same, as findings shall show it */
 	bool		own;			/* it is the backup's pg_wal, not an archive */
-	uint64_t	system;			/* identifier that it must have */
+	uint64_t	system;			/* identifier that it must have, 0 if unknown */
+	BackupWalIdentifyFn identify;	/* NULL if the server's own is meant then */
+	void	   *arg;			/* of identify() */
 	const char *version;		/* major version of the server, "15" */
 	BackupWalJudgeFn judge;
 	int			workers;

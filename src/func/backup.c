@@ -15,10 +15,14 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
+#include "backup/parallel.h"
 #include "backup/run.h"
 #include "func/func.h"
+#include "host/direct.h"
 #include "host/file_path.h"
 #include "host/parallel.h"
+#include "host/throttle.h"
+#include "wal/parallel.h"
 
 #define FINDING_COLUMNS 7
 #define SUMMARY_COLUMNS 17
@@ -138,21 +142,48 @@ accel_prior_backups(FunctionCallInfo fcinfo, int argno, int *count)
 static void
 options_of(FunctionCallInfo fcinfo, int cost, BackupOptions *options)
 {
-	Throttle	throttle;
+	Throttle   *throttle = palloc(sizeof(Throttle));
+	int32		max_rate;
 
 	memset(options, 0, sizeof(*options));
 	accel_check_null(fcinfo, 0, "directory");
 	options->check_pages = accel_boolean(fcinfo, 3, true);
 	options->workers = parallel_workers(accel_integer(fcinfo, cost, 0));
-	options->max_rate = accel_integer(fcinfo, cost + 1, 0);
+	options->verify_files = backup_parallel_verify;
+	options->judge_wal = wal_parallel_judge;
+	max_rate = accel_integer(fcinfo, cost + 1, 0);
 	options->direct = accel_boolean(fcinfo, cost + 2, false);
-	throttle_init(&throttle, options->max_rate, BLCKSZ, BLCKSZ);
+	throttle_init(throttle, max_rate, BLCKSZ, options->direct ?
+				  DIRECT_PIECE_PACED : BACKUP_PIECE_BYTES);
+	options->throttle = max_rate > 0 ? throttle : NULL;
 	options->root = path_argument(fcinfo, 0);
 	options->wal = path_argument(fcinfo, 1);
 	options->prior = accel_prior_backups(fcinfo, 2, &options->nprior);
 }
 
 /* ---- functions ---- */
+
+static void
+run(const BackupOptions *options, BackupSink *sink, BackupSummary *summary)
+{
+	const char *refused;
+
+	switch (backup_run(options, sink, summary, &refused))
+	{
+		case BACKUP_RUN_NONE:
+			ereport(ERROR,
+					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+					 errmsg("\"%s\" is not a directory", refused)));
+			break;
+		case BACKUP_RUN_FAILED:
+			ereport(ERROR,
+					(errcode_for_file_access(),
+					 errmsg("could not open directory \"%s\": %m", refused)));
+			break;
+		case BACKUP_RUN_OK:
+			break;
+	}
+}
 
 /* No row means sound, and pages whose checksums mean nothing are not. */
 static bool
@@ -181,7 +212,7 @@ SQL_FUNCTION(accel_verify_backup)
 	rows.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	rows.row = AllocSetContextCreate(CurrentMemoryContext, "backup finding",
 									 ALLOCSET_DEFAULT_SIZES);
-	backup_run(&options, &sink, &summary);
+	run(&options, &sink, &summary);
 	(void) warn_checksums_off(&summary);
 	return (Datum) 0;
 }
@@ -250,7 +281,7 @@ SQL_FUNCTION(accel_verify_backup_summary)
 		elog(ERROR, "return type must be a row type");
 	options_of(fcinfo, 4, &options);
 	INSTR_TIME_SET_CURRENT(start);
-	backup_run(&options, &sink, &summary);
+	run(&options, &sink, &summary);
 	INSTR_TIME_SET_CURRENT(end);
 	INSTR_TIME_SUBTRACT(end, start);
 	summary_values(&summary, &sink, INSTR_TIME_GET_DOUBLE(end), values, nulls);

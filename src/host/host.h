@@ -23,6 +23,9 @@ extern void *host_alloc(size_t size);
 extern void *host_grow(void *memory, size_t size);	/* memory may be NULL */
 extern void host_free(void *memory);
 
+/* Ends the work, since a library has no memory. */
+_Noreturn extern void host_no_memory(void);
+
 /* Makes room for one item more in an array, which starts with NULL and 0. */
 #define HOST_MAKE_ROOM(items, count, room) \
 	do { \
@@ -81,17 +84,31 @@ extern ssize_t host_read(int fd, void *buffer, size_t length, off_t offset);
 extern void host_close(int fd);
 
 /*
- * SHA-1, by which pgBackRest names segments.  host_sha1_end() frees it, and
+ * SHA-1, by which pgBackRest names segments, and SHA-2, of manifests.
+ * host_sha_end() writes as many bytes as the algorithm has and frees it.  It
  * returns false if it cannot be computed here, where the library must not,
  * say.
  */
-#define HOST_SHA1_BYTES	20
+typedef enum HostShaAlgorithm
+{
+	HOST_SHA1,
+	HOST_SHA224,
+	HOST_SHA256,
+	HOST_SHA384,
+	HOST_SHA512
+} HostShaAlgorithm;
 
-typedef struct HostSha1 HostSha1;
+#define HOST_SHA1_BYTES		20
+#define HOST_SHA224_BYTES	28
+#define HOST_SHA256_BYTES	32
+#define HOST_SHA384_BYTES	48
+#define HOST_SHA512_BYTES	64
 
-extern HostSha1 *host_sha1_begin(void);
-extern void host_sha1_add(HostSha1 *sha1, const void *data, size_t len);
-extern bool host_sha1_end(HostSha1 *sha1, uint8_t digest[HOST_SHA1_BYTES]);
+typedef struct HostSha HostSha;
+
+extern HostSha *host_sha_begin(HostShaAlgorithm algorithm);
+extern void host_sha_add(HostSha *sha, const void *data, size_t len);
+extern bool host_sha_end(HostSha *sha, uint8_t *digest);
 
 /* The server that we run in. */
 typedef struct HostServer

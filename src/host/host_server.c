@@ -42,6 +42,14 @@ host_free(void *memory)
 		pfree(memory);
 }
 
+void
+host_no_memory(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OUT_OF_MEMORY),
+			 errmsg("out of memory")));
+}
+
 struct HostAtEnd
 {
 	MemoryContextCallback callback;
@@ -167,38 +175,52 @@ host_close(int fd)
 	CloseTransientFile(fd);
 }
 
-struct HostSha1
+static const struct
+{
+	pg_cryptohash_type type;
+	size_t		bytes;
+}			sha_algorithms[] = {
+	[HOST_SHA1] = {PG_SHA1, HOST_SHA1_BYTES},
+	[HOST_SHA224] = {PG_SHA224, HOST_SHA224_BYTES},
+	[HOST_SHA256] = {PG_SHA256, HOST_SHA256_BYTES},
+	[HOST_SHA384] = {PG_SHA384, HOST_SHA384_BYTES},
+	[HOST_SHA512] = {PG_SHA512, HOST_SHA512_BYTES},
+};
+
+struct HostSha
 {
 	pg_cryptohash_ctx *crypto;
+	size_t		bytes;			/* of the digest */
 	bool		failed;
 };
 
-HostSha1 *
-host_sha1_begin(void)
+HostSha *
+host_sha_begin(HostShaAlgorithm algorithm)
 {
-	HostSha1   *sha1 = palloc(sizeof(HostSha1));
+	HostSha    *sha = palloc(sizeof(HostSha));
 
-	sha1->crypto = pg_cryptohash_create(PG_SHA1);
-	sha1->failed = sha1->crypto == NULL || pg_cryptohash_init(sha1->crypto) < 0;
-	return sha1;
+	sha->bytes = sha_algorithms[algorithm].bytes;
+	sha->crypto = pg_cryptohash_create(sha_algorithms[algorithm].type);
+	sha->failed = sha->crypto == NULL || pg_cryptohash_init(sha->crypto) < 0;
+	return sha;
 }
 
 void
-host_sha1_add(HostSha1 *sha1, const void *data, size_t len)
+host_sha_add(HostSha *sha, const void *data, size_t len)
 {
-	if (!sha1->failed)
-		sha1->failed = pg_cryptohash_update(sha1->crypto, data, len) < 0;
+	if (!sha->failed)
+		sha->failed = pg_cryptohash_update(sha->crypto, data, len) < 0;
 }
 
 bool
-host_sha1_end(HostSha1 *sha1, uint8_t digest[HOST_SHA1_BYTES])
+host_sha_end(HostSha *sha, uint8_t *digest)
 {
-	bool		done = !sha1->failed &&
-		pg_cryptohash_final(sha1->crypto, digest, HOST_SHA1_BYTES) >= 0;
+	bool		done = !sha->failed &&
+		pg_cryptohash_final(sha->crypto, digest, sha->bytes) >= 0;
 
-	if (sha1->crypto != NULL)
-		pg_cryptohash_free(sha1->crypto);
-	pfree(sha1);
+	if (sha->crypto != NULL)
+		pg_cryptohash_free(sha->crypto);
+	pfree(sha);
 	return done;
 }
 

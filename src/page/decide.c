@@ -145,6 +145,21 @@
 
 #include "page/decide.h"
 
+/* What rooms that know no server take for granted of its pages. */
+StaticAssertDecl(PAGE_BYTES == BLCKSZ, "pages have the server's size");
+StaticAssertDecl(sizeof(PageHead) == SizeOfPageHeaderData &&
+				 PAGE_HEAD_BYTES == SizeOfPageHeaderData,
+				 "the header of a page has the server's size");
+StaticAssertDecl(offsetof(PageHead, pd_special) == offsetof(PageHeaderData, pd_special),
+				 "the header of a page is the server's");
+StaticAssertDecl(PAGE_FLAGS_VALID == PD_VALID_FLAG_BITS &&
+				 PAGE_FLAG_ALL_VISIBLE == PD_ALL_VISIBLE,
+				 "flags of a page are the server's");
+StaticAssertDecl(PAGE_ALIGN == MAXIMUM_ALIGNOF,
+				 "special areas are aligned as the server's");
+StaticAssertDecl(PAGE_BLOCK_MAX == MaxBlockNumber,
+				 "the highest block is the server's");
+
 /* Tries before the decision sleeps a little between two of them. */
 #define EAGER_TRIES		16
 

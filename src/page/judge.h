@@ -13,9 +13,7 @@
 #ifndef ACCEL_PAGE_JUDGE_H
 #define ACCEL_PAGE_JUDGE_H
 
-#include "access/xlogdefs.h"
-#include "storage/block.h"
-
+#include "page/format.h"
 #include "page/kind.h"
 #include "page/status.h"
 
@@ -23,8 +21,8 @@
 typedef struct PageRules
 {
 	bool		checksums;		/* stored checksums mean something */
-	XLogRecPtr	horizon;		/* no page may be newer than this LSN,
-								 * InvalidXLogRecPtr if not tested */
+	uint64_t	horizon;		/* no page may be newer than this LSN, 0 if
+								 * not tested */
 	PageKind	kind;			/* of the fork, PAGE_KIND_ANY if not tested */
 } PageRules;
 
@@ -33,23 +31,23 @@ typedef struct PageVerdict
 	PageStatus	status;			/* ok, new, checksum_mismatch, bad_header,
 								 * zero_header, lsn_in_future or
 								 * wrong_page_kind */
-	uint16		stored;			/* pd_checksum */
-	uint16		computed;		/* 0 if not computed (new, checksums off) */
-	XLogRecPtr	lsn;			/* pd_lsn */
+	uint16_t	stored;			/* pd_checksum */
+	uint16_t	computed;		/* 0 if not computed (new, checksums off) */
+	uint64_t	lsn;			/* pd_lsn */
 } PageVerdict;
 
 /*
- * Judges npages contiguous pages of BLCKSZ bytes, block blkno and following
+ * Judges npages contiguous pages of PAGE_BYTES bytes, block blkno and following
  * (absolute numbers).  They are aligned to 8 bytes, and at most PAGE_BATCH_MAX
  * per call.
  */
 #define PAGE_BATCH_MAX	64
-extern void page_judge_batch(const char *pages, uint32 npages,
-							 BlockNumber blkno, const PageRules *rules,
+extern void page_judge_batch(const char *pages, uint32_t npages,
+							 uint32_t blkno, const PageRules *rules,
 							 PageVerdict *verdicts);
 
 /* The same for one page of any alignment. */
-extern void page_judge(const char *page, BlockNumber blkno,
+extern void page_judge(const char *page, uint32_t blkno,
 					   const PageRules *rules, PageVerdict *verdict);
 
 /* Is every byte zero? */
@@ -62,6 +60,6 @@ extern bool page_header_sane(const char *page);
  * A table's page was not marked all-visible, and had this LSN.  Has it never
  * been marked since?  Who takes the mark off again gives it another LSN.
  */
-extern bool page_unmarked_since(const char *page, XLogRecPtr lsn);
+extern bool page_unmarked_since(const char *page, uint64_t lsn);
 
 #endif							/* ACCEL_PAGE_JUDGE_H */

@@ -34,14 +34,10 @@
  * These are what is certain, since a mismatch is no page of that kind.  A
  * match may be a page of another relation of the same kind.
  */
-#ifdef FRONTEND
-#include "postgres_fe.h"
-#else
-#include "postgres.h"
-#endif
+#include <stddef.h>
+#include <string.h>
 
-#include "storage/bufpage.h"
-
+#include "page/format.h"
 #include "page/kind.h"
 
 static const PageKindRule rules[] = {
@@ -56,7 +52,7 @@ static bool has_no_pointers(const char *page);
 static bool has_fsm_slot(const char *page);
 
 /* Leaves of a page of a free space map (SlotsPerFSMPage), at least. */
-#define FSM_LEAVES	(BLCKSZ / 2)
+#define FSM_LEAVES	(PAGE_BYTES / 2)
 
 const PageKindRule *
 page_kind_rule(PageKind kind)
@@ -65,19 +61,19 @@ page_kind_rule(PageKind kind)
 }
 
 /* Loads it in the byte order of the server. */
-static inline uint16
+static inline uint16_t
 load_half(const char *page, size_t at)
 {
-	uint16		half;
+	uint16_t	half;
 
 	memcpy(&half, page + at, sizeof(half));
 	return half;
 }
 
-uint16
+uint16_t
 page_kind_mark(const char *page)
 {
-	return load_half(page, BLCKSZ - sizeof(uint16));
+	return load_half(page, PAGE_BYTES - sizeof(uint16_t));
 }
 
 /*
@@ -91,8 +87,8 @@ page_kind_fits(PageKind kind, const char *page)
 
 	if (kind == PAGE_KIND_ANY)
 		return true;
-	if (load_half(page, offsetof(PageHeaderData, pd_special)) !=
-		BLCKSZ - rule->special)
+	if (load_half(page, offsetof(PageHead, pd_special)) !=
+		PAGE_BYTES - rule->special)
 		return false;
 	if (rule->max > 0)
 		return page_kind_mark(page) >= rule->min &&
@@ -106,13 +102,13 @@ page_kind_fits(PageKind kind, const char *page)
 }
 
 bool
-page_kind_fits_block(PageKind kind, const char *page, BlockNumber blkno)
+page_kind_fits_block(PageKind kind, const char *page, uint32_t blkno)
 {
 	const PageKindRule *rule = &rules[kind];
 
 	if (rule->meta_bits == 0)
 		return true;
-	return ((load_half(page, BLCKSZ - rule->flags) & rule->meta_bits) ==
+	return ((load_half(page, PAGE_BYTES - rule->flags) & rule->meta_bits) ==
 			rule->meta) == (blkno == 0);
 }
 
@@ -120,9 +116,9 @@ page_kind_fits_block(PageKind kind, const char *page, BlockNumber blkno)
 static bool
 has_no_pointers(const char *page)
 {
-	uint32		items[2];
+	uint32_t	items[2];
 
-	memcpy(items, page + SizeOfPageHeaderData, sizeof(items));
+	memcpy(items, page + PAGE_HEAD_BYTES, sizeof(items));
 	return items[0] == 0 && (items[1] == 0 || items[1] == 0x7F7F7F7F);
 }
 
@@ -130,9 +126,9 @@ has_no_pointers(const char *page)
 static bool
 has_fsm_slot(const char *page)
 {
-	uint32		slot;
+	uint32_t	slot;
 
-	memcpy(&slot, page + SizeOfPageHeaderData, sizeof(slot));
+	memcpy(&slot, page + PAGE_HEAD_BYTES, sizeof(slot));
 	return slot <= FSM_LEAVES;
 }
 
@@ -140,9 +136,9 @@ has_fsm_slot(const char *page)
 static bool
 has_sequence_magic(const char *page)
 {
-	uint32		word;
+	uint32_t	word;
 
-	memcpy(&word, page + BLCKSZ - rules[PAGE_KIND_SEQUENCE].special,
+	memcpy(&word, page + PAGE_BYTES - rules[PAGE_KIND_SEQUENCE].special,
 		   sizeof(word));
 	return word == PAGE_KIND_SEQUENCE_MAGIC;
 }
@@ -150,7 +146,7 @@ has_sequence_magic(const char *page)
 static bool
 has_map_header(const char *page)
 {
-	return load_half(page, offsetof(PageHeaderData, pd_lower)) ==
-		SizeOfPageHeaderData &&
-		load_half(page, offsetof(PageHeaderData, pd_upper)) == BLCKSZ;
+	return load_half(page, offsetof(PageHead, pd_lower)) ==
+		PAGE_HEAD_BYTES &&
+		load_half(page, offsetof(PageHead, pd_upper)) == PAGE_BYTES;
 }

@@ -11,7 +11,8 @@
 #ifndef ACCEL_PAGE_KIND_H
 #define ACCEL_PAGE_KIND_H
 
-#include "storage/block.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 /*
  * A row has the kind, its words and the bytes of the special area.  Of that
@@ -46,12 +47,12 @@ typedef enum PageKind
 typedef struct PageKindRule
 {
 	const char *words;
-	uint16		special;		/* bytes of the special area */
-	uint16		min;			/* of its last two bytes */
-	uint16		max;
-	uint16		flags;			/* of the metapage, in bytes from the end */
-	uint16		meta_bits;		/* 0 if there is none */
-	uint16		meta;
+	uint16_t	special;		/* bytes of the special area */
+	uint16_t	min;			/* of its last two bytes */
+	uint16_t	max;
+	uint16_t	flags;			/* of the metapage, in bytes from the end */
+	uint16_t	meta_bits;		/* 0 if there is none */
+	uint16_t	meta;
 } PageKindRule;
 
 /* The first word of the special area of a sequence's page. */
@@ -67,9 +68,9 @@ extern bool page_kind_fits(PageKind kind, const char *page);
 
 /* Is one of the kind a metapage where one must be, and nowhere else? */
 extern bool page_kind_fits_block(PageKind kind, const char *page,
-								 BlockNumber blkno);
+								 uint32_t blkno);
 
 /* The last two bytes of a page. */
-extern uint16 page_kind_mark(const char *page);
+extern uint16_t page_kind_mark(const char *page);
 
 #endif							/* ACCEL_PAGE_KIND_H */

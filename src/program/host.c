@@ -22,6 +22,7 @@
 #include "host/pace.h"
 #include "program/host.h"
 #include "program/sha1.h"
+#include "program/sha2.h"
 
 #define AT_END_MAX	8
 
@@ -195,12 +196,18 @@ block_of(void *memory)
 	return (Block *) ((char *) memory - offsetof(Block, data));
 }
 
+void
+host_no_memory(void)
+{
+	program_fail("out of memory");
+}
+
 static Block *
 resize(Block *block, size_t size)
 {
 	if (size > SIZE_MAX - sizeof(Block) ||
 		(block = realloc(block, sizeof(Block) + size)) == NULL)
-		program_fail("out of memory");
+		host_no_memory();
 	return block;
 }
 
@@ -429,33 +436,54 @@ host_list(const char *directory,
 	return save_errno == 0;
 }
 
-/* ---- SHA-1 ---- */
+/* ---- SHA ---- */
 
-struct HostSha1
+struct HostSha
 {
-	Sha1		sha1;
+	HostShaAlgorithm algorithm;
+	union
+	{
+		Sha1		sha1;
+		Sha2		sha2;
+	}			context;
 };
 
-HostSha1 *
-host_sha1_begin(void)
+HostSha *
+host_sha_begin(HostShaAlgorithm algorithm)
 {
-	HostSha1   *context = host_alloc(sizeof(HostSha1));
+	static const uint32_t bytes[] = {
+		[HOST_SHA224] = HOST_SHA224_BYTES,
+		[HOST_SHA256] = HOST_SHA256_BYTES,
+		[HOST_SHA384] = HOST_SHA384_BYTES,
+		[HOST_SHA512] = HOST_SHA512_BYTES,
+	};
+	HostSha    *sha = host_alloc(sizeof(HostSha));
 
-	sha1_begin(&context->sha1);
-	return context;
+	sha->algorithm = algorithm;
+	if (algorithm == HOST_SHA1)
+		sha1_begin(&sha->context.sha1);
+	else
+		sha2_begin(&sha->context.sha2, bytes[algorithm]);
+	return sha;
 }
 
 void
-host_sha1_add(HostSha1 *context, const void *data, size_t len)
+host_sha_add(HostSha *sha, const void *data, size_t len)
 {
-	sha1_add(&context->sha1, data, len);
+	if (sha->algorithm == HOST_SHA1)
+		sha1_add(&sha->context.sha1, data, len);
+	else
+		sha2_add(&sha->context.sha2, data, len);
 }
 
 bool
-host_sha1_end(HostSha1 *context, uint8_t digest[HOST_SHA1_BYTES])
+host_sha_end(HostSha *sha, uint8_t *digest)
 {
-	sha1_end(&context->sha1, digest);
-	host_free(context);
+	if (sha->algorithm == HOST_SHA1)
+		sha1_end(&sha->context.sha1, digest);
+	else
+		sha2_end(&sha->context.sha2, digest);
+	host_free(sha);
 	return true;
 }
 

@@ -248,7 +248,7 @@ find_wal(BackupRange *range)
 	if (backup_tar_is(range->root))
 		range->spool = backup_spool_begin();
 	snprintf(range->wal, sizeof(range->wal), "%s/" XLOGDIR,
-			 range->spool != NULL ? range->spool->path : range->root);
+			 range->spool != NULL ? range->spool->folder.path : range->root);
 }
 
 /*

@@ -52,7 +52,7 @@ typedef struct SegmentScan
 	WalWalker	at_end;			/* as it was at the end of the segment */
 	bool		hands_over;
 	uint32_t	crc;			/* raw register */
-	HostSha1   *sha1;			/* if the name has one, NULL if not at work */
+	HostSha    *sha1;			/* if the name has one, NULL if not at work */
 	bool		sha1_differs;
 	WalVerdict	sha1_verdict;	/* if so */
 	uint32_t	digest;			/* of the findings' places */
@@ -504,7 +504,7 @@ walk_source(SegmentScan *seg)
 		if (seg->session->records == NULL)
 			seg->crc = checksum_crc32c(seg->crc, piece, len);
 		if (seg->sha1 != NULL)
-			host_sha1_add(seg->sha1, piece, len);
+			host_sha_add(seg->sha1, piece, len);
 		for (size_t at = 0; at < pages; at += page_size)
 			wal_walk_page(&seg->walker, piece + at);
 		offset += len;
@@ -591,7 +591,7 @@ static void
 compare_sha1(SegmentScan *seg)
 {
 	uint8_t		digest[HOST_SHA1_BYTES];
-	bool		known = host_sha1_end(seg->sha1, digest);
+	bool		known = host_sha_end(seg->sha1, digest);
 
 	seg->sha1 = NULL;
 	seg->sha1_differs = known && seg->source.size == seg->id.segment_size &&
@@ -607,7 +607,7 @@ walk(SegmentScan *seg, const WalWalkOptions *options)
 {
 	wal_borders_enter(&seg->borders, &seg->walker, options);
 	seg->crc = seg->borders.crc;
-	seg->sha1 = seg->borders.whole ? host_sha1_begin() : NULL;
+	seg->sha1 = seg->borders.whole ? host_sha_begin(HOST_SHA1) : NULL;
 	walk_source(seg);
 	if (seg->sha1 != NULL)
 		compare_sha1(seg);

@@ -25,7 +25,7 @@ ORDER = "kernel < decode server host < page < wal < cluster < lost backup < repa
 RANK = {folder: rank for rank, level in enumerate(ORDER.split(" < ")) for folder in level.split()}
 
 # What server-free rooms ask of the program around them.
-SEAMS = {"host/host_server"}
+SEAMS = {"host/host_server", "host/temporary_server"}
 
 # Folders of the program, which the library does not have.
 PROGRAM = {"program", "recover"}

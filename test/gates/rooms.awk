@@ -7,6 +7,7 @@ BEGIN {
 	several["kernel/checksum"] = "the one header that upper layers include"
 	several["kernel/kernel"] = "all kernels, listed by kernels.def"
 	several["host/host"] = "the seam, served by the program around it"
+	several["host/temporary"] = "a part of it, of temporary files"
 	several["func/func"] = "small helpers, each beside the function it serves"
 	several["run/database_run"] = "the one state that all parts of a run share"
 }

@@ -13,6 +13,7 @@
 #   recover   the filter of WAL for some blocks
 #   runs      how processes share a list of WAL segments
 #   sha1      src/program/sha1.c
+#   sha2      src/program/sha2.c
 #   decompress  src/program/decompress.c, without other libraries
 #   decode    src/decode/*.c, with the libraries whose headers are installed
 #   server    the headers of a PostgreSQL server (PG_CONFIG), else skipped
@@ -88,6 +89,7 @@ needed_sources() {
 	if needs "$1" recover; then echo "$root/src/recover/filter.c"; echo "$root/src/recover/set.c"; fi
 	if needs "$1" runs; then echo "$root/src/wal/runs.c"; fi
 	if needs "$1" sha1; then echo "$root/src/program/sha1.c"; fi
+	if needs "$1" sha2; then echo "$root/src/program/sha2.c"; fi
 	if needs "$1" decompress; then echo "$root/src/program/decompress.c"; fi
 	if needs "$1" decode; then echo "$root"/src/decode/*.c; fi
 }
