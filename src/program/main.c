@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "kernel/checksum.h"
+#include "program/backup.h"
 #include "program/cluster.h"
 #include "program/fetch.h"
 #include "program/host.h"
@@ -34,6 +35,8 @@ run(const Options *options)
 			return images_command(options);
 		case COMMAND_CLUSTER:
 			return cluster_command(options);
+		case COMMAND_BACKUP:
+			return backup_command(options);
 	}
 	return EXIT_FAILED;
 }

@@ -33,8 +33,10 @@ enum
 	OPTION_FORMAT,
 	OPTION_MAX_RATE,
 	OPTION_METRICS,
+	OPTION_NO_PAGES,
 	OPTION_ON_FINDING,
 	OPTION_OUT,
+	OPTION_PRIOR,
 	OPTION_RELATION,
 	OPTION_REPORT,
 	OPTION_REVERIFY_AFTER,
@@ -51,19 +53,21 @@ enum
 };
 
 #define OF_WAL	(COMMAND_WAL | COMMAND_SEGMENT | COMMAND_FETCH | COMMAND_IMAGES)
-#define READING	(OF_WAL | COMMAND_CLUSTER)
+#define OF_FILES	(COMMAND_CLUSTER | COMMAND_BACKUP)
+#define READING	(OF_WAL | OF_FILES)
 #define OF_ARCHIVE	(COMMAND_WAL | COMMAND_IMAGES)
-#define SUMMED	(OF_ARCHIVE | COMMAND_CLUSTER)
+#define SUMMED	(OF_ARCHIVE | OF_FILES)
 
 /* In the order of long_options. */
 static const int used_by[] = {
 	COMMAND_RECOVER, COMMAND_RECOVER, COMMAND_RECOVER, COMMAND_IMAGES,
 	COMMAND_RECOVER, COMMAND_RECOVER, READING | COMMAND_RECOVER, READING,
-	COMMAND_WAL, OF_WAL,
-	SUMMED, COMMAND_SEGMENT, COMMAND_RECOVER, COMMAND_WAL, READING,
-	COMMAND_RECOVER, COMMAND_SEGMENT, COMMAND_WAL, OF_WAL, OF_WAL, OF_ARCHIVE,
-	COMMAND_WAL, OF_WAL, COMMAND_RECOVER, OF_ARCHIVE | COMMAND_RECOVER,
-	COMMAND_FETCH, OF_ARCHIVE, READING, COMMAND_RECOVER
+	COMMAND_WAL, OF_WAL | COMMAND_BACKUP, SUMMED, COMMAND_BACKUP,
+	COMMAND_SEGMENT, COMMAND_RECOVER, COMMAND_BACKUP, COMMAND_WAL, READING,
+	COMMAND_RECOVER, COMMAND_SEGMENT, COMMAND_WAL, OF_WAL | COMMAND_BACKUP,
+	OF_WAL | COMMAND_BACKUP, OF_ARCHIVE, COMMAND_WAL, OF_WAL | COMMAND_BACKUP,
+	COMMAND_RECOVER, OF_ARCHIVE | COMMAND_RECOVER,
+	COMMAND_FETCH, OF_ARCHIVE, READING, COMMAND_RECOVER | COMMAND_BACKUP
 };
 
 static const struct option long_options[] = {
@@ -78,8 +82,10 @@ static const struct option long_options[] = {
 	{"jobs", required_argument, NULL, 'j'},
 	{"max-rate", required_argument, NULL, OPTION_MAX_RATE},
 	{"metrics", required_argument, NULL, OPTION_METRICS},
+	{"no-pages", no_argument, NULL, OPTION_NO_PAGES},
 	{"on-finding", required_argument, NULL, OPTION_ON_FINDING},
 	{"out", required_argument, NULL, OPTION_OUT},
+	{"prior", required_argument, NULL, OPTION_PRIOR},
 	{"progress", no_argument, NULL, 'P'},
 	{"quiet", no_argument, NULL, 'q'},
 	{"relation", required_argument, NULL, OPTION_RELATION},
@@ -231,6 +237,24 @@ add_value(OptionValues *values, const char *value)
 	values->values[values->count++] = value;
 }
 
+/* An option of the command that verifies backups. */
+static void
+parse_backup_option(Options *options, int option, const char *value)
+{
+	switch (option)
+	{
+		case OPTION_NO_PAGES:
+			options->no_pages = true;
+			break;
+		case OPTION_PRIOR:
+			add_value(&options->prior, value);
+			break;
+		case OPTION_WAL:
+			add_value(&options->wal, value);
+			break;
+	}
+}
+
 /* An option of the command that recovers blocks. */
 static void
 parse_recover_option(Options *options, int option, const char *value)
@@ -261,9 +285,8 @@ parse_recover_option(Options *options, int option, const char *value)
 		case OPTION_TARGET:
 			options->target = parse_lsn(value);
 			break;
-		case OPTION_WAL:
-			add_value(&options->wal, value);
-			break;
+		default:
+			parse_backup_option(options, option, value);
 	}
 }
 
@@ -361,7 +384,7 @@ parse_command(Options *options, const char *name)
 		{"wal", COMMAND_WAL, "WAL"}, {"segment", COMMAND_SEGMENT, "WAL"},
 		{"fetch", COMMAND_FETCH, "WAL"}, {"kernels", COMMAND_KERNELS, "KERNELS"},
 		{"recover", COMMAND_RECOVER, "BLOCKS"}, {"images", COMMAND_IMAGES, "WAL"},
-		{"cluster", COMMAND_CLUSTER, "CLUSTER"}
+		{"cluster", COMMAND_CLUSTER, "CLUSTER"}, {"backup", COMMAND_BACKUP, "BACKUP"}
 	};
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
@@ -427,6 +450,8 @@ check(const Options *options)
 		refuse("--to is missing for command", options->command_name);
 	if (options->command == COMMAND_RECOVER)
 		check_recover(options);
+	if (options->command == COMMAND_BACKUP && options->wal.count > 1)
+		refuse("only one for command backup", "--wal");
 	if (options->until.timeline != 0 && options->timeline != 0)
 		refuse("not together with --timeline", "--until");
 	if (options->state != NULL && (bounded || options->timeline != 0))

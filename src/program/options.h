@@ -18,7 +18,8 @@ typedef enum Command
 	COMMAND_KERNELS = 8,
 	COMMAND_RECOVER = 16,
 	COMMAND_IMAGES = 32,
-	COMMAND_CLUSTER = 64
+	COMMAND_CLUSTER = 64,
+	COMMAND_BACKUP = 128
 } Command;
 
 typedef enum Format
@@ -64,12 +65,16 @@ typedef struct Options
 	int			jobs;
 	bool		direct;			/* past the page cache */
 
+	/* of backup and recover */
+	OptionValues wal;			/* folders */
+	OptionValues prior;
+	bool		no_pages;
+
 	/* of recover */
 	const char *backup;			/* folders */
 	const char *cluster;
 	const char *bindir;
 	const char *out;
-	OptionValues wal;
 	OptionValues blocks;
 	OptionValues relations;
 	uint32_t	database;		/* 0 if not given */

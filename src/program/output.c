@@ -52,21 +52,70 @@ output_is_reported(WalStatus status)
 
 /* ---- JSON ---- */
 
+/* How many bytes of text are a character of UTF-8?  0 if they are none. */
+static size_t
+utf8_length(const unsigned char *text)
+{
+	size_t		length = text[0] < 0x80 ? 1 : text[0] < 0xC2 ? 0 :
+		text[0] < 0xE0 ? 2 : text[0] < 0xF0 ? 3 : text[0] < 0xF5 ? 4 : 0;
+
+	for (size_t i = 1; i < length; i++)
+		if ((text[i] & 0xC0) !=0x80)
+			return 0;
+	/* neither longer than need be, nor a surrogate, nor beyond the last one */
+	if ((text[0] == 0xE0 && text[1] < 0xA0) ||(text[0] == 0xED && text[1] > 0x9F) ||
+		(text[0] == 0xF0 && text[1] < 0x90) ||(text[0] == 0xF4 && text[1] > 0x8F))
+		return 0;
+	return length;
+}
+
+static bool
+is_utf8(const char *text)
+{
+	const unsigned char *at = (const unsigned char *) text;
+
+	while (*at != '\0')
+	{
+		size_t		length = utf8_length(at);
+
+		if (length == 0)
+			return false;
+		at += length;
+	}
+	return true;
+}
+
+static void
+json_character(FILE * file, unsigned char c)
+{
+	static const char controls[] = "\b\f\n\r\t";
+	const char *control = strchr(controls, c);
+
+	if (c == '"' || c == '\\')
+		fprintf(file, "\\%c", c);
+	else if (control != NULL)
+		fprintf(file, "\\%c", "bfnrt"[control - controls]);
+	else if (c < 0x20)
+		fprintf(file, "\\u%04x", c);
+	else
+		putc(c, file);
+}
+
+/*
+ * Bytes that are no text, as a name of a file may have, are shown in hexadecimal
+ * digits, as SQL shows them.
+ */
 static void
 json_string(FILE * file, const char *text)
 {
+	bool		valid = is_utf8(text);
+
 	putc('"', file);
 	for (; *text !='\0'; text ++)
-	{
-		unsigned char c = (unsigned char) *text;
-
-		if (c == '"' || c == '\\')
-			fprintf(file, "\\%c", c);
-		else if (c < 0x20)
-			fprintf(file, "\\u%04x", c);
+		if (!valid && ((unsigned char) *text >=0x80 || *text == '\\'))
+			fprintf(file, "\\\\x%02x", (unsigned char) *text);
 		else
-			putc(c, file);
-	}
+			json_character(file, (unsigned char) *text);
 	putc('"', file);
 }
 
@@ -132,7 +181,8 @@ print_row(Output *output, const char *name, const OutputRow *row)
 	if (output->first[0] == '\0' && reported)
 		memcpy(output->first, line, sizeof(line));
 	if (output->options->format == FORMAT_NAGIOS ||
-		!(output->options->verbose || reported))
+		!(output->options->verbose || reported ||
+		  (row->told && !output->options->quiet)))
 		return;
 	if (output->options->format == FORMAT_JSON)
 	{
@@ -260,6 +310,10 @@ print_summary(const Output *output, double seconds)
 		printf("%s: %" PRIu64 " full-page images of %" PRIu64 " records held against the record before, %" PRIu64 " bytes of WAL read in %.1f s: ",
 			   output->subject, output->files, output->records, output->bytes,
 			   seconds);
+	else if (output->options->command == COMMAND_BACKUP)
+		printf("%s: %" PRIu64 " files, %" PRIu64 " pages, %" PRIu64 " bytes and %" PRIu64 " records of WAL verified in %.1f s: ",
+			   output->subject, output->files, output->pages, output->bytes,
+			   output->records, seconds);
 	else if (output->options->command == COMMAND_CLUSTER)
 		printf("%s: %" PRIu64 " files, %" PRIu64 " read, %" PRIu64 " bytes verified in %.1f s: ",
 			   output->subject, output->files, output->read, output->bytes,
@@ -268,20 +322,22 @@ print_summary(const Output *output, double seconds)
 		printf("%s: %" PRIu64 " files, %" PRIu64 " read, %" PRIu64 " records, %" PRIu64 " bytes of WAL verified in %.1f s: ",
 			   output->subject, output->files, output->read, output->records,
 			   output->bytes, seconds);
-	printf("%" PRIu64 " with findings, %" PRIu64 " not verifiable\n",
-		   output->findings, output->unverified);
+	printf("%" PRIu64 " %s, %" PRIu64 " not verifiable\n", output->findings,
+		   output->options->command == COMMAND_BACKUP ? "findings" : "with findings",
+		   output->unverified);
 }
 
 static void
 print_nagios(const Output *output, ExitStatus status, double seconds)
 {
 	const char *what = output->options->command == COMMAND_IMAGES ? "images" : "files";
+	bool		backup = output->options->command == COMMAND_BACKUP;
 
-	printf("%s %s - %" PRIu64 " of %" PRIu64 " %s with findings, %" PRIu64 " not verifiable%s%s",
+	printf("%s %s - %" PRIu64 " %s %" PRIu64 " %s%s, %" PRIu64 " not verifiable%s%s",
 		   output->options->label, nagios[status].word, output->findings,
-		   output->files, what,
-		   output->unverified, output->first[0] == '\0' ? "" : ": ",
-		   output->first);
+		   backup ? "findings in" : "of", output->files, what,
+		   backup ? "" : " with findings", output->unverified,
+		   output->first[0] == '\0' ? "" : ": ", output->first);
 	printf(" | %s=%" PRIu64 " read=%" PRIu64 " findings=%" PRIu64 ";;0 not_verifiable=%" PRIu64 ";0 bytes=%" PRIu64 "B seconds=%.1fs\n",
 		   what, output->files, output->read, output->findings, output->unverified,
 		   output->bytes, seconds);

@@ -23,6 +23,7 @@ typedef struct Output
 	uint64_t	files;			/* or images of blocks */
 	uint64_t	read;			/* of them, now */
 	uint64_t	records;
+	uint64_t	pages;			/* of a backup */
 	uint64_t	bytes;			/* verified now */
 	uint64_t	findings;		/* files that have one */
 	uint64_t	unverified;		/* files */
@@ -66,6 +67,7 @@ typedef struct OutputRow
 	const char *words;			/* may be "" */
 	void		(*columns) (Json *json, const void *of);
 	const void *of;
+	bool		told;			/* shown even if it is neither, unless quiet */
 } OutputRow;
 
 extern void output_other(Output *output, const char *name, const OutputRow *row);

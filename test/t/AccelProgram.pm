@@ -1,6 +1,6 @@
 # AccelProgram.pm: crc32c_verify beside SQL.
 #
-# A script that uses it, or AccelWal, has every archive and every data directory
+# A script that uses it, or AccelWal, has every archive, data directory and backup
 # that it verifies by SQL verified by the program, too.  The rows must be the same.
 package AccelProgram;
 
@@ -60,17 +60,100 @@ sub segment_size
 	return $segment_size{ $node->name };
 }
 
+# What the server knows of itself, and the program is told.
+my %system;
+sub cluster_of
+{
+	my ($node) = @_;
+	my $name = $node->name;
+
+	$ordinary->($node, 'postgres', 'SELECT system_identifier FROM pg_control_system()', stdout => \$system{$name}) if !$system{$name};
+	return if !$system{$name};
+	return ("--system-identifier=$system{$name}", '--server-version=' . ($node->pg_version =~ /^(\d+)/)[0],
+		'--segment-size=' . segment_size($node));
+}
+
 # By the program, with its exit status.
 sub rows_of_program
 {
-	my ($node, $function, $directory, $system) = @_;
-	my @cluster = $function =~ /wal/ ? ("--system-identifier=$system",
-		'--server-version=' . ($node->pg_version =~ /^(\d+)/)[0],
-		'--segment-size=' . segment_size($node)) : ();
+	my ($node, $function, $directory) = @_;
+	my @cluster = $function =~ /wal/ ? cluster_of($node) : ();
 	my ($status, $out, $err) = verify($command{$function}, '-v', '--format=json', @cluster, $directory);
 
 	chomp $out;
 	return ($status, $out, $err);
+}
+
+# ---- backups ----
+
+my $literal = qr/'([^']+)'/;
+my %argument = (
+	wal_directory => qr/\G$literal/,
+	prior_backups => qr/\GARRAY\[((?:$literal(?:,\s*)?)+)\]/,
+	check_pages => qr/\G(true|false)/,
+	include_healed => qr/\G(true|false)/,
+	direct_io => qr/\G(true|false)/,
+	workers => qr/\G(\d+)/,
+	max_rate => qr/\G(\d+)/);
+
+# The arguments of a call of verify_backup() as it stands in a statement, those of
+# cost left out.  None if they are no literals.
+sub arguments_of_call
+{
+	my ($call) = @_;
+	my %of;
+
+	$call =~ /\G\s*$literal/gc or return;
+	$of{directory} = $1;
+	while ($call =~ /\G\s*,\s*/gc)
+	{
+		my $name = $call =~ /\G(\w+) => /gc ? $1 : 'wal_directory';
+		return if !$argument{$name} || $call !~ /$argument{$name}/gc;
+		$of{$name} = $1;
+	}
+	return $call =~ /\G\s*\)/gc && $of{directory} =~ m{^/} ? \%of : undef;
+}
+
+sub rows_of_backup
+{
+	my ($node, $of) = @_;
+	my ($out, $err) = ('', '');
+	my $arguments = join ', ', "'$of->{directory}'", 'include_healed => true',
+	  (map { defined $of->{$_} ? "$_ => '$of->{$_}'" : () } qw(wal_directory check_pages)),
+	  (map { "prior_backups => ARRAY[$_]" } grep { defined } $of->{prior_backups});
+
+	$ordinary->($node, 'postgres', "SELECT row_to_json(b) FROM verify_backup($arguments) b",
+		stdout => \$out, stderr => \$err, on_error_stop => 0);
+	return undef if $err =~ /ERROR/;
+	$out =~ s{("lsn":"[0-9A-F]+/)0+(?=[0-9A-F])}{$1}g;
+	return $out;
+}
+
+sub backup_by_program
+{
+	my ($node, $of) = @_;
+	my ($status, $out, $err) = verify('backup', '-v', '--format=json',
+		cluster_of($node), defined $of->{wal_directory} ? "--wal=$of->{wal_directory}" : (),
+		($of->{check_pages} // '') eq 'false' ? '--no-pages' : (),
+		(map { "--prior=$_" } ($of->{prior_backups} // '') =~ /$literal/g), $of->{directory});
+
+	chomp $out;
+	return ($status, $out, $err);
+}
+
+sub backup_status
+{
+	my ($rows) = @_;
+	return 1 if !defined $rows;
+	my @status = grep { !/^ok_/ } $rows =~ /"status":"(\w+)"/g;
+	return (grep { !/^(?:undecided|not_verifiable)$/ } @status) ? 2 : @status ? 3 : 0;
+}
+
+sub compare_backup
+{
+	my ($node, $of) = @_;
+	compare_rows("$of->{directory}: verify_backup", sub { rows_of_backup($node, $of) },
+		sub { backup_by_program($node, $of) }, \&backup_status);
 }
 
 sub expected_status
@@ -91,23 +174,28 @@ sub is_own
 sub compare
 {
 	my ($node, $function, $directory) = @_;
-	my $system;
-	return if is_own($node, $directory);
-	$ordinary->($node, 'postgres', 'SELECT system_identifier FROM pg_control_system()', stdout => \$system);
-	return if !$system;
-	my $before = rows_of_sql($node, $function, $directory);
-	my ($status, $rows, $err) = rows_of_program($node, $function, $directory, $system);
-	my $after = rows_of_sql($node, $function, $directory);
-	return if ($before // '') ne ($after // '');
+	return if is_own($node, $directory) || !cluster_of($node);
+	compare_rows("$directory: $function", sub { rows_of_sql($node, $function, $directory) },
+		sub { rows_of_program($node, $function, $directory) }, \&expected_status);
+}
+
+# SQL is asked again where the rows are not the same, since something may write there.
+sub compare_rows
+{
+	my ($what, $by_sql, $by_program, $status_of) = @_;
+	my $sql = $by_sql->();
+	my ($status, $rows, $err) = $by_program->();
+	my $same = $rows eq ($sql // '') && $status eq $status_of->($sql);
+	return if !$same && ($by_sql->() // '') ne ($sql // '');
 	$compared++;
 	my $count = () = $rows =~ /^/mg;
 	$rows_compared += $count;
-	return if $rows eq ($before // '') && $status == expected_status($before);
-	my @by_program = split /\n/, $rows;
-	my @by_sql = split /\n/, $before // '';
-	my ($i) = (grep { ($by_program[$_] // '') ne ($by_sql[$_] // '') } 0 .. ($#by_sql > $#by_program ? $#by_sql : $#by_program), 0);
-	Test::More::is($by_program[$i], $by_sql[$i], "$directory: $function by the program as by SQL, row $i");
-	Test::More::is($status, expected_status($before), "$directory: its exit status") or Test::More::diag($err);
+	return if $same;
+	my @program = split /\n/, $rows;
+	my @sql = split /\n/, $sql // '';
+	my ($i) = grep { ($program[$_] // '') ne ($sql[$_] // '') } 0 .. ($#sql > $#program ? $#sql : $#program), 0;
+	Test::More::is($program[ $i // 0 ], $sql[ $i // 0 ], "$what by the program as by SQL, row " . ($i // 0));
+	Test::More::is($status, $status_of->($sql), "$what: its exit status") or Test::More::diag($err);
 	return;
 }
 
@@ -124,6 +212,11 @@ sub watched
 		while ($sql =~ m{(verify_wal(?:_images)?|verify_cluster_files)(?:_findings)?\('(/[^']+)'}g)
 		{
 			compare($node, $1, $2) if !$seen{"$1 $2"}++;
+		}
+		while ($sql =~ m{verify_backup(?:_summary)?\(([^;]*)}g)
+		{
+			my $of = arguments_of_call($1);
+			compare_backup($node, $of) if $of && !$seen{ join ' ', %$of{ sort keys %$of } }++;
 		}
 	}
 	($?, $@) = ($status, $error);
