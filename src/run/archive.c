@@ -13,7 +13,6 @@
 #include "compat.h"
 
 #include "access/xlog.h"
-#include "common/hashfn.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/pgarch.h"
@@ -27,6 +26,7 @@
 #include "host/file_path.h"
 #include "host/parallel.h"
 #include "run/archive_record.h"
+#include "run/memory.h"
 #include "run/procedure.h"
 #include "wal/beside.h"
 #include "wal/parallel.h"
@@ -61,8 +61,7 @@ typedef struct ArchiveTotals
 
 typedef struct ArchiveRun
 {
-	History		history;
-	MemoryContext context;		/* lives as long as the procedure */
+	Memory		memory;
 	MemoryContext batch_context;
 
 	/* arguments */
@@ -75,9 +74,6 @@ typedef struct ArchiveRun
 	WalDirectory dir;
 	char		last_archived[MAX_XFN_CHARS + 1];	/* by this server, there */
 	WalArchive	archive;
-	uint64		lock;			/* hash of the path */
-	bool		recording;
-	TimestampTz started;
 	ArchiveTotals totals;
 
 	/* the batch */
@@ -197,10 +193,11 @@ report_verdict(ArchiveRun *run, const WalArchiveFile *file,
 
 /* The verdict. */
 static void
-report_end(ArchiveRun *run, const char *state)
+report_end(void *arg, const char *state)
 {
+	ArchiveRun *run = arg;
 	const ArchiveTotals *totals = &run->totals;
-	double		seconds = (double) (GetCurrentTimestamp() - run->started) / USECS_PER_SEC;
+	double		seconds = (double) (GetCurrentTimestamp() - run->memory.started) / USECS_PER_SEC;
 
 	if (totals->lines > LINES_MAX)
 		ereport(WARNING,
@@ -208,7 +205,7 @@ report_end(ArchiveRun *run, const char *state)
 				 errmsg("%s in WAL archive \"%s\"",
 						accel_counted(totals->lines - LINES_MAX, "more finding", "more findings"),
 						run->dir.path),
-				 run->recording ? errhint("verify_wal_files has all of them.") :
+				 run->memory.recording ? errhint("verify_wal_files has all of them.") :
 				 errhint("verify_wal() shows all of them.")));
 	ereport(INFO,
 			(errmsg("%s: %s, " INT64_FORMAT " read, %s in %.1f s (%s/s); %s, " INT64_FORMAT " not verifiable, " INT64_FORMAT " expired",
@@ -221,7 +218,7 @@ report_end(ArchiveRun *run, const char *state)
 								  "finding", "findings"),
 					totals->unverifiable, totals->expired),
 			 strcmp(state, "completed") == 0 ? 0 :
-			 run->recording ? errhint("To go on, call the procedure again.") : 0));
+			 run->memory.recording ? errhint("To go on, call the procedure again.") : 0));
 }
 
 /* ---------------------------------------------------------------- *
@@ -232,11 +229,8 @@ static void
 load(void *arg)
 {
 	ArchiveRun *run = arg;
-	MemoryContext old = MemoryContextSwitchTo(run->context);
 
-	signature_check_tables(run->history.namespace);
-	archive_record_load(&run->history, &run->archive);
-	MemoryContextSwitchTo(old);
+	archive_record_load(&run->memory.history, &run->archive);
 }
 
 static void
@@ -244,7 +238,7 @@ write_rows(void *arg)
 {
 	ArchiveRun *run = arg;
 
-	archive_record_write(&run->history, &run->dir, run->rows);
+	archive_record_write(&run->memory.history, &run->dir, run->rows);
 }
 
 /* Expired files, of an age that history_keep_minutes says. */
@@ -252,49 +246,8 @@ static void
 prune_rows(void *arg)
 {
 	ArchiveRun *run = arg;
-	int64		keep = history_keep_minutes;
 
-	if (keep >= 0)
-		(void) archive_record_prune(&run->history, run->started - keep * USECS_PER_MINUTE);
-}
-
-static void
-record(ArchiveRun *run, void (*write) (void *))
-{
-	ErrorData  *error = !run->recording ? NULL :
-		history_write(&run->history, write, run);
-
-	if (error == NULL)
-		return;
-	run->recording = false;
-	history_warn_loss(error);
-}
-
-/* A table that cannot be read excuses nothing, so all is verified. */
-static void
-recall(ArchiveRun *run)
-{
-	ErrorData  *error = NULL;
-
-	if (!run->recording)
-		ereport(NOTICE,
-				(errmsg("nothing is remembered of WAL archive \"%s\" during recovery",
-						run->dir.path),
-				 errdetail("Every segment is read.")));
-	else
-		error = history_write(&run->history, load, run);
-	if (error == NULL)
-		return;
-	if (signature_is_refused(error))
-		ReThrowError(error);
-	run->archive.count = 0;
-	run->recording = false;
-	ereport(WARNING,
-			(errcode(error->sqlerrcode),
-			 errmsg("could not read what is remembered of WAL archive \"%s\": %s",
-					run->dir.path, error->message),
-			 errdetail("Every segment is read, and nothing is remembered."),
-			 history_hint(error)));
+	(void) archive_record_prune(&run->memory.history, memory_limit(&run->memory));
 }
 
 static void
@@ -304,7 +257,7 @@ add_row(ArchiveRun *run, const WalArchiveFile *file, bool forget,
 	MemoryContext old;
 	ArchiveRow *row;
 
-	if (!run->recording)
+	if (!run->memory.recording)
 		return;
 	old = MemoryContextSwitchTo(run->batch_context);
 	row = palloc0(sizeof(ArchiveRow));
@@ -368,7 +321,7 @@ end_batch(ArchiveRun *run)
 	for (size_t i = 0; i < run->nresults; i++)
 		judge_file(run, run->files[i], &run->results[i]);
 	if (run->rows != NIL)
-		record(run, write_rows);
+		memory_record(&run->memory, write_rows, run);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(run->batch_context);
 	run->rows = NIL;
@@ -536,7 +489,7 @@ forget_beside(void *arg)
 {
 	ArchiveRun *run = arg;
 
-	archive_record_forget_beside(&run->history, run->dir.path);
+	archive_record_forget_beside(&run->memory.history, run->dir.path);
 }
 
 /*
@@ -549,7 +502,7 @@ verify_beside(ArchiveRun *run)
 	MemoryContext old = MemoryContextSwitchTo(run->batch_context);
 
 	wal_beside_judge(&run->dir, throttle_of(run), judge_beside, run);
-	record(run, forget_beside);
+	memory_record(&run->memory, forget_beside, run);
 	MemoryContextSwitchTo(old);
 	end_batch(run);
 }
@@ -613,14 +566,17 @@ expect_newest(ArchiveRun *run)
 	}
 }
 
-static void
-verify_archive(ArchiveRun *run)
+/* Returns false if time is up. */
+static bool
+verify_archive(void *arg)
 {
+	ArchiveRun *run = arg;
 	bool		done;
 
 	run->archive.dir = &run->dir;
-	recall(run);
-	MemoryContextSwitchTo(run->context);
+	if (!memory_recall(&run->memory, load, run))
+		run->archive.count = 0;
+	MemoryContextSwitchTo(run->memory.context);
 	expect_newest(run);
 	wal_archive_plan(&run->archive, run->reverify);
 	procedure_commit();
@@ -630,25 +586,13 @@ verify_archive(ArchiveRun *run)
 	verify_beside(run);
 	done = verify_files(run);
 	if (done)
-		record(run, prune_rows);
-	report_end(run, done ? "completed" : "stopped");
+		memory_record(&run->memory, prune_rows, run);
+	return done;
 }
 
 /* ---------------------------------------------------------------- *
  *		The procedure
  * ---------------------------------------------------------------- */
-
-static void
-lock_archive(ArchiveRun *run)
-{
-	run->lock = hash_bytes_extended((const unsigned char *) run->dir.path,
-									(int) strlen(run->dir.path), 0);
-	if (!history_lock(HISTORY_LOCK_ARCHIVE, run->lock, true, false))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_IN_USE),
-				 errmsg("WAL archive \"%s\" is being verified by another session",
-						run->dir.path)));
-}
 
 /* Is what is archived now put there?  A path after a colon is another host's. */
 static bool
@@ -717,15 +661,14 @@ read_arguments(ArchiveRun *run, FunctionCallInfo fcinfo)
 	int			max_rate;
 
 	accel_check_null(fcinfo, ARG_DIRECTORY, "directory");
-	run->started = GetCurrentTimestamp();
 	run->reverify = PG_ARGISNULL(ARG_REVERIFY_AFTER) ? PG_INT64_MIN :
-		run->started - accel_interval(fcinfo, ARG_REVERIFY_AFTER, "reverify_after", 0);
+		run->memory.started - accel_interval(fcinfo, ARG_REVERIFY_AFTER, "reverify_after", 0);
 	run->workers = parallel_workers(accel_integer(fcinfo, ARG_WORKERS, 0));
 	max_rate = accel_integer(fcinfo, ARG_MAX_RATE, 0);
 	throttle_init(&run->throttle, max_rate, BLCKSZ,
 				  accel_boolean(fcinfo, ARG_DIRECT_IO, false) ?
 				  DIRECT_PIECE_OF(max_rate) : WAL_PIECE_BYTES);
-	run->deadline = max_duration == 0 ? 0 : run->started + max_duration;
+	run->deadline = max_duration == 0 ? 0 : run->memory.started + max_duration;
 	run->verbose = accel_boolean(fcinfo, ARG_VERBOSE, false);
 	open_directory(run, fcinfo);
 	if (run->dir.limits.live)
@@ -733,19 +676,6 @@ read_arguments(ArchiveRun *run, FunctionCallInfo fcinfo)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("\"%s\" is no WAL archive but this server's own WAL", run->dir.path),
 				 errhint("Use verify_wal().")));
-}
-
-/* Says how far it came, and raises the error again. */
-static void
-fail(ArchiveRun *run)
-{
-	ErrorData  *error;
-
-	MemoryContextSwitchTo(run->context);
-	error = procedure_fail(run->history.caller);
-	history_unlock(HISTORY_LOCK_ARCHIVE, run->lock);
-	report_end(run, error->sqlerrcode == ERRCODE_QUERY_CANCELED ? "cancelled" : "failed");
-	ReThrowError(error);
 }
 
 static void
@@ -775,25 +705,15 @@ SQL_FUNCTION(accel_verify_wal_archive)
 
 	procedure_begin(fcinfo, "verify_wal_archive", "batch of segments");
 	run = palloc0(sizeof(ArchiveRun));
-	run->context = CurrentMemoryContext;
-	run->batch_context = AllocSetContextCreate(run->context, "segments",
+	run->memory.what = "WAL archive";
+	run->memory.item = "segment";
+	run->memory.kind = HISTORY_LOCK_ARCHIVE;
+	memory_begin(&run->memory, fcinfo, caller);
+	run->batch_context = AllocSetContextCreate(run->memory.context, "segments",
 											   ALLOCSET_DEFAULT_SIZES);
-	run->history = history_of(fcinfo);
-	run->history.caller = caller;
-	run->recording = !RecoveryInProgress();
 	read_arguments(run, fcinfo);
-	lock_archive(run);
-	PG_TRY();
-	{
-		procedure_commit();		/* the caller's snapshot goes */
-		verify_archive(run);
-	}
-	PG_CATCH();
-	{
-		fail(run);
-	}
-	PG_END_TRY();
-	history_unlock(HISTORY_LOCK_ARCHIVE, run->lock);
+	memory_lock(&run->memory, run->dir.path);
+	memory_run(&run->memory, verify_archive, report_end, run);
 	if (raise)
 		raise_findings(run);
 	SPI_finish();

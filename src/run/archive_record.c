@@ -4,8 +4,6 @@
  */
 #include "compat.h"
 
-#include <sys/stat.h>
-
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -13,6 +11,7 @@
 #include "utils/timestamp.h"
 
 #include "run/archive_record.h"
+#include "run/memory.h"
 
 #define TABLE	"verify_wal_files"
 
@@ -149,20 +148,6 @@ archive_record_load(const History *history, WalArchive *archive)
 /* ---- writing ---- */
 
 static void
-delete_row(const History *history, SPIPlanPtr *plan, Datum directory,
-		   Datum segment)
-{
-	Oid			types[] = {TEXTOID, TEXTOID};
-	Datum		values[] = {directory, segment};
-
-	history_execute(history, TABLE, SPI_OK_DELETE, plan,
-					"SELECT t.ctid FROM " HISTORY_SCHEMA "." TABLE " t"
-					" WHERE directory = $1"
-					" AND segment = $2 FOR UPDATE",
-					lengthof(types), types, values, NULL);
-}
-
-static void
 insert_row(const History *history, SPIPlanPtr *plan, Datum directory,
 		   Datum segment, uint64 system, const ArchiveRow *row)
 {
@@ -218,7 +203,8 @@ archive_record_write(const History *history, const WalDirectory *dir,
 
 		wal_name_print(&row->name, name);
 		segment = CStringGetTextDatum(name);
-		delete_row(history, &delete_plan, directory_text, segment);
+		memory_delete_row(history, TABLE, "segment", &delete_plan, directory_text,
+						  segment);
 		if (!row->forget)
 			insert_row(history, &insert_plan, directory_text, segment,
 					   dir->limits.server.system, row);
@@ -242,64 +228,8 @@ archive_record_forget_beside(const History *history, const char *directory)
 					lengthof(types), types, values, NULL);
 }
 
-/* Does nobody find the directory any more? */
-static bool
-is_gone(const char *directory)
-{
-	struct stat status;
-
-	return stat(directory, &status) != 0 &&
-		(errno == ENOENT || errno == ENOTDIR);
-}
-
-/*
- * Forgets those of directories in which nothing was verified since then.
- * Returns the number of rows.
- */
-static int64
-forget_gone(const History *history, TimestampTz limit)
-{
-	Oid			types[] = {TIMESTAMPTZOID};
-	Datum		values[] = {TimestampTzGetDatum(limit)};
-	Oid			text_types[] = {TEXTOID};
-	SPITupleTable *found;
-	int64		rows = 0;
-
-	history_execute(history, TABLE, SPI_OK_SELECT, NULL,
-					"SELECT directory FROM " HISTORY_SCHEMA "." TABLE
-					" GROUP BY directory"
-					" HAVING max(verified_at) < $1",
-					lengthof(types), types, values, NULL);
-	found = SPI_tuptable;
-	for (uint64 i = 0; i < found->numvals; i++)
-	{
-		char	   *directory = SPI_getvalue(found->vals[i], found->tupdesc, 1);
-		Datum		text_values[] = {CStringGetTextDatum(directory)};
-
-		if (!is_gone(directory))
-			continue;
-		history_execute(history, TABLE, SPI_OK_DELETE, NULL,
-						"SELECT t.ctid FROM " HISTORY_SCHEMA "." TABLE " t"
-						" WHERE directory = $1 FOR UPDATE",
-						lengthof(text_types), text_types, text_values, NULL);
-		rows += (int64) SPI_processed;
-	}
-	SPI_freetuptable(found);
-	return rows;
-}
-
 int64
 archive_record_prune(const History *history, TimestampTz limit)
 {
-	Oid			types[] = {TIMESTAMPTZOID};
-	Datum		values[] = {TimestampTzGetDatum(limit)};
-	int64		rows;
-
-	history_execute(history, TABLE, SPI_OK_DELETE, NULL,
-					"SELECT t.ctid FROM " HISTORY_SCHEMA "." TABLE " t"
-					" WHERE verified_at < $1"
-					" AND status = 'ok_expired' FOR UPDATE",
-					lengthof(types), types, values, NULL);
-	rows = (int64) SPI_processed;
-	return rows + forget_gone(history, limit);
+	return memory_prune(history, TABLE, "verified_at < $1 AND status = 'ok_expired'", limit);
 }

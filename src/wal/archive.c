@@ -21,20 +21,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "host/file_time.h"
 #include "wal/archive.h"
-
-/*
- * Clocks of file systems advance in steps, of some milliseconds or of seconds.
- * These are in microseconds.
- */
-#define FINE_STEP	50000
-#define COARSE_STEP	2000000
-
-/* Of times so far away, none is told from another. */
-#define SECONDS_MIN	(-INT64_C(200000000000))
-#define SECONDS_MAX	INT64_C(9000000000000)
 
 /* ---- memory ---- */
 
@@ -97,33 +86,12 @@ is_sound(WalStatus status)
 
 /* ---- files ---- */
 
-static int64_t
-microseconds(const struct timespec *time)
-{
-	int64_t		seconds = time->tv_sec;
-
-	if (seconds < SECONDS_MIN)
-		seconds = SECONDS_MIN;
-	if (seconds > SECONDS_MAX)
-		seconds = SECONDS_MAX;
-	return seconds * 1000000 + time->tv_nsec / 1000;
-}
-
-/*
- * A file written within the present step of its clock may be written once more
- * in that step, and would have the same time then.
- */
+/* One that may be written again at the same time is not known. */
 static int64_t
 settled_time(const struct timespec *mtime)
 {
-	int64_t		step = mtime->tv_nsec == 0 ? COARSE_STEP : FINE_STEP;
-	int64_t		written = microseconds(mtime);
-	struct timespec now;
-
-	if (clock_gettime(CLOCK_REALTIME, &now) == 0 &&
-		llabs(microseconds(&now) - written) < step)
-		return WAL_MTIME_UNKNOWN;
-	return written;
+	return file_time_is_settled(mtime) ? file_time_microseconds(mtime) :
+		WAL_MTIME_UNKNOWN;
 }
 
 /*
