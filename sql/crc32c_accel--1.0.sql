@@ -482,6 +482,52 @@ COMMENT ON COLUMN internal_page_digests.full_page_writes IS 'full_page_writes of
 COMMENT ON COLUMN internal_page_digests.lsns IS 'the oldest LSN, 8 bytes, and of each block how far its LSN is after that, plus 1, all in as few bytes; 0 if it is not recorded';
 COMMENT ON COLUMN internal_page_digests.digests IS 'CRC-32C of each masked page, 4 bytes';
 
+-- What is remembered of backups.  Names are compared by their bytes.
+
+CREATE TABLE verify_backup_verdicts (
+	directory text COLLATE pg_catalog."C" NOT NULL,
+	backup text COLLATE pg_catalog."C" NOT NULL,
+	system_identifier bigint,
+	label text,
+	format text,
+	start_lsn pg_lsn,
+	end_lsn pg_lsn,
+	taken_at timestamptz,
+	verified_at timestamptz NOT NULL,
+	status text NOT NULL,
+	is_finding boolean NOT NULL,
+	unfinished boolean NOT NULL,
+	findings bigint NOT NULL,
+	files bigint NOT NULL,
+	read_bytes bigint NOT NULL,
+	prior_backups text[],
+	message text,
+	manifest_checksum text,
+	listing_digest bigint,
+	gone_at timestamptz,
+	PRIMARY KEY (directory, backup));
+COMMENT ON TABLE verify_backup_verdicts IS 'the last verdict of verify_backups on each backup of each directory';
+COMMENT ON COLUMN verify_backup_verdicts.directory IS 'the directory';
+COMMENT ON COLUMN verify_backup_verdicts.backup IS 'the backup, a path below the directory; a period: the directory itself';
+COMMENT ON COLUMN verify_backup_verdicts.system_identifier IS 'system identifier of its cluster';
+COMMENT ON COLUMN verify_backup_verdicts.label IS 'its label';
+COMMENT ON COLUMN verify_backup_verdicts.format IS 'plain, incremental or tar';
+COMMENT ON COLUMN verify_backup_verdicts.start_lsn IS 'where its WAL starts';
+COMMENT ON COLUMN verify_backup_verdicts.end_lsn IS 'where its WAL ends';
+COMMENT ON COLUMN verify_backup_verdicts.taken_at IS 'when it was taken: the newest file that its manifest lists, or the time of the manifest if that is older; without a manifest its newest file';
+COMMENT ON COLUMN verify_backup_verdicts.verified_at IS 'when it was last read, or seen to be unfinished';
+COMMENT ON COLUMN verify_backup_verdicts.status IS 'ok, damaged or undecided; not_verifiable: unfinished, or it could not be verified';
+COMMENT ON COLUMN verify_backup_verdicts.is_finding IS 'it is something to act on';
+COMMENT ON COLUMN verify_backup_verdicts.unfinished IS 'it was being written, copied or removed: the next call judges it';
+COMMENT ON COLUMN verify_backup_verdicts.findings IS 'rows that verify_backup returned';
+COMMENT ON COLUMN verify_backup_verdicts.files IS 'files that were verified, those of prior_backups included';
+COMMENT ON COLUMN verify_backup_verdicts.read_bytes IS 'bytes of them';
+COMMENT ON COLUMN verify_backup_verdicts.prior_backups IS 'of an incremental backup those before it, full first; NULL: it was verified by itself';
+COMMENT ON COLUMN verify_backup_verdicts.message IS 'the first finding in words';
+COMMENT ON COLUMN verify_backup_verdicts.manifest_checksum IS 'SHA-256 that its manifest gives for itself';
+COMMENT ON COLUMN verify_backup_verdicts.listing_digest IS 'digest of the names, sizes and times of its files; NULL: it is read again';
+COMMENT ON COLUMN verify_backup_verdicts.gone_at IS 'when it was found to be gone; NULL: it is there';
+
 -- The history is written without logical decoding, see src/run/history.c; its
 -- deletions are not decoded for want of an identity.
 ALTER TABLE verify_runs REPLICA IDENTITY NOTHING;
@@ -490,15 +536,18 @@ ALTER TABLE verify_findings REPLICA IDENTITY NOTHING;
 ALTER TABLE internal_positions REPLICA IDENTITY NOTHING;
 ALTER TABLE internal_verdicts REPLICA IDENTITY NOTHING;
 ALTER TABLE internal_page_digests REPLICA IDENTITY NOTHING;
+ALTER TABLE verify_backup_verdicts REPLICA IDENTITY NOTHING;
 
 -- pg_dump takes the history along; positions, verdicts and digests are of no use
 -- elsewhere.
 SELECT pg_catalog.pg_extension_config_dump('verify_runs', '');
 SELECT pg_catalog.pg_extension_config_dump('verify_run_relations', '');
 SELECT pg_catalog.pg_extension_config_dump('verify_findings', '');
+SELECT pg_catalog.pg_extension_config_dump('verify_backup_verdicts', '');
 
-REVOKE ALL ON TABLE verify_runs, verify_run_relations, verify_findings, internal_positions, internal_verdicts, internal_page_digests FROM PUBLIC;
-GRANT SELECT ON TABLE verify_runs, verify_run_relations, verify_findings, internal_positions, internal_verdicts, internal_page_digests TO pg_stat_scan_tables;
+REVOKE ALL ON TABLE verify_runs, verify_run_relations, verify_findings, internal_positions, internal_verdicts, internal_page_digests, verify_backup_verdicts FROM PUBLIC;
+GRANT SELECT ON TABLE verify_runs, verify_run_relations, verify_findings, internal_positions, internal_verdicts, internal_page_digests, verify_backup_verdicts TO pg_stat_scan_tables;
+GRANT SELECT ON TABLE verify_backup_verdicts TO pg_read_server_files;
 
 CREATE PROCEDURE verify_database(
 	relations regclass[] DEFAULT NULL,
@@ -714,6 +763,29 @@ COMMENT ON VIEW internal_unverified IS 'what a run could not verify, and none si
 COMMENT ON COLUMN internal_unverified.datid IS 'OID of the database; 0: shared by all';
 COMMENT ON COLUMN internal_unverified.relid IS 'OID of the relation; NULL: the database as a whole';
 
+CREATE VIEW verify_backup_metrics AS
+	SELECT v.directory, v.system_identifier,
+		pg_catalog.count(*) FILTER (WHERE v.gone_at IS NULL) AS backups,
+		pg_catalog.count(*) FILTER (WHERE v.gone_at IS NULL AND v.is_finding) AS bad_backups,
+		pg_catalog.count(*) FILTER (WHERE v.gone_at IS NULL AND v.status OPERATOR(pg_catalog.=) 'not_verifiable' AND NOT v.unfinished) AS unverified_backups,
+		extract(epoch FROM pg_catalog.now() OPERATOR(pg_catalog.-) pg_catalog.min(v.taken_at)
+			FILTER (WHERE v.gone_at IS NULL AND v.status OPERATOR(pg_catalog.=) 'ok'))::bigint AS oldest_good_seconds,
+		extract(epoch FROM pg_catalog.now() OPERATOR(pg_catalog.-) pg_catalog.max(v.taken_at)
+			FILTER (WHERE v.gone_at IS NULL AND v.status OPERATOR(pg_catalog.=) 'ok'))::bigint AS newest_good_seconds
+	FROM verify_backup_verdicts v
+	WHERE NOT v.unfinished OR NOT EXISTS (SELECT FROM verify_backup_verdicts o
+		WHERE o.directory OPERATOR(pg_catalog.=) v.directory AND NOT o.unfinished)
+	GROUP BY v.directory, v.system_identifier;
+COMMENT ON VIEW verify_backup_metrics IS
+'what verify_backups remembers of the backups of each cluster in each directory, for monitoring';
+COMMENT ON COLUMN verify_backup_metrics.directory IS 'the directory';
+COMMENT ON COLUMN verify_backup_metrics.system_identifier IS 'system identifier of the cluster; NULL: it is not known';
+COMMENT ON COLUMN verify_backup_metrics.backups IS 'backups that are there; unfinished ones count where there is no other one';
+COMMENT ON COLUMN verify_backup_metrics.bad_backups IS 'of these, damaged or undecided ones';
+COMMENT ON COLUMN verify_backup_metrics.unverified_backups IS 'of these, those that could not be verified, unfinished ones left out';
+COMMENT ON COLUMN verify_backup_metrics.oldest_good_seconds IS 'age of the oldest good backup that is there; NULL: none is good';
+COMMENT ON COLUMN verify_backup_metrics.newest_good_seconds IS 'age of the newest good backup that is there; NULL: none is good';
+
 -- What reads each relation is a subquery of its own, which is not executed where
 -- its column is not asked for.
 CREATE VIEW verify_metrics AS
@@ -742,14 +814,19 @@ CREATE VIEW verify_metrics AS
 					AND k.classid OPERATOR(pg_catalog.=) (n.run OPERATOR(pg_catalog.>>) 32 OPERATOR(pg_catalog.&) 4294967295)::pg_catalog.oid
 					AND k.objid OPERATOR(pg_catalog.=) (n.run OPERATOR(pg_catalog.&) 4294967295)::pg_catalog.oid)) AS running,
 		pg_catalog.current_setting('data_checksums') OPERATOR(pg_catalog.=) 'on' AS data_checksums,
-		pg_catalog.pg_is_in_recovery() AS of_primary
+		pg_catalog.pg_is_in_recovery() AS of_primary,
+		k.bad_backups, k.oldest_good_backup_seconds, k.newest_good_backup_seconds
 	FROM (SELECT pg_catalog.count(*) FILTER (WHERE x.healed_at IS NULL) AS bad_blocks,
 			pg_catalog.count(x.healed_at) AS healed_blocks
 		FROM verify_bad_blocks x) b
 	LEFT JOIN LATERAL (SELECT x.state AS last_run_state,
 			extract(epoch FROM coalesce(x.finished_at, pg_catalog.now()) OPERATOR(pg_catalog.-) x.started_at)::bigint AS last_run_seconds
 		FROM own x WHERE x.state OPERATOR(pg_catalog.<>) 'running'
-		ORDER BY x.started_at DESC LIMIT 1) r ON true;
+		ORDER BY x.started_at DESC LIMIT 1) r ON true
+	CROSS JOIN (SELECT coalesce(pg_catalog.sum(x.bad_backups), 0)::bigint AS bad_backups,
+			pg_catalog.max(x.oldest_good_seconds) AS oldest_good_backup_seconds,
+			pg_catalog.max(x.newest_good_seconds) AS newest_good_backup_seconds
+		FROM verify_backup_metrics x) k;
 COMMENT ON VIEW verify_metrics IS 'what the runs of this database say, in one row, for monitoring; asked for no column that reads each relation, it takes milliseconds';
 COMMENT ON COLUMN verify_metrics.bad_blocks IS 'open rows of verify_bad_blocks';
 COMMENT ON COLUMN verify_metrics.healed_blocks IS 'healed rows of verify_bad_blocks';
@@ -763,6 +840,9 @@ COMMENT ON COLUMN verify_metrics.last_run_state IS 'its state';
 COMMENT ON COLUMN verify_metrics.running IS 'runs at work on this server; one whose session died is none';
 COMMENT ON COLUMN verify_metrics.data_checksums IS 'whether pages have checksums; if not, all of this is about headers and files alone';
 COMMENT ON COLUMN verify_metrics.of_primary IS 'this is a standby: the history is that of its primary, whose files are others';
+COMMENT ON COLUMN verify_metrics.bad_backups IS 'damaged or undecided backups, of those that verify_backups has found and that are there';
+COMMENT ON COLUMN verify_metrics.oldest_good_backup_seconds IS 'age of the oldest good backup; NULL: none is good';
+COMMENT ON COLUMN verify_metrics.newest_good_backup_seconds IS 'age of the newest good backup of the cluster, in one directory, that waits longest for one; NULL: none is good';
 
 CREATE VIEW verify_database_metrics AS
 	WITH bad AS MATERIALIZED (
@@ -783,8 +863,8 @@ COMMENT ON COLUMN verify_database_metrics.database IS 'the database; what is sha
 COMMENT ON COLUMN verify_database_metrics.bad_blocks IS 'open rows of verify_bad_blocks';
 COMMENT ON COLUMN verify_database_metrics.unverified_relations IS 'relations, or the database as a whole, that a run could not verify, and none since';
 COMMENT ON COLUMN verify_database_metrics.oldest_good_seconds IS 'as of verify_metrics, of this database';
-REVOKE ALL ON verify_bad_blocks, verify_last_good, internal_oldest_good, internal_unverified, verify_metrics, verify_database_metrics FROM PUBLIC;
-GRANT SELECT ON verify_bad_blocks, verify_last_good, internal_oldest_good, internal_unverified, verify_metrics, verify_database_metrics TO pg_stat_scan_tables;
+REVOKE ALL ON verify_bad_blocks, verify_last_good, internal_oldest_good, internal_unverified, verify_metrics, verify_database_metrics, verify_backup_metrics FROM PUBLIC;
+GRANT SELECT ON verify_bad_blocks, verify_last_good, internal_oldest_good, internal_unverified, verify_metrics, verify_database_metrics, verify_backup_metrics TO pg_stat_scan_tables;
 
 CREATE FUNCTION internal_progress(
 	OUT pid integer,
@@ -1178,6 +1258,25 @@ COMMENT ON FUNCTION verify_backup_summary(text, text, text[], boolean, integer, 
 'verifies a base backup, plain, tar or incremental: one row with what it is and how much of it is in order';
 REVOKE ALL ON FUNCTION verify_backup_summary(text, text, text[], boolean, integer, integer, boolean) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION verify_backup_summary(text, text, text[], boolean, integer, integer, boolean) TO pg_read_server_files;
+
+CREATE PROCEDURE verify_backups(
+	directory text,
+	wal_directory text DEFAULT NULL,
+	check_pages boolean DEFAULT true,
+	settled_after interval DEFAULT '5 minutes',
+	reverify_after interval DEFAULT NULL,
+	max_duration interval DEFAULT NULL,
+	fail_on_findings boolean DEFAULT false,
+	verbose boolean DEFAULT false,
+	workers integer DEFAULT 0,
+	max_rate integer DEFAULT 0,
+	direct_io boolean DEFAULT false)
+AS 'MODULE_PATHNAME', 'accel_verify_backups'
+LANGUAGE C;
+COMMENT ON PROCEDURE verify_backups(text, text, boolean, interval, interval, interval, boolean, boolean, integer, integer, boolean) IS
+'verifies what is new or has changed of the base backups below a directory: WARNINGs for bad ones, an INFO line at the end, and rows in verify_backup_verdicts (not on a standby)';
+REVOKE ALL ON PROCEDURE verify_backups(text, text, boolean, interval, interval, interval, boolean, boolean, integer, integer, boolean) FROM PUBLIC;
+GRANT EXECUTE ON PROCEDURE verify_backups(text, text, boolean, interval, interval, interval, boolean, boolean, integer, integer, boolean) TO pg_read_server_files;
 
 --
 -- Files of the cluster with a CRC of their own

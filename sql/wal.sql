@@ -90,6 +90,15 @@ SELECT * FROM verify_wal(end_lsn => '0/1');
 SELECT * FROM verify_wal(max_rate => -1);
 CALL verify_wal_archive(NULL);
 CALL verify_wal_archive('pg_wal');
+CALL verify_backups(NULL);
+CALL verify_backups('no_such_directory');
+CALL verify_backups('PG_VERSION');
+CALL verify_backups('base', wal_directory => 'no_such_directory');
+CALL verify_backups('base', settled_after => '-1 s');
+CALL verify_backups('base', reverify_after => '-1 s');
+CALL verify_backups('base', max_duration => '0');
+CALL verify_backups('base', max_rate => -1);
+CALL verify_backups('base', workers => -1);
 
 -- privileges
 CREATE ROLE regress_wal_reader;
@@ -100,6 +109,7 @@ SELECT * FROM verify_wal(start_lsn => '0/0');
 SELECT * FROM verify_wal_findings(NULL, :'segment');
 SELECT verify_wal_segment(''::bytea, :'segment');
 CALL verify_wal_archive('/nowhere');
+CALL verify_backups('/nowhere');
 RESET ROLE;
 GRANT pg_read_server_files TO regress_wal_reader;
 SET ROLE regress_wal_reader;

@@ -200,6 +200,7 @@ read_contents(BackupManifest *manifest, char *bytes, size_t size)
 	check_own(manifest, &scan.reader, bytes, size);
 	manifest->has_system = scan.reader.has_system;
 	manifest->system = scan.reader.system;
+	manifest->newest = scan.reader.newest;
 	twice = backup_list_end(&manifest->list);
 	if (twice != NULL)
 		fail(manifest, BACKUP_BAD_FORMAT,
@@ -224,4 +225,5 @@ backup_manifest_read(BackupManifest *manifest, const char *path, bool direct)
 	backup_list_free(&manifest->list);
 	manifest->nranges = 0;
 	manifest->has_system = false;
+	manifest->newest = 0;
 }

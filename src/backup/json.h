@@ -20,6 +20,8 @@ typedef struct BackupManifest
 	char	   *message;		/* if not ok */
 	bool		has_system;
 	uint64_t	system;			/* identifier */
+	int64_t		newest;			/* the latest modification of a file, in
+								 * seconds since 1970, 0 if unknown */
 	BackupList	list;
 	int			nranges;
 	ManifestRange ranges[BACKUP_RANGES_MAX];

@@ -7,6 +7,7 @@
  * came.
  */
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "backup/manifest.h"
@@ -70,6 +71,7 @@ void
 manifest_begin(ManifestReader *ctx)
 {
 	ctx->version = 0;
+	ctx->newest = 0;
 	ctx->has_system = false;
 	ctx->error = NULL;
 	ctx->unsupported = false;
@@ -191,6 +193,40 @@ set_algorithm(ManifestReader *ctx, const char *token)
 	fail(ctx, "unrecognized checksum algorithm");
 }
 
+/* Days from 1970 to a day of the Gregorian calendar. */
+static int64_t
+days_until(int year, int month, int day)
+{
+	static const int before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
+	int			leaps = month > 2 ? year : year - 1;
+
+	return 365 * (int64_t) (year - 1970) + leaps / 4 - leaps / 100 + leaps / 400 -
+		(1969 / 4 - 1969 / 100 + 1969 / 400) + before[month - 1] + day - 1;
+}
+
+/* The time is in GMT, as the server writes it.  No other one is believed. */
+static void
+note_modified(ManifestReader *ctx, const char *token)
+{
+	int			year;
+	int			month;
+	int			day;
+	int			hour;
+	int			minute;
+	int			second;
+	int			end = 0;
+	int64_t		time;
+
+	if (sscanf(token, "%4d-%2d-%2d %2d:%2d:%2d GMT%n", &year, &month, &day,
+			   &hour, &minute, &second, &end) != 6 ||
+		end == 0 || token[end] != '\0' ||
+		year < 1970 || month < 1 || month > 12)
+		return;
+	time = days_until(year, month, day) * 86400 + hour * 3600 + minute * 60 + second;
+	if (time > ctx->newest)
+		ctx->newest = time;
+}
+
 static void
 file_scalar(ManifestReader *ctx, const char *token, bool string, bool number)
 {
@@ -205,6 +241,8 @@ file_scalar(ManifestReader *ctx, const char *token, bool string, bool number)
 		set_path(ctx, token);
 	else if (ctx->field == FILE_ENCODED_PATH)
 		set_encoded_path(ctx, token);
+	else if (ctx->field == FILE_MODIFIED)
+		note_modified(ctx, token);
 	else if (ctx->field == FILE_ALGORITHM)
 		set_algorithm(ctx, token);
 	else if (ctx->field == FILE_CHECKSUM)

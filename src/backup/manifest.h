@@ -54,6 +54,8 @@ typedef struct ManifestReader
 	bool		has_system;
 	uint64_t	system;
 	uint8_t		own[MANIFEST_OWN_DIGEST];
+	int64_t		newest;			/* the latest modification of a file, in
+								 * seconds since 1970, 0 if unknown */
 
 	/* What is wrong with it, NULL if nothing so far. */
 	const char *error;

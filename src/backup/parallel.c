@@ -48,6 +48,7 @@ typedef struct FileTasks
 	void	   *arg;
 	MemoryContext memory;		/* of finding(), whose results are kept */
 	BackupFileTotals *sum;
+	Throttle   *throttle;		/* the caller's, which goes on after this */
 } FileTasks;
 
 extern PGDLLEXPORT void accel_backup_worker_main(dsm_segment *segment,
@@ -88,6 +89,8 @@ deliver_message(ParallelTasks *parallel, const void *data)
 	if (message->totals)
 	{
 		backup_totals_add(tasks->sum, &message->body.totals);
+		if (tasks->throttle != NULL)
+			throttle_copy(tasks->throttle, tasks->options.throttle);
 		return;
 	}
 	outer = MemoryContextSwitchTo(tasks->memory);
@@ -168,6 +171,7 @@ backup_parallel_verify(const BackupList *list,
 	tasks.arg = arg;
 	tasks.memory = CurrentMemoryContext;
 	tasks.sum = totals;
+	tasks.throttle = options->throttle;
 	backup_files_begin(&tasks.reader, list, &tasks.options, send_finding, &tasks);
 	tasks.tasks.ntasks = list->count;
 	tasks.tasks.work = verify_file;

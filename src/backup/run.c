@@ -625,13 +625,14 @@ summarize_identity(BackupRun *run)
 	summary->incremental = run->meta.label.previous_start != 0;
 	summary->checksums_off = run->meta.has_control &&
 		!run->meta.control.checksums;
+	summary->newest = run->manifest->newest;
 	summary->has_system = run->manifest->has_system || run->meta.has_control;
 	summary->system = run->manifest->has_system ? run->manifest->system :
 		run->meta.control.system;
 }
 
-static BackupRunResult
-look_for_directory(const char *path)
+BackupRunResult
+backup_run_look(const char *path)
 {
 	struct stat status;
 	bool		there = stat(path, &status) == 0;
@@ -645,12 +646,12 @@ look_for_directory(const char *path)
 static BackupRunResult
 look_for_directories(const BackupOptions *options, const char **refused)
 {
-	BackupRunResult result = look_for_directory(*refused = options->root);
+	BackupRunResult result = backup_run_look(*refused = options->root);
 
 	if (result == BACKUP_RUN_OK && options->wal != NULL)
-		result = look_for_directory(*refused = options->wal);
+		result = backup_run_look(*refused = options->wal);
 	for (int i = 0; result == BACKUP_RUN_OK && i < options->nprior; i++)
-		result = look_for_directory(*refused = options->prior[i]);
+		result = backup_run_look(*refused = options->prior[i]);
 	return result;
 }
 

@@ -49,6 +49,9 @@ typedef struct BackupSummary
 	int64_t		bad_pages;
 	int64_t		healed_pages;
 	int64_t		wal_records;
+	int64_t		newest;			/* the latest modification of a file of the
+								 * manifest, in seconds since 1970, 0 if
+								 * unknown */
 } BackupSummary;
 
 typedef enum BackupRunResult
@@ -57,6 +60,9 @@ typedef enum BackupRunResult
 	BACKUP_RUN_NONE,			/* a path is no directory */
 	BACKUP_RUN_FAILED			/* one could not be opened, errno says why */
 } BackupRunResult;
+
+/* Can a directory be read? */
+extern BackupRunResult backup_run_look(const char *path);
 
 /*
  * Findings go to the sink.  Unless all directories are there, nothing is read,

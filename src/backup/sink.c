@@ -55,3 +55,11 @@ backup_sink_file(BackupSink *sink, const char *path, BackupStatus status,
 	finding.message = words;
 	backup_sink_emit(sink, &finding);
 }
+
+BackupStatus
+backup_sink_verdict(const BackupSink *sink)
+{
+	if (sink->findings == 0)
+		return BACKUP_OK;
+	return sink->undecided == sink->findings ? BACKUP_UNDECIDED : BACKUP_DAMAGED;
+}

@@ -50,4 +50,7 @@ extern void backup_sink_file(BackupSink *sink, const char *path,
 							 BackupStatus status, const char *message,...)
 			__attribute__((format(printf, 4, 5)));
 
+/* The verdict on the whole backup: ok, damaged or undecided. */
+extern BackupStatus backup_sink_verdict(const BackupSink *sink);
+
 #endif							/* ACCEL_BACKUP_SINK_H */

@@ -103,7 +103,7 @@ backup_walk(const char *root,
 			void (*entry) (void *arg, const char *path, BackupWalkKind kind),
 			void *arg)
 {
-	Walk		walk = {root, entry, arg};
+	Walk		walk = {.root = root,.entry = entry,.arg = arg};
 
 	add_folder(&walk, "");
 	while (walk.nfolders > 0)

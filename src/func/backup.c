@@ -16,7 +16,7 @@
 #include "utils/tuplestore.h"
 
 #include "backup/parallel.h"
-#include "backup/run.h"
+#include "func/backup.h"
 #include "func/func.h"
 #include "host/direct.h"
 #include "host/file_path.h"
@@ -37,24 +37,26 @@ typedef struct BackupRows
 
 /* ---- values ---- */
 
-/*
- * Returns bytes of a file's name or label as text.  Bytes that are no text of
- * this database are shown in hexadecimal digits.
- */
-static Datum
-bytes_datum(const char *bytes)
+char *
+accel_text_of_bytes(const char *bytes)
 {
 	StringInfoData text;
 
 	if (pg_verifymbstr(bytes, (int) strlen(bytes), true))
-		return CStringGetTextDatum(bytes);
+		return pstrdup(bytes);
 	initStringInfo(&text);
 	for (; *bytes != '\0'; bytes++)
 		if (IS_HIGHBIT_SET(*bytes) || *bytes == '\\')
 			appendStringInfo(&text, "\\x%02x", (unsigned char) *bytes);
 		else
 			appendStringInfoChar(&text, *bytes);
-	return CStringGetTextDatum(text.data);
+	return text.data;
+}
+
+static Datum
+bytes_datum(const char *bytes)
+{
+	return CStringGetTextDatum(accel_text_of_bytes(bytes));
 }
 
 static Datum
@@ -135,6 +137,21 @@ accel_prior_backups(FunctionCallInfo fcinfo, int argno, int *count)
 	return prior;
 }
 
+void
+accel_backup_cost(BackupOptions *options, int workers, int max_rate,
+				  bool direct)
+{
+	Throttle   *throttle = palloc(sizeof(Throttle));
+
+	options->workers = parallel_workers(workers);
+	options->verify_files = backup_parallel_verify;
+	options->judge_wal = wal_parallel_judge;
+	options->direct = direct;
+	throttle_init(throttle, max_rate, BLCKSZ, direct ?
+				  DIRECT_PIECE_PACED : BACKUP_PIECE_BYTES);
+	options->throttle = max_rate > 0 ? throttle : NULL;
+}
+
 /*
  * Reads directory, wal_directory text, prior_backups text[], check_pages
  * boolean, and from cost on workers, max_rate integer, direct_io boolean.
@@ -142,20 +159,12 @@ accel_prior_backups(FunctionCallInfo fcinfo, int argno, int *count)
 static void
 options_of(FunctionCallInfo fcinfo, int cost, BackupOptions *options)
 {
-	Throttle   *throttle = palloc(sizeof(Throttle));
-	int32		max_rate;
-
 	memset(options, 0, sizeof(*options));
 	accel_check_null(fcinfo, 0, "directory");
 	options->check_pages = accel_boolean(fcinfo, 3, true);
-	options->workers = parallel_workers(accel_integer(fcinfo, cost, 0));
-	options->verify_files = backup_parallel_verify;
-	options->judge_wal = wal_parallel_judge;
-	max_rate = accel_integer(fcinfo, cost + 1, 0);
-	options->direct = accel_boolean(fcinfo, cost + 2, false);
-	throttle_init(throttle, max_rate, BLCKSZ, options->direct ?
-				  DIRECT_PIECE_PACED : BACKUP_PIECE_BYTES);
-	options->throttle = max_rate > 0 ? throttle : NULL;
+	accel_backup_cost(options, accel_integer(fcinfo, cost, 0),
+					  accel_integer(fcinfo, cost + 1, 0),
+					  accel_boolean(fcinfo, cost + 2, false));
 	options->root = path_argument(fcinfo, 0);
 	options->wal = path_argument(fcinfo, 1);
 	options->prior = accel_prior_backups(fcinfo, 2, &options->nprior);
@@ -164,38 +173,50 @@ options_of(FunctionCallInfo fcinfo, int cost, BackupOptions *options)
 /* ---- functions ---- */
 
 static void
-run(const BackupOptions *options, BackupSink *sink, BackupSummary *summary)
+check_result(BackupRunResult result, const char *path)
 {
-	const char *refused;
-
-	switch (backup_run(options, sink, summary, &refused))
+	switch (result)
 	{
 		case BACKUP_RUN_NONE:
 			ereport(ERROR,
 					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-					 errmsg("\"%s\" is not a directory", refused)));
+					 errmsg("\"%s\" is not a directory", path)));
 			break;
 		case BACKUP_RUN_FAILED:
 			ereport(ERROR,
 					(errcode_for_file_access(),
-					 errmsg("could not open directory \"%s\": %m", refused)));
+					 errmsg("could not open directory \"%s\": %m", path)));
 			break;
 		case BACKUP_RUN_OK:
 			break;
 	}
 }
 
+void
+accel_backup_check_directory(const char *path)
+{
+	check_result(backup_run_look(path), path);
+}
+
+void
+accel_backup_run(const BackupOptions *options, BackupSink *sink,
+				 BackupSummary *summary)
+{
+	const char *refused;
+	BackupRunResult result = backup_run(options, sink, summary, &refused);
+
+	check_result(result, refused);
+}
+
 /* No row means sound, and pages whose checksums mean nothing are not. */
-static bool
+static void
 warn_checksums_off(const BackupSummary *summary)
 {
-	if (!summary->checksums_off || summary->pages == 0)
-		return false;
-	ereport(WARNING,
-			(errmsg("data checksums are disabled in the cluster of this backup"),
-			 errdetail("Only page headers are verified."),
-			 errhint("To enable them, stop that server and run \"pg_checksums --enable\".")));
-	return true;
+	if (summary->checksums_off && summary->pages > 0)
+		ereport(WARNING,
+				(errmsg("data checksums are disabled in the cluster of this backup"),
+				 errdetail("Only page headers are verified."),
+				 errhint("To enable them, stop that server and run \"pg_checksums --enable\".")));
 }
 
 /* Its include_healed stands before the costs. */
@@ -212,18 +233,26 @@ SQL_FUNCTION(accel_verify_backup)
 	rows.rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	rows.row = AllocSetContextCreate(CurrentMemoryContext, "backup finding",
 									 ALLOCSET_DEFAULT_SIZES);
-	run(&options, &sink, &summary);
-	(void) warn_checksums_off(&summary);
+	accel_backup_run(&options, &sink, &summary);
+	warn_checksums_off(&summary);
 	return (Datum) 0;
 }
 
-static const char *
-status_of(const BackupSink *sink)
+const char *
+accel_backup_format(const BackupSummary *summary)
 {
-	if (sink->findings == 0)
-		return backup_status_name(BACKUP_OK);
-	return backup_status_name(sink->undecided == sink->findings ?
-							  BACKUP_UNDECIDED : BACKUP_DAMAGED);
+	return summary->tar ? "tar" : summary->incremental ? "incremental" : "plain";
+}
+
+const char *
+accel_backup_message(const BackupSummary *summary, const BackupSink *sink)
+{
+	if (sink->findings > 0)
+		return sink->first;
+	if (summary->checksums_off && summary->pages > 0)
+		return "data checksums are disabled: of pages, only headers were verified";
+	return summary->no_manifest ?
+		"there is no manifest: files were compared with nothing" : NULL;
 }
 
 static void
@@ -240,8 +269,7 @@ summary_values(const BackupSummary *summary, const BackupSink *sink,
 	elapsed->time = (TimeOffset) (seconds * USECS_PER_SEC);
 	values[i] = text_value(summary->label[0] == '\0' ? NULL : summary->label,
 						   &nulls[i]);
-	values[++i] = CStringGetTextDatum(summary->tar ? "tar" :
-									  summary->incremental ? "incremental" : "plain");
+	values[++i] = CStringGetTextDatum(accel_backup_format(summary));
 	values[++i] = Int64GetDatum((int64) summary->system);
 	nulls[i] = !summary->has_system;
 	i++;
@@ -254,14 +282,9 @@ summary_values(const BackupSummary *summary, const BackupSink *sink,
 		values[++i] = Int64GetDatum(counts[n]);
 	values[++i] = IntervalPGetDatum(elapsed);
 	values[++i] = Int64GetDatum(accel_bytes_per_second(summary->bytes, seconds));
-	values[++i] = CStringGetTextDatum(status_of(sink));
+	values[++i] = CStringGetTextDatum(backup_status_name(backup_sink_verdict(sink)));
 	i++;
-	values[i] = text_value(sink->findings > 0 ? sink->first :
-						   warn_checksums_off(summary) ?
-						   "data checksums are disabled: of pages, only headers were verified" :
-						   summary->no_manifest ?
-						   "there is no manifest: files were compared with nothing" :
-						   NULL, &nulls[i]);
+	values[i] = text_value(accel_backup_message(summary, sink), &nulls[i]);
 	Assert(i + 1 == SUMMARY_COLUMNS);
 }
 
@@ -281,9 +304,11 @@ SQL_FUNCTION(accel_verify_backup_summary)
 		elog(ERROR, "return type must be a row type");
 	options_of(fcinfo, 4, &options);
 	INSTR_TIME_SET_CURRENT(start);
-	run(&options, &sink, &summary);
+	accel_backup_run(&options, &sink, &summary);
 	INSTR_TIME_SET_CURRENT(end);
 	INSTR_TIME_SUBTRACT(end, start);
+	if (sink.findings == 0)
+		warn_checksums_off(&summary);
 	summary_values(&summary, &sink, INSTR_TIME_GET_DOUBLE(end), values, nulls);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc),
 													  values, nulls)));

@@ -76,7 +76,8 @@ extern Datum history_text(const char *text, char *null);
 typedef enum HistoryLock
 {
 	HISTORY_LOCK_RUN = 3,
-	HISTORY_LOCK_ARCHIVE
+	HISTORY_LOCK_ARCHIVE,
+	HISTORY_LOCK_BACKUPS
 } HistoryLock;
 
 extern bool history_lock(HistoryLock kind, uint64 key, bool session, bool wait);

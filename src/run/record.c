@@ -26,6 +26,7 @@
 #include "utils/timestamp.h"
 
 #include "run/archive_record.h"
+#include "run/backup_record.h"
 #include "run/database_run.h"
 #include "run/deputy.h"
 #include "run/lock.h"
@@ -810,7 +811,7 @@ execute(DatabaseRun *run, const char *table, int expected,
  * database replaces.  That is the last verification of a relation, its last
  * one without a finding, and findings that no later verification has refuted.
  * What another database said goes by its age.  Of WAL archives, only files
- * that are gone by right.
+ * that are gone by right, and of backups those that are gone.
  */
 static const struct
 {
@@ -882,7 +883,8 @@ prune_before(DatabaseRun *run, TimestampTz limit)
 		deleted += SPI_processed;
 	}
 	return deleted + ledger_prune(&run->history, limit) +
-		archive_record_prune(&run->history, limit);
+		archive_record_prune(&run->history, limit) +
+		backup_record_prune(&run->history, limit);
 }
 
 /* At the end of a run, if the parameter says so and there is an old one. */

@@ -121,7 +121,7 @@ def compare(what, wanted, got):
 def declared(top):
     """{table: {column: type}}, of the newest install script."""
     tables = re.findall(r"^CREATE TABLE (\w+) \((.*?)\);\n", read(top, SCRIPT), re.M | re.S)
-    return {name: dict(re.findall(r"^\t(\w+) (\w+)", columns, re.M)) for name, columns in tables}
+    return {name: dict(re.findall(r"^\t(\w+) (\w+(?:\[\])?)", columns, re.M)) for name, columns in tables}
 
 
 def families(top):

@@ -77,6 +77,10 @@ if grep 'ERROR: ' "$scratch/setup.log" || [ ! -f "$damaged" ] || [ -z "$segment"
 	die "the cluster could not be set up"
 fi
 cp -r "$scratch/data/pg_wal" "$scratch/data/accel_wal"
+mkdir -p "$scratch/data/accel_backups/plain" "$scratch/data/accel_backups/tar"
+cp -r "$scratch/data/PG_VERSION" "$scratch/data/global" "$scratch/data/accel_backups/plain"
+echo '{}' >"$scratch/data/accel_backups/plain/backup_manifest"
+tar -czf "$scratch/data/accel_backups/tar/base.tar.gz" -C "$scratch/data" PG_VERSION global
 for place in "$damaged $((7 * 8192 + 3000))" "$damaged $((9 * 8192 + 12))" \
 	"$scratch/data/accel_wal/$segment 9000" "$scratch/data/accel_wal/$segment 30000"; do
 	printf damage | dd of="${place% *}" bs=1 seek="${place#* }" conv=notrunc status=none

@@ -71,3 +71,6 @@ SELECT count(*) FILTER (WHERE status = 'stale_page') = 0 AS ok FROM verify_wal_i
 SELECT count(*) > 0 AND bool_and(status = 'missing_block' AND relation = 'short'::regclass) AS ok FROM verify_lost_writes()
 SELECT count(*) > 0 AS ok FROM verify_backup('.', include_healed => true) WHERE path = 'backup_manifest'
 SELECT blocks > 1000 AND status <> 'ok' AS ok FROM verify_backup_summary('.')
+CALL verify_backups('accel_backups', settled_after => '0', verbose => true, workers => 1)
+CALL verify_backups('accel_backups', wal_directory => 'pg_wal')
+SELECT count(*) = 2 AND bool_and(is_finding) AS ok FROM verify_backup_verdicts

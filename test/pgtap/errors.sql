@@ -87,6 +87,7 @@ INSERT INTO bad (what, sql, expected) VALUES
 	('no directory', $$SELECT * FROM wal_block_history('t', 'main', 0, 'no_such_directory')$$, '{58P01}'),
 	('block above the range', $$SELECT wal_page_image('t', 'main', 4294967296, NULL, '0/1')$$, '{22003,22023}'),
 	('no record there', $$SELECT wal_page_image('t', 'main', 0, NULL, pg_current_wal_lsn() - 1)$$, '{22023}'),
+	('a procedure that commits', $$CALL verify_backups('.')$$, '{2D000}'),
 	('negative count', $$SELECT drive_crc32c(-1, 8)$$, '{22023}'),
 	('negative size', $$SELECT drive_crc32c(1, -8)$$, '{22023}'),
 	('negative size', $$SELECT * FROM checksum_bench(sizes => '{-1}')$$, '{22023}'),

@@ -59,6 +59,11 @@ substr($wal, 100, 6) = 'damage';
 append_to_file("$archive/$segment", $wal);
 $node->psql('postgres', "CALL verify_wal_archive('$archive')");
 
+# a backup that is bad
+mkdir $_ or die $! foreach "$archive/backups", "$archive/backups/bad";
+append_to_file("$archive/backups/bad/backup_manifest", '{}');
+$node->psql('postgres', "CALL verify_backups('$archive/backups')");
+
 # postgres_exporter
 my $yaml = slurp_file("$examples/postgres_exporter.yaml");
 my %exported;
@@ -76,6 +81,8 @@ is(query("SELECT bad_blocks, bad_files, history, data_checksums FROM ($sql) q"),
 is(query("SELECT bad_blocks, unverified_relations FROM ($exported{crc32c_accel_database}{sql}) q WHERE verified_database = 'postgres'"), '1|0', 'that of databases');
 is(query("SELECT relations - never_verified > 0 FROM ($exported{crc32c_accel_coverage}{sql}) q"), 't', 'that of what was ever verified');
 is(query("SELECT files, bad_files, not_verifiable FROM ($exported{crc32c_accel_wal_archive}{sql}) q"), '1|1|0', 'that of the archive');
+
+is(query("SELECT backups, bad_backups, unverified_backups, newest_good_seconds FROM ($exported{crc32c_accel_backups}{sql}) q"), '1|1|0|-1', 'that of backups');
 
 # A scrape reads as little of many relations as of few.  What counts are the rows
 # that a transaction got from tables and indexes.
@@ -150,9 +157,13 @@ my $of = sub { return qq($_[0]\{instance="$_[1]", database="shop", history="own"
 my @fires = (
 	[ 'PostgresDamage', [ $of->('crc32c_accel_bad_blocks', 'bad'), 0 ], [ $of->('crc32c_accel_bad_files', 'bad'), 1 ] ],
 	[ 'PostgresWalArchiveDamage', [ 'crc32c_accel_wal_archive_bad_files{instance="bad"}', 2 ] ],
+	[ 'PostgresBackupDamage', [ 'crc32c_accel_backups_bad_backups{instance="bad"}', 1 ] ],
+	[ 'PostgresNoGoodBackup', [ 'crc32c_accel_backups_newest_good_seconds{instance="bad"}', 86401 ] ],
+	[ 'PostgresNoGoodBackup', [ 'crc32c_accel_backups_newest_good_seconds{instance="bad"}', -1 ] ],
 	[ 'PostgresVerificationFailed', [ 'node_systemd_unit_state{name="crc32c-accel-backup.service", state="failed"}', 1 ] ],
 	[ 'PostgresUnverifiedRelations', [ $of->('crc32c_accel_unverified_relations', 'bad'), 1 ] ],
 	[ 'PostgresUnverifiedRelations', [ 'crc32c_accel_wal_archive_not_verifiable{instance="bad"}', 1 ] ],
+	[ 'PostgresUnverifiedRelations', [ 'crc32c_accel_backups_unverified_backups{instance="bad"}', 1 ] ],
 	[ 'PostgresRunFailed', [ $of->('crc32c_accel_last_run_ended', 'bad'), 0 ], [ $of->('crc32c_accel_last_run_seconds', 'bad'), 5 ] ],
 	[ 'PostgresVerificationOverdue', [ $of->('crc32c_accel_oldest_good_seconds', 'bad'), 8 * 86400 + 1 ] ],
 	[ 'PostgresVerificationOverdue', [ $of->('crc32c_accel_oldest_good_seconds', 'bad'), -1 ] ],
@@ -165,6 +176,8 @@ my @fires = (
 my @in_order = (
 	(map { [ $of->("crc32c_accel_$_", 'good'), 0 ] } qw(bad_blocks bad_files unverified_relations)),
 	(map { [ qq(crc32c_accel_wal_archive_$_\{instance="good"}), 0 ] } qw(bad_files not_verifiable)),
+	(map { [ qq(crc32c_accel_backups_$_\{instance="good"}), 0 ] } qw(bad_backups unverified_backups)),
+	[ 'crc32c_accel_backups_newest_good_seconds{instance="good"}', 40000 ],
 	[ $of->('crc32c_accel_last_run_ended', 'good'), 1 ], [ $of->('crc32c_accel_last_run_seconds', 'good'), 5 ],
 	[ $of->('crc32c_accel_last_run_ended', 'new'), 0 ], [ $of->('crc32c_accel_last_run_seconds', 'new'), -1 ],
 	[ $of->('crc32c_accel_oldest_good_seconds', 'good'), 7 * 86400 ], [ $of->('crc32c_accel_data_checksums', 'good'), 1 ],
@@ -191,8 +204,11 @@ SKIP:
 		[ $of->('crc32c_accel_bad_files', 'a'), 4 ], [ $of->('crc32c_accel_bad_files', 'a') =~ s/shop/other/r, 4 ],
 		[ $of->('crc32c_accel_bad_blocks', 'b'), 5 ], [ $of->('crc32c_accel_bad_files', 'b'), 0 ], [ $of->('crc32c_accel_bad_blocks', 'gone'), '0x100' ],
 		[ $of->('crc32c_accel_oldest_good_seconds', 'a'), 70 ], [ $of->('crc32c_accel_oldest_good_seconds', 'b'), 90 ],
+		[ 'crc32c_accel_backups_bad_backups{instance="a"}', 2 ], [ 'crc32c_accel_backups_bad_backups{instance="b"}', 1 ],
+		[ 'crc32c_accel_backups_newest_good_seconds{instance="a"}', 50 ], [ 'crc32c_accel_backups_newest_good_seconds{instance="b"}', -1 ],
 		[ $of->('crc32c_accel_oldest_good_seconds', 'c'), -1 ], [ 'pg_up{instance="a"}', 1 ], [ 'pg_up{instance="down"}', 0 ]);
-	my %fleet = ('findings:sum' => 14, 'oldest_good_seconds:max' => 90, 'never_good:count' => 1, 'silent:count' => 2);
+	my %fleet = ('findings:sum' => 14, 'oldest_good_seconds:max' => 90, 'never_good:count' => 1, 'silent:count' => 2,
+		'bad_backups:sum' => 3, 'newest_good_backup_seconds:max' => 50, 'no_good_backup:count' => 1);
 	push @tests, "  - interval: 1h\n    input_series:\n"
 	  . join('', map { "      - {series: '$_->[0]', values: '" . ($_->[1] =~ /x/ ? $_->[1] : "$_->[1]+0x220") . "'}\n" } @fleet)
 	  . "    promql_expr_test:\n"

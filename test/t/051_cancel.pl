@@ -110,6 +110,7 @@ my %input = (
 	verify_backup => "SELECT count(*) FROM verify_backup('$backup')",
 	'verify_backup, the device' => "SELECT count(*) FROM verify_backup('$backup', direct_io => true)",
 	'verify_wal, the device' => "SELECT * FROM verify_wal('$dir', direct_io => true)",
+	verify_backups => "CALL verify_backups('$backup', reverify_after => '0')",
 	verify_backup_summary => "SELECT * FROM verify_backup_summary('$backup')",
 	crc32c_combine => '- constant time', crc32_combine => '- constant time',
 	crc32c_bytes => '- four bytes',

@@ -20,7 +20,7 @@ $q->(q{
 	CREATE ROLE monitor LOGIN IN ROLE pg_monitor;
 	CREATE ROLE dumper LOGIN IN ROLE pg_read_all_data;
 	CREATE ROLE dashboard LOGIN;
-	GRANT SELECT ON verify_bad_blocks, verify_last_good, verify_metrics, verify_database_metrics TO dashboard});
+	GRANT SELECT ON verify_bad_blocks, verify_last_good, verify_metrics, verify_database_metrics, verify_backup_metrics TO dashboard});
 
 # The contract: everything else than these is revoked from PUBLIC
 my %public = map { $_ => 1 } qw(crc32c crc32c_extend crc32c_combine
@@ -30,7 +30,7 @@ my %public = map { $_ => 1 } qw(crc32c crc32c_extend crc32c_combine
 my %granted = (
 	(map { $_ => 'reader' } qw(crc32c_file verify_wal_segment verify_wal
 		  verify_wal_findings verify_backup verify_backup_summary verify_cluster_files)),
-	(map { $_ => 'reader' } qw(wal_block_history verify_wal_archive verify_wal_images)),
+	(map { $_ => 'reader' } qw(wal_block_history verify_wal_archive verify_backups verify_wal_images)),
 	(map { $_ => 'scanner' } qw(verify_relation verify_relation_summary
 		  verify_lost_writes verify_page_digests verify_database verify_cluster relation_files page_digests
 		  internal_progress)),
@@ -84,7 +84,7 @@ for my $relation (split /\n/, $q->(q{
 {
 	is(refused('nobody', "SELECT * FROM $relation"), 1, "nobody may not read $relation");
 	is(refused('nobody', "DELETE FROM $relation"), 1, "nobody may not change $relation")
-	  unless $relation =~ /^(verify_(progress|bad_blocks|last_good|metrics|database_metrics)|internal_oldest_good|internal_unverified)$/;	# nobody can: no updatable views
+	  unless $relation =~ /^(verify_(progress|bad_blocks|last_good|metrics|database_metrics|backup_metrics)|internal_oldest_good|internal_unverified)$/;	# nobody can: no updatable views
 	is(refused('scanner', "SELECT * FROM $relation"), 0, "scanner may read $relation");
 }
 
@@ -92,11 +92,11 @@ for my $relation (split /\n/, $q->(q{
 $q->('CALL verify_database(include_catalogs => false, cluster_files => false)');
 foreach my $role (qw(dumper dashboard))
 {
-	is(refused($role, "SELECT * FROM $_"), 0, "$role may read $_") foreach qw(verify_bad_blocks verify_last_good verify_metrics verify_database_metrics);
+	is(refused($role, "SELECT * FROM $_"), 0, "$role may read $_") foreach qw(verify_bad_blocks verify_last_good verify_metrics verify_database_metrics verify_backup_metrics);
 	is(refused($role, 'SELECT * FROM verify_progress'), 1, "$role may not see what sessions do");
 }
 is(refused('dumper', "SELECT * FROM $_"), 0, "dumper may read $_")
-  foreach qw(verify_runs verify_run_relations verify_findings internal_positions internal_verdicts internal_page_digests verify_wal_files);
+  foreach qw(verify_runs verify_run_relations verify_findings internal_positions internal_verdicts internal_page_digests verify_wal_files verify_backup_verdicts);
 is(refused('dashboard', 'SELECT * FROM verify_runs'), 1, 'dashboard may not read the tables below');
 
 # Parameters
@@ -109,7 +109,7 @@ for my $parameter (split /\n/, $q->(q{SELECT name FROM pg_settings WHERE name LI
 
 # Files: a function that was granted to someone without the role still refuses
 # what lies outside the cluster, and says so before it touches the file system.
-$q->('GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO nobody');
+$q->('GRANT EXECUTE ON ALL ROUTINES IN SCHEMA public TO nobody');
 for my $path ('/etc/hostname', '/no/such/file', '../outside', 'base/../../outside', '/etc/../etc/hostname')
 {
 	is(refused('nobody', "SELECT crc32c_file('$path')"), 1, "granted only: no way to $path");
@@ -118,6 +118,7 @@ for my $path ('/etc/hostname', '/no/such/file', '../outside', 'base/../../outsid
 		next unless grep { $_->[0] eq $function } @calls;
 		is(refused('nobody', "SELECT * FROM $function('$path')"), 1, "granted only: no $function of $path");
 	}
+	is(refused('nobody', "CALL verify_backups('$path')"), 1, "granted only: no verify_backups of $path");
 }
 is(refused('nobody', q{SELECT crc32c_file('PG_VERSION')}), 0, 'granted only: a file of the cluster');
 

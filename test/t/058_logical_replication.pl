@@ -104,6 +104,15 @@ for my $turn (1, 2)
 is(query('SELECT count(*) FROM verify_wal_files WHERE segment ~ \'01$\''), '1', 'an archive is recorded');
 arrives('archives');
 
+# Backups: rows that are replaced, and noted as gone.
+mkdir "$archive/backup";
+append_to_file("$archive/backup/backup_manifest", '{}');
+query("CALL verify_backups('$archive')") for 1, 2;
+unlink "$archive/backup/backup_manifest";
+query("CALL verify_backups('$archive')");
+is(query('SELECT count(*), count(gone_at) FROM verify_backup_verdicts'), '1|1', 'a backup is recorded');
+arrives('backups');
+
 # Dumps have the history.
 my ($dump) = run_command([ 'pg_dump', '--exclude-table-data=bad', '-d', $publisher->connstr('postgres') ]);
 like($dump, qr/COPY public\.verify_runs .*\n1\t/, 'a dump has the runs');

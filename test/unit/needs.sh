@@ -9,6 +9,7 @@
 #   cluster   judges of the files of a cluster
 #   ledger    judges of the page ledger
 #   tar       readers of archives of backups
+#   find      what backups there are; also decode
 #   verify    these three, and judges of pages and backups, as front-end code
 #   recover   the filter of WAL for some blocks
 #   runs      how processes share a list of WAL segments
@@ -67,6 +68,8 @@ rooms_wal="decode/format page/status wal/block_history wal/block_image wal/block
 rooms_cluster="page/status wal/blocks cluster/control cluster/judge cluster/map cluster/past
 	cluster/slru cluster/state cluster/verdict"
 rooms_tar="decode/format backup/archive_names backup/names backup/tar"
+rooms_find="$rooms_cluster backup/archive_names backup/find backup/label backup/listing backup/manifest backup/names
+	backup/origin backup/parse backup/tar backup/walk host/direct host/file_scan host/print"
 rooms_verify="$rooms_wal $rooms_cluster $rooms_tar page/judge page/kind backup/end backup/fate
 	backup/increment backup/label backup/manifest backup/parse"
 
@@ -76,6 +79,8 @@ needed_sources() {
 		rooms=$rooms_verify
 	elif needs "$1" wal; then
 		rooms=$rooms_wal
+	elif needs "$1" find; then
+		rooms=$rooms_find
 	elif needs "$1" tar; then
 		rooms=$rooms_tar
 	elif needs "$1" ledger; then

@@ -1,0 +1,43 @@
+/*
+ * backup.h
+ *	  What of a verified backup is said in rows and messages.
+ */
+#ifndef ACCEL_FUNC_BACKUP_H
+#define ACCEL_FUNC_BACKUP_H
+
+#include "compat.h"
+
+#include "backup/run.h"
+
+/*
+ * Sets how a backup is read.  max_rate is in kB/s, 0 for no limit.  A negative
+ * one, or such a number of workers, is ERROR 22023.  The throttle, of the
+ * memory that is allocated now, bounds all that is read with these options.
+ */
+extern void accel_backup_cost(BackupOptions *options, int workers,
+							  int max_rate, bool direct);
+
+/* Raises the errors of a directory that cannot be read. */
+extern void accel_backup_check_directory(const char *path);
+
+/* Does what backup_run() does, and raises these. */
+extern void accel_backup_run(const BackupOptions *options, BackupSink *sink,
+							 BackupSummary *summary);
+
+/*
+ * Returns bytes of a file's name or label as text.  Bytes that are no text of
+ * this database are shown in hexadecimal digits.
+ */
+extern char *accel_text_of_bytes(const char *bytes);
+
+/* Returns plain, tar or incremental. */
+extern const char *accel_backup_format(const BackupSummary *summary);
+
+/*
+ * Returns the first finding, or what else there is to say of the verdict, or
+ * NULL if nothing is.
+ */
+extern const char *accel_backup_message(const BackupSummary *summary,
+										const BackupSink *sink);
+
+#endif							/* ACCEL_FUNC_BACKUP_H */

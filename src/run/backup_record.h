@@ -1,0 +1,61 @@
+/*
+ * backup_record.h
+ *	  The table of the verdicts on backups.
+ *
+ * The functions want an active snapshot and raise what goes wrong.
+ */
+#ifndef ACCEL_RUN_BACKUP_RECORD_H
+#define ACCEL_RUN_BACKUP_RECORD_H
+
+#include "compat.h"
+
+#include "datatype/timestamp.h"
+#include "nodes/pg_list.h"
+
+#include "run/history.h"
+
+/* NULL, 0 and "has" that is false mean "none" (NULL in SQL). */
+typedef struct BackupVerdict
+{
+	const char *backup;			/* path below the directory, as text */
+	bool		has_system;
+	uint64		system;
+	const char *label;
+	const char *format;
+	XLogRecPtr	start;
+	XLogRecPtr	end;
+	TimestampTz taken_at;
+	TimestampTz verified_at;
+	const char *status;
+	bool		unfinished;
+	int64		findings;
+	int64		files;
+	int64		bytes;
+	List	   *priors;			/* names (char *) of the backups before it */
+	const char *message;
+	const char *manifest;		/* its own checksum */
+	bool		has_digest;
+	uint64		digest;
+	bool		gone;			/* loaded alone */
+} BackupVerdict;
+
+/*
+ * Returns a list of BackupVerdict in the current memory context, of which a
+ * name, a status, times, a digest and a system are set.
+ */
+extern List *backup_record_load(const History *history, const char *directory);
+
+extern void backup_record_write(const History *history, const char *directory,
+								const BackupVerdict *verdict);
+
+/* Notes that a backup was no longer there at that time. */
+extern void backup_record_gone(const History *history, const char *directory,
+							   const char *backup, TimestampTz at);
+
+/*
+ * Forgets backups that were gone by then, and directories that are gone and
+ * were not verified since then.  Returns how many rows.
+ */
+extern int64 backup_record_prune(const History *history, TimestampTz limit);
+
+#endif							/* ACCEL_RUN_BACKUP_RECORD_H */
