@@ -12,6 +12,7 @@
 #include "program/jobs.h"
 #include "program/output.h"
 #include "program/owner.h"
+#include "program/readers.h"
 
 /* The columns of verify_backup(), in their order. */
 static void
@@ -96,8 +97,8 @@ options_of(const Options *options)
 	backup.prior = options->prior.values;
 	backup.check_pages = !options->no_pages;
 	backup.include_healed = options->verbose;
-	backup.workers = 1;
-	backup.verify_files = backup_files_verify;
+	backup.workers = options->jobs;
+	backup.verify_files = readers_verify;
 	backup.judge_wal = judge_wal;
 	backup.identify_wal = identify_wal;
 	backup.arg = (void *) options;

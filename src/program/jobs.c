@@ -5,17 +5,12 @@
  * Workers claim runs of segments (see wal/runs.c) and write results to memory
  * that all share.  The parent gives them in order, as they come.
  */
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "program/host.h"
 #include "program/jobs.h"
+#include "program/workers.h"
 #include "wal/runs.h"
 
 /* between two looks at workers, in nanoseconds */
@@ -39,9 +34,7 @@ typedef struct Jobs
 	uint64_t   *next;			/* atomic, the run to claim */
 	Entry	   *entries;
 
-	pid_t		parent;
-	pid_t	   *workers;		/* 0 if it has ended */
-	int			nworkers;
+	Workers		workers;
 } Jobs;
 
 static void
@@ -74,7 +67,6 @@ judge_here(const Jobs *jobs, JobsResultFn result, void *arg)
 
 /* ---- in workers ---- */
 
-/* A parent that was killed wants nothing any more. */
 static void
 judge_run(const Jobs *jobs, WalSession *session, WalRun run)
 {
@@ -83,8 +75,7 @@ judge_run(const Jobs *jobs, WalSession *session, WalRun run)
 		uint64_t	mark = program_mark();
 
 		host_interrupts();
-		if (getppid() != jobs->parent)
-			_exit(EXIT_FAILED);
+		workers_check_parent(&jobs->workers);
 		wal_segment_judge_entry(session, &jobs->list->names[i],
 								&jobs->entries[i].result);
 		__atomic_store_n(&jobs->entries[i].done, 1, __ATOMIC_RELEASE);
@@ -92,74 +83,16 @@ judge_run(const Jobs *jobs, WalSession *session, WalRun run)
 	}
 }
 
-_Noreturn static void
-work(const Jobs *jobs)
+static void
+work(void *arg)
 {
+	const Jobs *jobs = arg;
 	WalSession	session;
 	uint64_t	run;
 
-	program_become_worker();
 	begin_session(jobs, &session);
 	while ((run = __atomic_fetch_add(jobs->next, 1, __ATOMIC_SEQ_CST)) < wal_runs_count(&jobs->runs))
 		judge_run(jobs, &session, wal_runs_find(&jobs->runs, run));
-	_exit(EXIT_SOUND);
-}
-
-static void
-end_workers(void *arg)
-{
-	Jobs	   *jobs = arg;
-
-	for (int i = 0; i < jobs->nworkers; i++)
-		if (jobs->workers[i] != 0)
-			kill(jobs->workers[i], SIGKILL);
-	for (int i = 0; i < jobs->nworkers; i++)
-		if (jobs->workers[i] != 0)
-			waitpid(jobs->workers[i], NULL, 0);
-	jobs->nworkers = 0;
-}
-
-/* A worker that ends for another reason than that all is done ends us, too. */
-static void
-look_at_workers(Jobs *jobs)
-{
-	for (int i = 0; i < jobs->nworkers; i++)
-	{
-		int			status;
-
-		if (jobs->workers[i] == 0 ||
-			waitpid(jobs->workers[i], &status, WNOHANG) != jobs->workers[i])
-			continue;
-		jobs->workers[i] = 0;
-		if (status == 0)
-			continue;
-		host_interrupts();		/* it may be for the signal that we got */
-		program_fail("a process that reads ended with %s %d",
-					 WIFSIGNALED(status) ? "signal" : "status",
-					 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-	}
-}
-
-/* Fewer than wanted do it, too, if the system gives no more. */
-static void
-start_workers(Jobs *jobs, int wanted)
-{
-	jobs->parent = getpid();
-	jobs->workers = host_alloc((size_t) wanted * sizeof(pid_t));
-	program_at_end(end_workers, jobs);
-	fflush(NULL);
-	for (int i = 0; i < wanted; i++)
-	{
-		pid_t		worker = fork();
-
-		if (worker == 0)
-			work(jobs);
-		if (worker < 0 && i == 0)
-			program_fail("could not start a process: %s", strerror(errno));
-		if (worker < 0)
-			break;
-		jobs->workers[jobs->nworkers++] = worker;
-	}
 }
 
 static void
@@ -170,7 +103,7 @@ wait_for(Jobs *jobs, size_t i)
 	while (__atomic_load_n(&jobs->entries[i].done, __ATOMIC_ACQUIRE) == 0)
 	{
 		host_interrupts();
-		look_at_workers(jobs);
+		workers_look(&jobs->workers);
 		nanosleep(&pause, NULL);
 	}
 }
@@ -182,7 +115,9 @@ judge_in_workers(Jobs *jobs, int wanted, JobsResultFn result, void *arg)
 
 	jobs->next = program_share(sizeof(uint64_t));
 	jobs->entries = program_share(bytes);
-	start_workers(jobs, wanted);
+	jobs->workers.work = work;
+	jobs->workers.arg = jobs;
+	workers_start(&jobs->workers, wanted);
 	for (size_t i = 0; i < jobs->list->count; i++)
 	{
 		uint64_t	mark = program_mark();
@@ -191,8 +126,7 @@ judge_in_workers(Jobs *jobs, int wanted, JobsResultFn result, void *arg)
 		result(arg, i, &jobs->entries[i].result);
 		program_release(mark);
 	}
-	end_workers(jobs);
-	program_forget_end();
+	workers_end(&jobs->workers);
 	munmap(jobs->entries, bytes);
 	munmap(jobs->next, sizeof(uint64_t));
 }

@@ -196,6 +196,30 @@ sub change    # a file's contents
 	return;
 }
 
+AccelWal::poke($_, 100, 'damage') foreach grep { -s $_ >= 8192 } glob "$base/base/*/[1-9]*";
+my ($alone) = ends('backup, many findings', 2, qr/(?:, block \d+: .*\n.*){50}/, 'backup', '-q', $base);
+foreach my $jobs (2, 5)
+{
+	my ($together) = ends("backup, $jobs processes", 2, qr/(?:, block \d+: .*\n.*){50}/, 'backup', '-q', "--jobs=$jobs", $base);
+	is($together, $alone, "$jobs processes: the same rows in the same order");
+}
+fresh_backup();
+ends('backup, two processes', 0, qr/^\Q$base\E: \d{3,} files, [1-9]\d+ pages, \d+ bytes and [1-9]\d* records of WAL verified in [\d.]+ s: 0 findings, 0 not verifiable\n$/, 'backup', '-j2', $base);
+{
+	my $messages = '';
+	my $run = IPC::Run::start([ $program, 'backup', '-j3', '--max-rate=400', $base ], '<', \undef, '>', '/dev/null', '2>', \$messages);
+	my $parent = $run->{KIDS}[0]{PID};
+	my @workers;
+	my $until = time + 60;
+	sleep 0.05 until (@workers = split ' ', `ps -o pid= --ppid $parent`) == 3 || time > $until;
+	is(scalar @workers, 3, 'three processes read');
+	kill KILL => $workers[0];
+	kill TERM => @workers[ 1, 2 ];
+	$run->finish;
+	is($? >> 8, 1, 'processes that are killed: the program fails');
+	like($messages, qr/a process that reads ended/, 'processes that are killed: and says so');
+	is_deeply([ grep { kill 0 => $_ } @workers ], [], 'processes that are killed: none is left');
+}
 fresh_backup();
 system_or_bail('mv', "$base/pg_wal", "$made/backup.wal");
 mkdir "$base/pg_wal";

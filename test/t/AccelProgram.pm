@@ -132,7 +132,7 @@ sub rows_of_backup
 sub backup_by_program
 {
 	my ($node, $of) = @_;
-	my ($status, $out, $err) = verify('backup', '-v', '--format=json',
+	my ($status, $out, $err) = verify('backup', '-v', '--format=json', '-j', 1 + $compared % 2,
 		cluster_of($node), defined $of->{wal_directory} ? "--wal=$of->{wal_directory}" : (),
 		($of->{check_pages} // '') eq 'false' ? '--no-pages' : (),
 		(map { "--prior=$_" } ($of->{prior_backups} // '') =~ /$literal/g), $of->{directory});
