@@ -95,6 +95,14 @@ uninstall: uninstall-documents
 uninstall-documents:
 	rm -rf '$(DESTDIR)$(documents_folder)'
 
+# As a site, one searchable page a document, by mkdocs.
+.PHONY: site
+site:
+	rm -rf site site.documents
+	$(MAKE) -s install-documents DESTDIR= documents_folder='$(CURDIR)/site.documents'
+	cp docs/site.css site.documents/
+	mkdocs build --strict --quiet --config-file mkdocs.yml
+
 ifneq ($(srcroot),)
 $(shell mkdir -p $(dir $(OBJS) $(program_objects)))
 endif

@@ -73,4 +73,4 @@ done
 for release in $releases; do
 	sh "$top/test/packages/debian.sh" prepare "$release"
 done
-[ -z "$releases" ] || (install_packages chromium) || say "no chromium: no browser opens the report"
+[ -z "$releases" ] || (install_packages chromium mkdocs mkdocs-material) || say "no chromium or mkdocs: no browser opens the report and the documents"

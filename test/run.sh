@@ -313,6 +313,7 @@ for part in $parts; do
 			script_job packages "$native" "archive of a release" test/packages/archive.sh "$pg_config"
 			script_job packages "$native" "upgrades by step scripts" test/packages/upgrade.sh "$pg_config"
 			script_job packages host "the report in a browser" test/packages/browser.sh
+			script_job packages host "the documents as a site" test/packages/site.sh "$pg_config"
 			for release in $debian_releases; do
 				script_job packages "$release" "Debian packages" test/packages/debian.sh "$release"
 			done
