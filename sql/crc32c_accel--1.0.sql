@@ -378,7 +378,7 @@ COMMENT ON COLUMN verify_findings.status IS 'what is wrong';
 COMMENT ON COLUMN verify_findings.stored_checksum IS 'pd_checksum as it lies on disk';
 COMMENT ON COLUMN verify_findings.computed_checksum IS 'what it should be';
 COMMENT ON COLUMN verify_findings.lsn IS 'pd_lsn as it lies on disk';
-COMMENT ON COLUMN verify_findings.retries IS 'reads of the block beyond the first';
+COMMENT ON COLUMN verify_findings.retries IS 'reads of the block beyond the first; NULL: a lost write, of which WAL tells';
 COMMENT ON COLUMN verify_findings.buffer_state IS 'what shared buffers held of the block: uncached, clean, dirty, invalid';
 COMMENT ON COLUMN verify_findings.message IS 'the finding in words';
 COMMENT ON COLUMN verify_findings.found_at IS 'when it was recorded';
@@ -586,13 +586,14 @@ CREATE PROCEDURE verify_cluster(
 	verbose boolean DEFAULT false,
 	workers integer DEFAULT 0,
 	max_rate integer DEFAULT 0,
-	direct_io boolean DEFAULT false)
+	direct_io boolean DEFAULT false,
+	lost_writes boolean DEFAULT true)
 AS 'MODULE_PATHNAME', 'accel_verify_cluster'
 LANGUAGE C;
-COMMENT ON PROCEDURE verify_cluster(text[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, integer, integer, boolean) IS
-'verifies the files of the cluster with a CRC of their own and the relations with storage of all databases, by a worker that connects to one after the other; these need no extension: messages and rows as of verify_database, in the database where it is called';
-REVOKE ALL ON PROCEDURE verify_cluster(text[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, integer, integer, boolean) FROM PUBLIC;
-GRANT EXECUTE ON PROCEDURE verify_cluster(text[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, integer, integer, boolean) TO pg_stat_scan_tables;
+COMMENT ON PROCEDURE verify_cluster(text[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, integer, integer, boolean, boolean) IS
+'verifies the files of the cluster with a CRC of their own and the relations with storage of all databases, by a worker that connects to one after the other; these need no extension; with lost_writes holds their disk against the WAL in pg_wal first: messages and rows as of verify_database, in the database where it is called';
+REVOKE ALL ON PROCEDURE verify_cluster(text[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, integer, integer, boolean, boolean) FROM PUBLIC;
+GRANT EXECUTE ON PROCEDURE verify_cluster(text[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, integer, integer, boolean, boolean) TO pg_stat_scan_tables;
 
 CREATE FUNCTION verify_page_digests(
 	relation regclass DEFAULT NULL,
@@ -644,6 +645,15 @@ LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION internal_file_exists(oid, oid, oid) IS
 'whether the main fork of a relation of any database has a file that is not empty';
 
+-- A lost write leaves a page that is good by itself, so that a later verification
+-- refutes nothing.  It is open as long as the block is as it was found.
+CREATE FUNCTION internal_block_has_lsn(datid oid, tablespace oid, filenode oid, fork text, blkno bigint, lsn pg_lsn)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'accel_internal_block_has_lsn'
+LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL SAFE;
+COMMENT ON FUNCTION internal_block_has_lsn(oid, oid, oid, text, bigint, pg_lsn) IS
+'whether a block of a relation of any database has this LSN on disk; lsn NULL: whether there is no such block; true where that cannot be read, and on a standby';
+
 CREATE VIEW verify_bad_blocks AS
 	WITH own AS MATERIALIZED (
 		SELECT pg_catalog.array_agg(r.run) AS runs, pg_catalog.max(r.datid::bigint)::pg_catalog.oid AS datid FROM verify_runs r
@@ -652,6 +662,8 @@ CREATE VIEW verify_bad_blocks AS
 		SELECT f.datid, f.relid, f.fork, f.blkno, f.path, f.tablespace, f.filenode,
 			f.datid OPERATOR(pg_catalog.=) 0::pg_catalog.oid OR f.datid OPERATOR(pg_catalog.=) (SELECT own.datid FROM own) AS here,
 			(pg_catalog.array_agg(f.status ORDER BY f.found_at DESC))[1] AS status,
+			(pg_catalog.array_agg(f.lsn ORDER BY f.found_at DESC))[1] AS lsn,
+			(pg_catalog.array_agg(f.retries IS NULL ORDER BY f.found_at DESC))[1] AS lost,
 			(pg_catalog.array_agg(f.database ORDER BY f.found_at DESC))[1] AS database,
 			(pg_catalog.array_agg(f.schema_name ORDER BY f.found_at DESC))[1] AS schema_name,
 			(pg_catalog.array_agg(f.relation_name ORDER BY f.found_at DESC))[1] AS relation_name,
@@ -663,16 +675,17 @@ CREATE VIEW verify_bad_blocks AS
 	SELECT CASE WHEN b.here THEN b.relid::pg_catalog.regclass END AS relation, b.fork, b.blkno, b.path, b.status,
 		b.first_seen_at, b.last_seen_at, b.times_seen,
 		coalesce(
-			(SELECT pg_catalog.min(v.verified_at) FROM verify_run_relations v
+			CASE WHEN NOT b.lost THEN (SELECT pg_catalog.min(v.verified_at) FROM verify_run_relations v
 				WHERE v.relid OPERATOR(pg_catalog.=) b.relid AND v.datid OPERATOR(pg_catalog.=) b.datid
 					AND v.verified_at OPERATOR(pg_catalog.>) b.last_seen_at
 					AND v.run OPERATOR(pg_catalog.+) 0 OPERATOR(pg_catalog.=) ANY ((SELECT own.runs FROM own)::bigint[])
-					AND v.began_at OPERATOR(pg_catalog.>) b.last_seen_at),
+					AND v.began_at OPERATOR(pg_catalog.>) b.last_seen_at) END,
 			CASE WHEN CASE WHEN b.here THEN coalesce((SELECT b.filenode OPERATOR(pg_catalog.<>)
 						CASE WHEN c.relfilenode OPERATOR(pg_catalog.=) 0::pg_catalog.oid
 							THEN pg_catalog.pg_relation_filenode(c.oid) ELSE c.relfilenode END
 					FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) b.relid), true)
 				ELSE NOT internal_file_exists(b.datid, b.tablespace, b.filenode) END
+				OR CASE WHEN b.lost THEN NOT internal_block_has_lsn(b.datid, b.tablespace, b.filenode, b.fork, b.blkno, b.lsn) ELSE false END
 			THEN pg_catalog.now() END) AS healed_at,
 		b.database, b.schema_name, b.relation_name, b.datid
 	FROM block b;
@@ -686,7 +699,7 @@ COMMENT ON COLUMN verify_bad_blocks.status IS 'what the last finding said';
 COMMENT ON COLUMN verify_bad_blocks.first_seen_at IS 'when it was first recorded';
 COMMENT ON COLUMN verify_bad_blocks.last_seen_at IS 'when it was last recorded';
 COMMENT ON COLUMN verify_bad_blocks.times_seen IS 'how many findings tell of it';
-COMMENT ON COLUMN verify_bad_blocks.healed_at IS 'when a later run verified the relation without it; now, where the file is gone; NULL: open';
+COMMENT ON COLUMN verify_bad_blocks.healed_at IS 'when a later run verified the relation without it; now, where the file is gone, or a lost write is not on disk any more; NULL: open';
 COMMENT ON COLUMN verify_bad_blocks.database IS 'its database, by the name that it had';
 COMMENT ON COLUMN verify_bad_blocks.schema_name IS 'its schema, when it was last recorded';
 COMMENT ON COLUMN verify_bad_blocks.relation_name IS 'its name, when it was last recorded';

@@ -82,7 +82,7 @@ SQL_FUNCTION(accel_verify_lost_writes)
 {
 	WalDirectory own;
 	WalDirectory dir;
-	LostOptions options;
+	LostOptions options = {0};
 	Throttle	throttle;
 
 	InitMaterializedSRF(fcinfo, 0);

@@ -136,6 +136,25 @@ read_lsn(const LostFile *file, BlockNumber block)
 	return n == (ssize_t) sizeof(start) ? lsn_of(start) : InvalidXLogRecPtr;
 }
 
+LostDiskBlock
+lost_disk_read(const WalBlockTag *tag, XLogRecPtr *lsn)
+{
+	LostFile	file = {-1};
+	char		start[sizeof(XLogRecPtr)];
+	ssize_t		n;
+
+	open_file(&file, tag);
+	if (file.fd < 0)
+		return errno == ENOENT ? LOST_DISK_NO_BLOCK : LOST_DISK_UNREADABLE;
+	n = pg_pread(file.fd, start, sizeof(start),
+				 (off_t) (tag->block % RELSEG_SIZE) * BLCKSZ);
+	close_file(&file);
+	if (n != (ssize_t) sizeof(start))
+		return n == 0 ? LOST_DISK_NO_BLOCK : LOST_DISK_UNREADABLE;
+	*lsn = lsn_of(start);
+	return LOST_DISK_BLOCK;
+}
+
 /*
  * Is a page with this LSN on disk what the entry asks for?  A page whose LSN
  * is 0 may be new.
@@ -147,18 +166,24 @@ satisfies(XLogRecPtr lsn, const LostEntry *entry)
 		lsn >= entry->lsn;
 }
 
+static bool
+is_enough(const LostSuspects *suspects)
+{
+	return suspects->enough != NULL && suspects->enough(suspects->arg, 0);
+}
+
 /* Asks for the entries of one file.  Returns where to go on. */
 static size_t
 ask_file(const LostEntry *entries, size_t at, size_t count,
 		 LostSuspects *suspects)
 {
 	const WalBlockTag *first = &entries[at].tag;
-	bool		exists = OidIsValid(find_relation(first));
+	bool		exists = suspects->survey || OidIsValid(find_relation(first));
 	LostFile	file = {-1};
 
 	if (exists)
 		open_file(&file, first);
-	for (; at < count && is_same_file(first, &entries[at].tag); at++)
+	for (; at < count && is_same_file(first, &entries[at].tag) && !is_enough(suspects); at++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (exists && suspects->throttle != NULL)
@@ -183,6 +208,11 @@ lost_disk_ask(const LostEntry *entries, size_t at, size_t count,
 	{
 		size_t		next = ask_file(entries, at, count, suspects);
 
+		if (is_enough(suspects))
+		{
+			suspects->unasked += count - next;
+			return count;
+		}
 		if (next < count && suspects->count == suspects->room)
 			return next;
 		at = next;

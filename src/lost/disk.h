@@ -37,6 +37,11 @@ typedef struct LostSuspects
 	size_t		room;
 	size_t		count;
 	struct Throttle *throttle;	/* limits the pages asked for, or NULL */
+	bool		survey;			/* of all databases, whose catalogs are not
+								 * asked */
+	bool		(*enough) (void *arg, size_t blocks);	/* as of LostOptions */
+	void	   *arg;
+	size_t		unasked;		/* entries, since that was enough */
 } LostSuspects;
 
 /* Is it a block that this database can judge? */
@@ -70,6 +75,19 @@ extern bool lost_disk_decide_at_once(LostSuspect *suspect, bool *found);
 
 /* Does such a proof hold for relations of this access method? */
 extern bool lost_disk_proof_holds(Relation rel, LostProof proof);
+
+/*
+ * What the disk has of a block of any database.  Nothing is locked, and nothing
+ * but its LSN is read.
+ */
+typedef enum LostDiskBlock
+{
+	LOST_DISK_NO_BLOCK,
+	LOST_DISK_UNREADABLE,
+	LOST_DISK_BLOCK				/* *lsn is set */
+} LostDiskBlock;
+
+extern LostDiskBlock lost_disk_read(const WalBlockTag *tag, XLogRecPtr *lsn);
 
 /* The path of the file that holds a block. */
 extern void lost_disk_path(const WalBlockTag *tag, char dst[SCAN_PATH_SIZE]);

@@ -25,6 +25,9 @@
 /* Relations whose locks are held at a time. */
 #define LOCKS_MAX		64
 
+/* After so many records it is asked whether they are enough. */
+#define ENOUGH_RECORDS	64
+
 typedef struct LostScan
 {
 	/* the run */
@@ -36,6 +39,9 @@ typedef struct LostScan
 	LostWitnesses witnesses;
 	WalStream	stream;
 	WalBlocks  *blocks;			/* of the record at work */
+	uint64		records;
+	bool		survey;
+	List	   *databases;		/* of a survey, with something to decide */
 
 	/* what is known */
 	LostBook	book;
@@ -63,12 +69,14 @@ static void settle(LostScan *scan, WalLsn from);
 
 /* A row about no block. */
 static void
-report_message(LostScan *scan, const char *segment, const char *message)
+report_message(LostScan *scan, const char *segment, bool unread,
+			   const char *message)
 {
 	LostFinding finding;
 
 	memset(&finding, 0, sizeof(finding));
 	finding.status = LOST_NOT_VERIFIABLE;
+	finding.unread = unread;
 	finding.fork = InvalidForkNumber;
 	strlcpy(finding.segment, segment, sizeof(finding.segment));
 	strlcpy(finding.message, message, sizeof(finding.message));
@@ -88,7 +96,7 @@ report_unjudged(LostScan *scan, const char *what, WalLsn lsn,
 	wal_name_print(&gap->segment, segment);
 	message = psprintf("%s %X/%X cannot be judged: segment %s: %s", what,
 					   LSN_FORMAT_ARGS(lsn), segment, words);
-	report_message(scan, segment, message);
+	report_message(scan, segment, gap->status == WAL_MISSING, message);
 	pfree(message);
 }
 
@@ -154,6 +162,7 @@ report_suspect(LostScan *scan, const LostSuspect *suspect)
 	finding.fork = (ForkNumber) suspect->entry.tag.fork;
 	finding.block = suspect->entry.tag.block;
 	finding.status = suspect->status;
+	finding.damaged = suspect->damaged;
 	finding.disk_lsn = suspect->disk_lsn;
 	finding.expected_lsn = suspect->entry.lsn;
 	lost_disk_path(&suspect->entry.tag, finding.path);
@@ -163,6 +172,16 @@ report_suspect(LostScan *scan, const LostSuspect *suspect)
 }
 
 /* ---- suspects ---- */
+
+/* Is it a block to be judged? */
+static inline bool
+is_wanted(const LostScan *scan, const WalBlockTag *tag)
+{
+	if (scan->survey)
+		return !list_member_oid(scan->databases, tag->database);
+	return lost_disk_is_ours(tag) &&
+		(tag->database != InvalidOid || !scan->options->leave_shared);
+}
 
 /* Drops those whose storage ended, by a closed book. */
 static void
@@ -261,7 +280,7 @@ note_single(LostScan *scan, const WalBlockRecord *record,
 		!wal_blocks_single(record->bytes, record->present, &tag, &id) ||
 		tag.fork != WAL_FORK_MAIN)
 		return false;
-	if ((rule->ids >> id & 1) != 0 && lost_disk_is_ours(&tag))
+	if ((rule->ids >> id & 1) != 0 && is_wanted(scan, &tag))
 		note_proof(scan, &tag, (LostProof) rule->proof);
 	return true;
 }
@@ -274,7 +293,7 @@ note_references(LostScan *scan, const LostWitnessRule *rule)
 		const WalBlockRef *ref = &scan->blocks->refs[i];
 		LostProof	proof;
 
-		if (!lost_disk_is_ours(&ref->tag))
+		if (!is_wanted(scan, &ref->tag))
 			continue;
 		proof = lost_witness(rule, scan->blocks, ref);
 		if (proof != LOST_PROOF_NONE)
@@ -308,6 +327,8 @@ note_record(void *arg, const WalBlockRecord *record)
 	const LostWitnessRule *rule = lost_witness_rule(&scan->witnesses,
 													record->bytes);
 
+	if (scan->options->enough != NULL && ++scan->records % ENOUGH_RECORDS == 0)
+		scan->stream.stop = scan->options->enough(scan->arg, scan->book.count);
 	if (!event && rule == NULL)
 		return;
 	scan->lsn = record->lsn;
@@ -331,7 +352,7 @@ static void
 flush_tail(LostScan *scan)
 {
 	lost_book_close(&scan->tail);
-	strike_out(&scan->decided, &scan->tail, true);
+	strike_out(&scan->decided, &scan->tail, !scan->survey);
 	lost_book_reopen(&scan->tail);
 }
 
@@ -472,7 +493,7 @@ report_tail_unknown(LostScan *scan)
 	}
 	message = psprintf("%s %X/%X cannot be judged: %s", what,
 					   LSN_FORMAT_ARGS(scan->horizon), scan->tail_why);
-	report_message(scan, "", message);
+	report_message(scan, "", false, message);
 	pfree(message);
 }
 
@@ -493,6 +514,29 @@ report_decided(LostScan *scan, bool known)
 }
 
 /*
+ * Notes the databases of suspects, and drops these.  Those whose storage has
+ * ended since would be struck out there, too.
+ */
+static void
+note_databases(LostScan *scan, WalLsn from)
+{
+	LostSuspects *suspects = &scan->suspects;
+	LostSuspects *decided = &scan->decided;
+
+	for (size_t at = 0; at < suspects->count; at += decided->room)
+	{
+		decided->count = Min(decided->room, suspects->count - at);
+		memcpy(decided->items, &suspects->items[at],
+			   decided->count * sizeof(LostSuspect));
+		(void) read_tail(scan, from);
+		for (size_t i = 0; i < decided->count; i++)
+			scan->databases = list_append_unique_oid(scan->databases,
+													 decided->items[i].entry.tag.database);
+	}
+	decided->count = suspects->count = 0;
+}
+
+/*
  * Names those suspects that are lost writes and drops them all.  WAL before
  * from is known to say nothing of them.
  */
@@ -501,6 +545,11 @@ settle(LostScan *scan, WalLsn from)
 {
 	size_t		at = 0;
 
+	if (scan->survey)
+	{
+		note_databases(scan, from);
+		return;
+	}
 	while (at < scan->suspects.count)
 	{
 		at = decide_some(scan, at);
@@ -548,6 +597,9 @@ begin(LostScan *scan)
 	scan->stream.broken = note_break;
 	scan->stream.arg = scan;
 	scan->stream.throttle = scan->suspects.throttle = scan->options->throttle;
+	scan->suspects.survey = scan->survey;
+	scan->suspects.enough = scan->options->enough;
+	scan->suspects.arg = scan->arg;
 }
 
 /* Is the directory's WAL this server's?  Else a row says why not. */
@@ -566,11 +618,11 @@ is_own_history(LostScan *scan)
 			return true;
 		case WAL_STREAM_OTHER:
 			wal_name_print(&name, segment);
-			report_message(scan, segment,
+			report_message(scan, segment, false,
 						   "the segment differs from that of pg_wal: the directory holds WAL of another history");
 			return false;
 		default:
-			report_message(scan, "", "the directory has no segment in common with pg_wal, so nothing tells whether its WAL is this server's");
+			report_message(scan, "", false, "the directory has no segment in common with pg_wal, so nothing tells whether its WAL is this server's");
 			return false;
 	}
 }
@@ -586,6 +638,29 @@ tail_start(const LostScan *scan, WalLsn reached)
 	return scan->horizon == scan->options->horizon ? scan->horizon : reached;
 }
 
+/* Time was up, so what comes later is for another time. */
+static void
+stop_at(LostScan *scan, WalLsn reached)
+{
+	char	   *message = psprintf("WAL from %X/%X on was not read: time was up",
+								   LSN_FORMAT_ARGS(reached));
+
+	scan->horizon = reached;
+	report_message(scan, "", true, message);
+	pfree(message);
+}
+
+/* The rest of the blocks of the book, which no suspect tells of. */
+static void
+report_unasked(LostScan *scan)
+{
+	char	   *message = psprintf("%zu blocks were not read: time was up",
+								   scan->suspects.unasked);
+
+	report_message(scan, "", true, message);
+	pfree(message);
+}
+
 static void
 run(LostScan *scan)
 {
@@ -595,29 +670,53 @@ run(LostScan *scan)
 		return;
 	reached = wal_stream_read(&scan->stream, scan->options->start,
 							  scan->horizon);
-	if (!scan->stream.complete)
+	if (scan->stream.stop)
+		stop_at(scan, reached);
+	else if (!scan->stream.complete)
 	{
 		report_unjudged(scan, "WAL before", scan->horizon, &scan->stream.rest);
 		return;
 	}
 	flush_book(scan, tail_start(scan, reached));
 	settle(scan, tail_start(scan, reached));
+	if (scan->suspects.unasked > 0)
+		report_unasked(scan);
 	if (scan->broken)
 		report_unjudged(scan, "WAL before", scan->gap.end, &scan->gap);
 }
 
-void
+static WalLsn
+scan_all(LostScan *scan, const LostOptions *options, LostFindingFn finding,
+		 void *arg)
+{
+	scan->options = options;
+	scan->finding = finding;
+	scan->arg = arg;
+	scan->horizon = Min(options->horizon, options->end);
+	begin(scan);
+	if (is_own_history(scan))
+		run(scan);
+	pfree(scan->blocks);
+	return scan->horizon;
+}
+
+WalLsn
 lost_scan(const LostOptions *options, LostFindingFn finding, void *arg)
 {
-	LostScan	scan;
+	LostScan	scan = {0};
 
-	memset(&scan, 0, sizeof(scan));
-	scan.options = options;
-	scan.finding = finding;
-	scan.arg = arg;
-	scan.horizon = Min(options->horizon, options->end);
-	begin(&scan);
-	if (is_own_history(&scan))
-		run(&scan);
-	pfree(scan.blocks);
+	return scan_all(&scan, options, finding, arg);
+}
+
+WalLsn
+lost_survey(const LostOptions *options, LostFindingFn finding, void *arg,
+			List **databases)
+{
+	LostScan	scan = {0};
+	WalLsn		reached;
+
+	scan.survey = true;
+	reached = scan_all(&scan, options, finding, arg);
+	*databases = scan.databases;
+	return reached;
 }

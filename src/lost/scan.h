@@ -7,9 +7,15 @@
  * (lost/disk.c).  Before anything is reported, the WAL up to its present end
  * is read for storage that ended meanwhile.  Memory is bounded, since the book
  * of proofs is held against the disk and begun anew when it is full.
+ *
+ * Only a session in a database can decide what the disk has of its relations.
+ * A survey reads the WAL once for all databases, and tells which of them have
+ * something to decide.
  */
 #ifndef ACCEL_LOST_SCAN_H
 #define ACCEL_LOST_SCAN_H
+
+#include "nodes/pg_list.h"
 
 #include "lost/disk.h"
 #include "wal/directory.h"
@@ -23,6 +29,13 @@ typedef struct LostOptions
 	WalLsn		start;			/* 0 for that of the oldest segment */
 	WalLsn		end;			/* not after this, WAL_LSN_MAX for as far as
 								 * can be judged */
+	bool		leave_shared;	/* relations that all databases share */
+
+	/*
+	 * Is reading to end early, with so many blocks still to be read on disk?
+	 * May be NULL.
+	 */
+	bool		(*enough) (void *arg, size_t blocks);
 	size_t		memory;			/* bytes */
 	struct Throttle *throttle;	/* limits reading, or NULL */
 } LostOptions;
@@ -37,6 +50,9 @@ typedef struct LostFinding
 	ForkNumber	fork;
 	BlockNumber block;
 	LostStatus	status;
+	bool		unread;			/* WAL was removed, or time was up, and
+								 * nothing is wrong */
+	bool		damaged;		/* the page on disk is, too */
 	XLogRecPtr	disk_lsn;		/* InvalidXLogRecPtr if none */
 	XLogRecPtr	expected_lsn;	/* likewise */
 	char		path[SCAN_PATH_SIZE];
@@ -44,9 +60,24 @@ typedef struct LostFinding
 	char		message[SCAN_MESSAGE_SIZE + WAL_MESSAGE_SIZE];
 } LostFinding;
 
+/* The bytes of it that tell something. */
+static inline Size
+lost_finding_bytes(const LostFinding *finding)
+{
+	return offsetof(LostFinding, message) + strlen(finding->message) + 1;
+}
+
 typedef void (*LostFindingFn) (void *arg, const LostFinding *finding);
 
-extern void lost_scan(const LostOptions *options, LostFindingFn finding,
-					  void *arg);
+/* Returns up to where WAL was judged, less than it should if that was enough. */
+extern WalLsn lost_scan(const LostOptions *options, LostFindingFn finding,
+						void *arg);
+
+/*
+ * The same for all databases, but blocks are not decided.  *databases are the
+ * OIDs of databases in which some may have lost a write, 0 for what is shared.
+ */
+extern WalLsn lost_survey(const LostOptions *options, LostFindingFn finding,
+						  void *arg, List **databases);
 
 #endif							/* ACCEL_LOST_SCAN_H */

@@ -97,7 +97,8 @@ enum
 	ARG_RECORD_DIGESTS,
 	ARG_WORKERS,
 	ARG_MAX_RATE,
-	ARG_DIRECT_IO
+	ARG_DIRECT_IO,
+	ARG_LOST_WRITES				/* of verify_cluster() */
 };
 
 #define ARG_AFTER_DIGESTS(options, argument)	((argument) - ((options)->cluster ? 1 : 0))
@@ -268,6 +269,7 @@ read_options(RunOptions *options, FunctionCallInfo fcinfo)
 	options->record_digests = !options->cluster && accel_boolean(fcinfo, ARG_RECORD_DIGESTS, false);
 	options->workers = accel_integer(fcinfo, ARG_AFTER_DIGESTS(options, ARG_WORKERS), 0);
 	options->max_rate = accel_integer(fcinfo, ARG_AFTER_DIGESTS(options, ARG_MAX_RATE), 0);
+	options->lost_writes = options->cluster && accel_boolean(fcinfo, ARG_AFTER_DIGESTS(options, ARG_LOST_WRITES), true);
 	options->direct = accel_boolean(fcinfo, ARG_AFTER_DIGESTS(options, ARG_DIRECT_IO), false);
 }
 

@@ -7,7 +7,8 @@
  *	  cluster are verified by run/cluster.c.  The file run/attempt.c tries
  *	  parts again, run/record.c keeps the history, and run/report.c writes
  *	  messages.  The file run/databases.c goes through the databases of a
- *	  cluster, and run/deputy_main.c verifies one in a worker.
+ *	  cluster, and run/deputy_main.c verifies one in a worker.  The file
+ *	  run/lost.c looks for lost writes.
  */
 #ifndef ACCEL_RUN_DATABASE_RUN_H
 #define ACCEL_RUN_DATABASE_RUN_H
@@ -23,6 +24,7 @@
 #include "utils/tuplestore.h"
 
 #include "func/func.h"
+#include "lost/scan.h"
 #include "page/progress.h"
 #include "page/relation_scan.h"
 #include "page/scan_run.h"
@@ -77,6 +79,10 @@ typedef struct RunOptions
 	int64		report_interval;	/* microseconds, 0 if none */
 	bool		verbose;
 	bool		record_digests;
+	bool		lost_writes;	/* look for them in all databases */
+	bool		lost_pass;		/* nothing else is done now */
+	XLogRecPtr	lost_end;		/* the WAL before it is read for them */
+	TimestampTz lost_until;		/* no longer than that, 0 if no bound */
 	int			workers;
 	int			max_rate;		/* kB/s, 0 if no bound */
 	bool		direct;			/* read past the page cache */
@@ -189,6 +195,13 @@ typedef struct DatabaseRun
 	List	   *positions;		/* of RunRelation, where earlier runs stand */
 	LedgerRun	ledger;			/* of record_digests */
 
+	/* lost writes */
+	MemoryContext lost_context; /* of the list, NULL if none were looked for */
+	List	   *lost;			/* of LostFinding, to be recorded */
+	List	   *suspected;		/* databases that may have some, 0 for what is
+								 * shared */
+	bool		at_survey;		/* of all databases */
+
 	/* The relation at work, and its batch, which is one transaction. */
 	RunRelation *relation;		/* valid while it is at work */
 	RunPosition at;				/* where it stands, relid 0 if none at work */
@@ -246,6 +259,9 @@ extern TimestampTz run_next_look(void);
 extern bool run_waited_for(Oid relid, bool shared, TimestampTz *next_look);
 extern void run_describe_relation(RunRelation *relation, Relation rel);
 
+/* What the catalog says, for the history of one that cannot be locked. */
+extern void run_name_relation(RunRelation *relation);
+
 /* The file that a row of pg_class has, of this database or shared. */
 extern RunFile run_catalog_file(Form_pg_class row);
 extern void run_begin_batch(DatabaseRun *run);
@@ -260,6 +276,15 @@ extern bool run_cluster_allowed(void);
 extern void run_cluster_files(DatabaseRun *run);
 extern void run_keep_row(DatabaseRun *run, const char *path,
 						 const char *status, const char *message);
+
+/*
+ * In run/lost.c.  The first returns the OIDs of databases that may have lost
+ * writes, 0 for what they share, and records what it could not read.  The second
+ * looks for them in this database, and records them.
+ */
+extern List *run_lost_survey(DatabaseRun *run);
+extern void run_lost_database(DatabaseRun *run);
+extern void run_keep_lost(DatabaseRun *run, const LostFinding *finding);
 
 /*
  * In run/database.c.  It verifies those that are listed, with workers, and
@@ -290,13 +315,14 @@ extern void run_crew_stop(DatabaseRun *run, bool at_once);
 extern bool run_crew_relation(DatabaseRun *run, RunRelation *relation);
 
 /*
- * run/record.c.  The first five raise no error but a cancel, since what cannot
+ * run/record.c.  The first six raise no error but a cancel, since what cannot
  * be recorded is reported once.  Each ends its transaction.
  */
 extern void record_start(DatabaseRun *run);
 extern void record_progress(DatabaseRun *run);
 extern void record_batch(DatabaseRun *run, bool complete);
 extern void record_cluster(DatabaseRun *run, bool files);
+extern void record_lost(DatabaseRun *run);
 extern void record_end(DatabaseRun *run, const char *state);
 extern void record_free_plans(DatabaseRun *run);
 extern Datum record_trusted_runs(DatabaseRun *run);
@@ -307,6 +333,7 @@ extern const RunRelation *record_position(DatabaseRun *run, Oid relid,
 /* run/report.c */
 extern void report_finding(DatabaseRun *run, const PageFinding *finding);
 extern void report_line(DatabaseRun *run);
+extern void report_lost(DatabaseRun *run, const LostFinding *first, int count);
 extern void report_relation(DatabaseRun *run);
 extern void report_progress(DatabaseRun *run);
 extern void report_end(DatabaseRun *run, const char *state);

@@ -88,6 +88,7 @@ typedef struct Leader
 	char		error[SCAN_MESSAGE_SIZE];
 } Leader;
 
+static void tour_lost(Tour *tour);
 static void tour_part(Tour *tour, RunStale part);
 static bool next_database(Tour *tour, Database *found);
 static void visit(Tour *tour, const Database *database);
@@ -237,6 +238,8 @@ run_databases(DatabaseRun *run)
 	tour.at_start = read_databases(run);
 	tour.home = home_of(&tour);
 	procedure_commit();
+	if (run->options.lost_writes)
+		tour_lost(&tour);
 	if (run->options.order == RUN_ORDER_STALEST && run->recording)
 	{
 		tour_part(&tour, RUN_PART_NEVER);
@@ -382,6 +385,57 @@ time_is_up(DatabaseRun *run)
 	return true;
 }
 
+/* Has it blocks that may have lost a write, or the shared relations that have? */
+static bool
+is_suspected(const Tour *tour, const Database *database)
+{
+	const DatabaseRun *run = tour->run;
+
+	return !database->invalid &&
+		(list_member_oid(run->suspected, database->oid) ||
+		 (database->oid == tour->home && list_member_oid(run->suspected, InvalidOid)));
+}
+
+/*
+ * Goes where the WAL tells of lost writes.  Where time is up meanwhile, the tour
+ * of the pages says so.
+ */
+static void
+tour_lost(Tour *tour)
+{
+	DatabaseRun *run = tour->run;
+	ListCell   *cell;
+
+	if (run_lost_survey(run) == NIL)
+		return;
+	run->options.lost_pass = true;
+	foreach(cell, tour->at_start)
+	{
+		const Database *database = lfirst(cell);
+
+		if (run->stopped || !is_suspected(tour, database))
+			continue;
+		run->database = database->oid;
+		run->database_name = database->name;
+		run->options.leave_shared = database->oid != tour->home;
+		run->at = (RunPosition)
+		{
+			0
+		};
+		if (database->oid == MyDatabaseId)
+			run_lost_database(run);
+		else
+			visit_other(tour, database);
+	}
+	run->options = tour->given;
+	run->suspected = NIL;
+	run->stopped = false;
+	run->stopped_at = (RunPosition)
+	{
+		0
+	};
+}
+
 /* So is one for a moment while it is dropped. */
 static void
 visit_invalid(DatabaseRun *run, const Database *database)
@@ -481,7 +535,8 @@ visit_other(Tour *tour, const Database *database)
 		follow(&leader);
 		if (leader.ended && !leader.yielded)
 		{
-			run->databases += !run->stopped && run->options.part != RUN_PART_NEVER;
+			run->databases += !run->stopped && !run->options.lost_pass &&
+				run->options.part != RUN_PART_NEVER;
 			break;
 		}
 		tries = leader.spoke || leader.yielded ? 0 : tries + 1;
@@ -562,7 +617,8 @@ start_deputy(Tour *tour, Leader *leader)
 	TimestampTz until = GetCurrentTimestamp() + WORKER_PATIENCE;
 
 	run->positions = NIL;
-	if (run->options.leave || (run->options.order == RUN_ORDER_STALEST && run->recording))
+	if (!run->options.lost_pass &&
+		(run->options.leave || (run->options.order == RUN_ORDER_STALEST && run->recording)))
 	{
 		record_load_positions(run);
 		load_known(run, "SELECT r.relid, r.tablespace, r.filenode, r.verified_at"
@@ -700,8 +756,12 @@ on_message(Leader *leader, const char *message, Size bytes)
 				run_keep_finding(run, &finding);
 				break;
 			}
+		case DEPUTY_LOST:
+			run_keep_lost(run, &((const DeputyLost *) message)->finding);
+			break;
 		case DEPUTY_BATCH:
 		case DEPUTY_COMPLETE:
+		case DEPUTY_LOST_END:
 		case DEPUTY_END:
 			on_state(leader, (const DeputyMessage *) message);
 			break;
@@ -752,6 +812,12 @@ on_batch(Leader *leader, const DeputyMessage *message)
 	relation.kind = name_of(leader, message->kind_name);
 	relation.position = leader->position;
 	run->relation = &relation;
+	if (message->kind == DEPUTY_LOST_END)
+	{
+		record_lost(run);
+		run->relation = NULL;
+		return;
+	}
 	record_batch(run, complete);
 	run->relation = NULL;
 	leader->position = relation.position && !complete;

@@ -103,6 +103,26 @@ deputy_send_end(DatabaseRun *run)
 	send_state(run, DEPUTY_END);
 }
 
+void
+deputy_send_lost(DatabaseRun *run, const LostFinding *finding)
+{
+	DeputyLost	message;
+	Size		bytes = lost_finding_bytes(finding);
+
+	if (!run->recording)
+		return;
+	memset(&message, 0, sizeof(message));
+	message.kind = DEPUTY_LOST;
+	memcpy(&message.finding, finding, bytes);
+	send_message(run, &message, offsetof(DeputyLost, finding) + bytes);
+}
+
+void
+deputy_send_lost_end(DatabaseRun *run)
+{
+	send_state(run, DEPUTY_LOST_END);
+}
+
 /* ---------------------------------------------------------------- *
  *		Who else wants the database
  * ---------------------------------------------------------------- */

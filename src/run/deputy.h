@@ -72,7 +72,9 @@ typedef enum DeputyMessageKind
 	DEPUTY_FINDING = '2',
 	DEPUTY_BATCH = '3',			/* to be recorded */
 	DEPUTY_COMPLETE = '4',		/* the same, the last one of its relation */
-	DEPUTY_END = '5'
+	DEPUTY_END = '5',
+	DEPUTY_LOST = '6',			/* a lost write */
+	DEPUTY_LOST_END = '7'		/* to be recorded, all of a relation */
 } DeputyMessageKind;
 
 #define DEPUTY_OWNER_SIZE	(4 * NAMEDATALEN + 8)
@@ -100,6 +102,12 @@ typedef struct DeputyFinding
 	PageFinding finding;
 } DeputyFinding;
 
+typedef struct DeputyLost
+{
+	char		kind;			/* first */
+	LostFinding finding;		/* up to the end of its message */
+} DeputyLost;
+
 /* The deputy's end of it. */
 typedef struct Deputy
 {
@@ -114,6 +122,8 @@ extern void deputy_send_begin(DatabaseRun *run);
 extern void deputy_send_finding(DatabaseRun *run, const PageFinding *finding);
 extern void deputy_send_batch(DatabaseRun *run, bool complete);
 extern void deputy_send_end(DatabaseRun *run);
+extern void deputy_send_lost(DatabaseRun *run, const LostFinding *finding);
+extern void deputy_send_lost_end(DatabaseRun *run);
 
 /*
  * Is the run to end here?  It may be over, time may be up, or somebody wants

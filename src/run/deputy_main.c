@@ -48,12 +48,22 @@ static void list_relations(DatabaseRun *run);
 static bool to_be_listed(const DatabaseRun *run, const DeputyKnown *known, Oid relid,
 						 RunFile file);
 
+static void
+verify_relations(DatabaseRun *run)
+{
+	ErrorData  *error = run_tried(run, list_relations);
+
+	if (error != NULL)
+		ReThrowError(error);
+	progress_database(&run->progress);
+	run_listed(run);
+}
+
 void
 accel_deputy_main(Datum segment)
 {
 	Deputy	   *deputy = join(segment);
 	DatabaseRun *run;
-	ErrorData  *error;
 	MemoryContext context = AllocSetContextCreate(TopMemoryContext, "crc32c_accel deputy",
 												  ALLOCSET_DEFAULT_SIZES);
 
@@ -66,11 +76,10 @@ accel_deputy_main(Datum segment)
 	MemoryContextSwitchTo(context);
 	run = begin_run(deputy);
 	run->history.caller = context;
-	error = run_tried(run, list_relations);
-	if (error != NULL)
-		ReThrowError(error);
-	progress_database(&run->progress);
-	run_listed(run);
+	if (run->options.lost_pass)
+		run_lost_database(run);
+	else
+		verify_relations(run);
 	deputy_send_end(run);
 	scan_run_end(&run->scan);
 	SPI_finish();

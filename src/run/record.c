@@ -123,6 +123,17 @@ record_cluster(DatabaseRun *run, bool files)
 	run->store = NULL;
 }
 
+/* The same of a relation that lost writes, or of WAL. */
+void
+record_lost(DatabaseRun *run)
+{
+	if (run->deputy != NULL)
+		deputy_send_lost_end(run);
+	if (run->deputy != NULL || !run->recording || !guarded(run, write_cluster, run))
+		procedure_commit();
+	run->store = NULL;
+}
+
 /*
  * The state is written even where the history was lost on the way.  Later runs
  * read from it that the session did not just die.
@@ -826,10 +837,12 @@ static const struct
 		" WHERE t.found_at < $1 AND (t.relid IS NULL"
 		" OR " GONE
 		" OR t.run <> ALL (" OWN_RUNS ")"
-		" OR EXISTS (SELECT FROM " HISTORY_SCHEMA ".verify_run_relations n"
+		" OR CASE WHEN t.retries IS NULL THEN NOT " HISTORY_SCHEMA
+		".internal_block_has_lsn(t.datid, t.tablespace, t.filenode, t.fork, t.blkno, t.lsn)"
+		" ELSE EXISTS (SELECT FROM " HISTORY_SCHEMA ".verify_run_relations n"
 		" WHERE n.relid = t.relid AND n.datid = t.datid"
 		" AND n.run = ANY (" OWN_RUNS ")"
-		" AND n.began_at > t.found_at)) FOR UPDATE OF t"
+		" AND n.began_at > t.found_at) END) FOR UPDATE OF t"
 	},
 	{
 		"verify_run_relations",

@@ -60,7 +60,6 @@ typedef enum BatchResult
 } BatchResult;
 
 static BatchResult scan_batch(DatabaseRun *run, RunRelation *relation);
-static void name_relation(RunRelation *relation);
 static Relation open_relation(DatabaseRun *run, Oid relid);
 static void set_file(DatabaseRun *run, RunRelation *relation, Relation rel);
 static BatchResult next_batch(DatabaseRun *run, const RunRelation *relation,
@@ -140,7 +139,7 @@ scan_batch(DatabaseRun *run, RunRelation *relation)
 
 	CHECK_FOR_INTERRUPTS();		/* a conflict costs this batch, not the run */
 	if (relation->name == NULL)
-		name_relation(relation);
+		run_name_relation(relation);
 	rel = open_relation(run, relation->item.relid);
 	if (rel == NULL)
 		return BATCH_GONE;
@@ -242,9 +241,8 @@ run_catalog_file(Form_pg_class row)
 	return file;
 }
 
-/* What the catalog says, for the history of one that cannot be locked. */
-static void
-name_relation(RunRelation *relation)
+void
+run_name_relation(RunRelation *relation)
 {
 	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation->item.relid));
 	Form_pg_class row;

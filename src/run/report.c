@@ -158,6 +158,27 @@ hint_of(const RunRelation *relation, const PageFinding *finding)
 	return "Copy the data directory before any repair. See " ACCEL_RUNBOOK ".";
 }
 
+/* One line for all of a relation, which the tables have one by one. */
+void
+report_lost(DatabaseRun *run, const LostFinding *first, int count)
+{
+	char		fork[32] = "";
+
+	if (first->fork > MAIN_FORKNUM)
+		snprintf(fork, sizeof(fork), "fork \"%s\" of ", forkNames[first->fork]);
+	ereport(WARNING,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 count == 1 ?
+			 errmsg("lost write in block %u of %srelation %s", first->block, fork,
+					relation_name(run->relation)) :
+			 errmsg("lost writes in %d blocks of relation %s", count,
+					relation_name(run->relation)),
+			 errdetail_internal("%s: block %u: %s. File \"%s\".",
+								lost_status_name(first->status), first->block,
+								first->message, first->path),
+			 errhint("Replace the storage, and keep the WAL: pages may be given back by it. See " ACCEL_RUNBOOK ".")));
+}
+
 static int
 hint_at_rest(const DatabaseRun *run)
 {

@@ -42,6 +42,7 @@ typedef struct Walk
 	uint8_t    *buffer;
 	uint32_t	room;
 	uint32_t	gathered;
+	WalFiles   *files;			/* that are open */
 } Walk;
 
 /* ---- gaps ---- */
@@ -143,8 +144,11 @@ hand_out(Walk *ctx, const WalBlockRecord *record, WalLsn end)
 {
 	ctx->end->records++;
 	ctx->end->end = end;
-	if (!ctx->options->record(ctx->options->arg, record))
-		ctx->stopped = true;
+	if (ctx->options->record(ctx->options->arg, record))
+		return;
+	ctx->stopped = true;
+	/* the rest of the segment is read in vain, which is not to take time */
+	wal_files_throttle(ctx->files, NULL);
 }
 
 /*
@@ -322,6 +326,7 @@ begin_session(Walk *ctx, const WalRecordSink *sink)
 		session.server.magic = 0;
 	}
 	session.records = sink;
+	ctx->files = session.files;
 	wal_files_throttle(session.files, options->throttle);
 	return session;
 }

@@ -45,6 +45,7 @@ SELECT count(*) = 3 AS ok FROM verify_bad_blocks
 SELECT prune_history('1 day') IS NOT NULL AS ok
 CALL verify_cluster(include_catalogs => false, cluster_files => false)
 SELECT NOT internal_file_exists(1, 1663, 1) AS ok
+SELECT internal_block_has_lsn(1, 1663, 1, 'main', 0, NULL) AND NOT internal_block_has_lsn(1, 1663, 1, 'main', 0, '0/1') AS ok
 SELECT crc32c_file('PG_VERSION') = public.crc32c(pg_read_binary_file('PG_VERSION')) AND crc32c_file('global/pg_control', 8, 100) = public.crc32c(pg_read_binary_file('global/pg_control', 8, 100)) AND crc32c_file('no/such', missing_ok => true) IS NULL AS ok
 SELECT crc32c_file('base') :error
 SELECT crc32c_lo(oid) = public.crc32c(lo_get(oid)) AS ok FROM pg_largeobject_metadata

@@ -308,7 +308,7 @@ SKIP:
 	my $job = slurp_file("$examples/pg_cron.sql");
 	query("CREATE EXTENSION pg_cron; $job");
 	is(query("SELECT count(*) FROM cron.job WHERE schedule = '30 1 * * *' AND active"), '1', 'pg_cron takes the job');
-	$job =~ s/'30 1 \* \* \*'/'\@reboot'/ && $job =~ s/max_rate => \d+/max_rate => 1400/ && $job =~ s/'2 hours'/'2 s'/
+	$job =~ s/'30 1 \* \* \*'/'\@reboot'/ && $job =~ s/max_rate => \d+/max_rate => 1400/ && $job =~ s/'2 hours'/'4 s'/
 	  or fail('the job is not as it was');
 	query("SELECT cron.unschedule(jobid) FROM cron.job; $job");
 	for my $n (1, 2)

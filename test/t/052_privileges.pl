@@ -26,7 +26,7 @@ $q->(q{
 my %public = map { $_ => 1 } qw(crc32c crc32c_extend crc32c_combine
   crc32c_agg crc32c_bytes crc32 crc32_extend crc32_combine crc32c_lo
   checksum_kernels checksum_self_test
-  verify_page crc32c_server internal_is_own_run internal_file_exists);
+  verify_page crc32c_server internal_is_own_run internal_file_exists internal_block_has_lsn);
 my %granted = (
 	(map { $_ => 'reader' } qw(crc32c_file verify_wal_segment verify_wal
 		  verify_wal_findings verify_backup verify_backup_summary verify_cluster_files)),

@@ -162,7 +162,7 @@ sub slow_run
 	foreach my $rate (@rates ? @rates : (400, 100, 25))
 	{
 		my $run = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c',
-			"CALL verify_cluster($arguments, include_catalogs => false, cluster_files => false, max_rate => $rate)" ],
+			"CALL verify_cluster($arguments, include_catalogs => false, cluster_files => false, lost_writes => false, max_rate => $rate)" ],
 			'<', \undef, '>', \$out, '2>', \$err);
 		do
 		{
