@@ -626,7 +626,6 @@ verify_backup(BackupsRun *run, const Backup *backup)
 {
 	MemoryContext old = MemoryContextSwitchTo(run->backup_context);
 	BackupVerdict verdict;
-	ErrorData  *volatile error = NULL;
 
 	PG_TRY();
 	{
@@ -634,15 +633,14 @@ verify_backup(BackupsRun *run, const Backup *backup)
 	}
 	PG_CATCH();
 	{
+		ErrorData  *error;
+
 		MemoryContextSwitchTo(run->backup_context);
 		error = procedure_rollback(run->memory.history.caller);
-	}
-	PG_END_TRY();
-	if (error != NULL)
-	{
 		begin_verdict(run, backup, &verdict);
 		not_judged(&verdict, false, error->message);
 	}
+	PG_END_TRY();
 	if (!is_gone(backup->path))
 		record(run, &verdict);
 	else if (backup->remembered != NULL && !backup->remembered->gone)

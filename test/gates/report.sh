@@ -36,7 +36,7 @@ expect()	# TITLE WORDS
 	}
 }
 
-# each committed report, that of bench/report last; those of 15 GB and 5 GB have one part
+# each committed report, that of bench/report last; those of 5, 15 and 20 GB have one part
 for folder in "$top"/bench/report/*/ "$top/bench/report/"; do
 	name=committed${folder#"$top/bench/report"}
 	rm -rf "$work/report"
@@ -47,8 +47,8 @@ for folder in "$top"/bench/report/*/ "$top/bench/report/"; do
 		"## Recovery: " "## Recover: " "## Dump: " "## Scale: " "## Kernels: " "## Sources of the published"; do
 		case $name:$title in
 			*/15GB/:*" Server: " | */15GB/:*" How fast for me" | */15GB/:*" Sources of"*) ;;
-			*/5GB/:*" Recover: ") ;;
-			*/15GB/:* | */5GB/:* | *" Recover: ") continue ;;
+			*/5GB/:*" Recover: " | */20GB/:*" Recover: ") ;;
+			*/15GB/:* | */5GB/:* | */20GB/:* | *" Recover: ") continue ;;
 		esac
 		expect "$name" "^$title"
 	done
