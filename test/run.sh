@@ -235,23 +235,25 @@ quick_tap_jobs()
 	done
 }
 
-# Every script runs on the newest release.  The other versions share them out, each
-# script to one, and to another after the next commit; --long: every script everywhere.
+# Every script runs on the newest release, and each on one of the others but the
+# native server.  That runs one in four, others after the next commit: it is the one
+# of daily work.  --long: every script everywhere.
 tap_scripts()	# version
 {
-	sharing=
-	for version in $native $others; do
+	sharing='' commits=0
+	for version in $others; do
 		[ "$version" = "$newest_release" ] || sharing="$sharing $version"
 	done
-	case $LONG:$sharing in
-		:*" $1" | :*" $1 "*) ;;
+	case $LONG:$1:$sharing in
+		1:*) set -- all ;;
+		:"$native":*) commits=$(git -C "$top" rev-list --count HEAD 2>/dev/null) || commits=0 ;;
+		:*:*" $1" | :*:*" $1 "*) ;;
 		*) set -- all ;;
 	esac
-	commits=$(git -C "$top" rev-list --count HEAD 2>/dev/null) || commits=0
 	# shellcheck disable=SC2012	# names of our own
-	(cd "$top" && ls test/t/*.pl) | awk -v version="$1" -v sharing="$sharing" -v commits="$commits" '
+	(cd "$top" && ls test/t/*.pl) | awk -v version="$1" -v native="$native" -v sharing="$sharing" -v commits="$commits" '
 		BEGIN {n = split(sharing, of)}
-		version == "all" || of[(NR + commits) % n + 1] == version' | tr '\n' ' '
+		version == "all" || (version == native ? (NR + commits) % 4 == 0 : of[NR % n + 1] == version)' | tr '\n' ' '
 }
 
 script_job()	# part, where, what, script, argument...
