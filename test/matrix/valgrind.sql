@@ -73,5 +73,5 @@ SELECT count(*) > 0 AND bool_and(status = 'missing_block' AND relation = 'short'
 SELECT count(*) > 0 AS ok FROM verify_backup('.', include_healed => true) WHERE path = 'backup_manifest'
 SELECT blocks > 1000 AND status <> 'ok' AS ok FROM verify_backup_summary('.')
 CALL verify_backups('accel_backups', settled_after => '0', verbose => true, workers => 1)
-CALL verify_backups('accel_backups', wal_directory => 'pg_wal')
+CALL verify_backups('accel_backups', settled_after => '0', wal_directory => 'pg_wal')
 SELECT count(*) = 2 AND bool_and(is_finding) AS ok FROM verify_backup_verdicts
