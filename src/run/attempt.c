@@ -82,6 +82,25 @@ try_part(DatabaseRun *run, RunPart part, long pause)
 	return error;
 }
 
+MemoryContext
+run_row_begin(DatabaseRun *run)
+{
+	MemoryContext before = MemoryContextSwitchTo(run->batch_context);
+
+	if (run->store == NULL)
+		run->store = tuplestore_begin_heap(false, false, work_mem);
+	MemoryContextSwitchTo(run->row_context);
+	return before;
+}
+
+void
+run_row_end(DatabaseRun *run, MemoryContext before, Datum *values, bool *nulls)
+{
+	tuplestore_putvalues(run->store, run->store_desc, values, nulls);
+	MemoryContextSwitchTo(before);
+	MemoryContextReset(run->row_context);
+}
+
 /* Up to the end of the batch, when it is recorded. */
 void
 run_keep_finding(DatabaseRun *run, const PageFinding *finding)
@@ -94,12 +113,7 @@ run_keep_finding(DatabaseRun *run, const PageFinding *finding)
 		deputy_send_finding(run, finding);
 	if (run->deputy != NULL || !run->recording)
 		return;
-	old = MemoryContextSwitchTo(run->batch_context);
-	if (run->store == NULL)
-		run->store = tuplestore_begin_heap(false, false, work_mem);
-	MemoryContextSwitchTo(run->row_context);
+	old = run_row_begin(run);
 	accel_finding_values(finding, values, nulls);
-	tuplestore_putvalues(run->store, run->store_desc, values, nulls);
-	MemoryContextSwitchTo(old);
-	MemoryContextReset(run->row_context);
+	run_row_end(run, old, values, nulls);
 }

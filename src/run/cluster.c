@@ -39,19 +39,14 @@ run_keep_row(DatabaseRun *run, const char *path, const char *status,
 	if (!run->recording)
 		return;
 	memset(nulls, true, sizeof(nulls));
-	old = MemoryContextSwitchTo(run->batch_context);
-	if (run->store == NULL)
-		run->store = tuplestore_begin_heap(false, false, work_mem);
-	MemoryContextSwitchTo(run->row_context);
+	old = run_row_begin(run);
 	if (path != NULL)
 		values[FINDING_COLUMN_path] = CStringGetTextDatum(path);
 	values[FINDING_COLUMN_status] = CStringGetTextDatum(status);
 	values[FINDING_COLUMN_message] = CStringGetTextDatum(message);
 	nulls[FINDING_COLUMN_path] = path == NULL;
 	nulls[FINDING_COLUMN_status] = nulls[FINDING_COLUMN_message] = false;
-	tuplestore_putvalues(run->store, run->store_desc, values, nulls);
-	MemoryContextSwitchTo(old);
-	MemoryContextReset(run->row_context);
+	run_row_end(run, old, values, nulls);
 }
 
 /*

@@ -237,6 +237,14 @@ extern ErrorData *run_tried(DatabaseRun *run, RunPart part);
 extern void run_show_progress(DatabaseRun *run);
 extern void run_keep_finding(DatabaseRun *run, const PageFinding *finding);
 
+/*
+ * A row of the batch's findings.  What its columns need is allocated between
+ * the two, and the second, which gets what the first returns, frees it.
+ */
+extern MemoryContext run_row_begin(DatabaseRun *run);
+extern void run_row_end(DatabaseRun *run, MemoryContext before,
+						Datum *values, bool *nulls);
+
 /* In run/list.c.  Fills run->items. */
 extern void run_list_relations(DatabaseRun *run);
 extern int64 run_file_bytes(Oid tablespace, Oid database, Oid number);

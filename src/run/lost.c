@@ -216,14 +216,9 @@ run_keep_lost(DatabaseRun *run, const LostFinding *finding)
 	if (run->deputy != NULL || !run->recording)
 		return;
 	memset(nulls, true, sizeof(nulls));
-	old = MemoryContextSwitchTo(run->batch_context);
-	if (run->store == NULL)
-		run->store = tuplestore_begin_heap(false, false, work_mem);
-	MemoryContextSwitchTo(run->row_context);
+	old = run_row_begin(run);
 	fill_found(finding, values, nulls);
-	tuplestore_putvalues(run->store, run->store_desc, values, nulls);
-	MemoryContextSwitchTo(old);
-	MemoryContextReset(run->row_context);
+	run_row_end(run, old, values, nulls);
 }
 
 /* What is known of the relation now, which may have been dropped since. */
