@@ -83,6 +83,7 @@ SELECT pg_create_physical_replication_slot('temporary', false, true);
 SELECT pg_drop_replication_slot('temporary');
 SQL
 	decoding => [ 'other', $logical eq 'physical' ? "SELECT 1;\n\\sleep 100 ms\n" : <<'SQL' ],
+SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = 'logical';
 SELECT pg_create_logical_replication_slot('logical', 'test_decoding');
 SELECT count(*) FROM pg_logical_slot_get_changes('logical', NULL, NULL);
 SELECT pg_drop_replication_slot('logical');
