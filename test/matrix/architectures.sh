@@ -152,8 +152,9 @@ try()
 }
 
 mkdir "$scratch/generated"
-sources=$(find "$top/src" -name '*.c' ! -path "$top/src/program/*")
 make -s -C "$scratch/generated" -f "$top/Makefile" src/func/signatures.auto.h
+sources=$(make -s -C "$scratch/generated" -f "$top/Makefile" \
+	--eval 'library-sources:; @echo $(addprefix $(srcroot),$(SOURCES))' library-sources)
 cp "$top/test/matrix/probe.sql" "$scratch/probe.sql"
 try arm64 aarch64-linux-gnu aarch64 pmull cortex-a57
 try arm64 aarch64-linux-gnu aarch64 pmull_eor3 max

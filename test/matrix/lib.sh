@@ -19,6 +19,7 @@ matrix_cluster()	# argument of make...
 		--wal-segsize=1 >"$scratch/initdb.log" 2>&1 || { cat "$scratch/initdb.log"; exit 1; }
 	cat "$scratch/staged.conf" - >>"$scratch/data/postgresql.conf" <<END
 jit = off
+wal_keep_size = 256MB	# every server here reads the segment of the first
 END
 }
 
