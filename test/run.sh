@@ -256,6 +256,23 @@ tap_scripts()	# version
 		version == "all" || (version == native ? (NR + commits) % 4 == 0 : of[NR % n + 1] == version)' | tr '\n' ' '
 }
 
+# What takes half an hour is two jobs, of every other script.
+tap_jobs()	# version
+{
+	# shellcheck disable=SC2046	# counted
+	set -- "$1" $(tap_scripts "$1")
+	version=$1
+	shift
+	jobs=$(($# > 60 ? 2 : 1)) share=0
+	while [ $share -lt $jobs ]; do
+		scripts=$(printf '%s\n' "$@" | awk -v jobs=$jobs -v share=$share 'NR % jobs == share')
+		# shellcheck disable=SC2086	# a list
+		server_job tap "$version" "clusters, $(printf '%s\n' $scripts | wc -l) scripts" \
+			"PROVE_FLAGS=-v LONG=$LONG" "tap $(echo $scripts)"
+		share=$((share + 1))
+	done
+}
+
 script_job()	# part, where, what, script, argument...
 {
 	part=$1 where=$2 what=$3 script=$4
@@ -284,10 +301,7 @@ for part in $parts; do
 		tap)
 			[ -n "$all" ] || quick_tap_jobs
 			for version in ${all:+$native $others}; do
-				scripts=$(tap_scripts "$version")
-				# shellcheck disable=SC2086	# counted
-				server_job tap "$version" "clusters, $(set -- $scripts; echo $#) scripts" \
-					"PROVE_FLAGS=-v LONG=$LONG" "tap $scripts"
+				tap_jobs "$version"
 			done
 			;;
 		fuzz) script_job fuzz host "fuzz targets" test/fuzz/run.sh $long ;;

@@ -6,9 +6,10 @@
 # quick: gcc -O2 and clang with ASan and UBSan only, reduced numbers of cases.
 # once: gcc -O1 only, reduced.  A test's name (test_wal) leaves the others out.
 # coverage: the same cases, once, counted by gcov (../coverage/run.sh).  Else
-# gcc and clang with -O2, -O3, the sanitizers and (reduced) -O0, then static
+# gcc -O2, clang -O3, both with the sanitizers and (reduced) -O0, then static
 # programs of this and other architectures under qemu-user, reduced.  --long
-# adds single calls of more than 1, 2 and 4 GB (a minute a build).
+# adds gcc -O3, clang -O2, and single calls of more than 1, 2 and 4 GB (a minute
+# a build).
 #
 # A test is a file test_*.c.  Its first line says what to compile it with, in
 # the words of needs.sh.
@@ -198,6 +199,7 @@ else
 	for compiler in gcc clang; do
 		job $compiler-O0 native $compiler-O0 $compiler -O0 --quick
 		for level in 2 3; do
+			case $compiler-O$level:${UNIT_LONG:-} in gcc-O3: | clang-O2:) continue ;; esac
 			job $compiler-O$level native $compiler-O$level $compiler -O$level
 		done
 		job $compiler-asan native $compiler-asan $compiler "$sanitize"
