@@ -1110,6 +1110,7 @@ CREATE FUNCTION verify_lost_writes(
 	start_lsn pg_lsn DEFAULT NULL,
 	end_lsn pg_lsn DEFAULT NULL,
 	max_rate integer DEFAULT 0,
+	direct_io boolean DEFAULT false,
 	OUT relation regclass,
 	OUT fork text,
 	OUT blkno bigint,
@@ -1122,10 +1123,10 @@ CREATE FUNCTION verify_lost_writes(
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_verify_lost_writes'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED;
-COMMENT ON FUNCTION verify_lost_writes(text, pg_lsn, pg_lsn, integer) IS
+COMMENT ON FUNCTION verify_lost_writes(text, pg_lsn, pg_lsn, integer, boolean) IS
 'names the blocks of this database whose page on disk is older than WAL allows: writes that storage has lost; directory NULL is pg_wal, start NULL its oldest segment, end NULL the redo point of the last checkpoint';
-REVOKE ALL ON FUNCTION verify_lost_writes(text, pg_lsn, pg_lsn, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION verify_lost_writes(text, pg_lsn, pg_lsn, integer) TO pg_stat_scan_tables;
+REVOKE ALL ON FUNCTION verify_lost_writes(text, pg_lsn, pg_lsn, integer, boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_lost_writes(text, pg_lsn, pg_lsn, integer, boolean) TO pg_stat_scan_tables;
 
 CREATE FUNCTION verify_wal_images(
 	directory text DEFAULT NULL,

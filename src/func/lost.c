@@ -10,6 +10,7 @@
 #include "utils/tuplestore.h"
 
 #include "func/func.h"
+#include "host/direct.h"
 #include "lost/image.h"
 #include "lost/scan.h"
 #include "lost/server.h"
@@ -70,14 +71,20 @@ notice_horizon(const LostOptions *options)
 
 /* The argument max_rate, for what is read from now on. */
 static Throttle *
-max_rate_argument(FunctionCallInfo fcinfo, int argno, Throttle *throttle)
+max_rate_argument(FunctionCallInfo fcinfo, int argno, bool direct,
+				  Throttle *throttle)
 {
-	throttle_init(throttle, accel_integer(fcinfo, argno, 0),
-				  BLCKSZ, WAL_PIECE_BYTES);
+	int			max_rate = accel_integer(fcinfo, argno, 0);
+
+	throttle_init(throttle, max_rate, BLCKSZ,
+				  direct ? DIRECT_PIECE_OF(max_rate) : WAL_PIECE_BYTES);
 	return throttle;
 }
 
-/* verify_lost_writes(directory text, start_lsn, end_lsn pg_lsn, max_rate integer) */
+/*
+ * verify_lost_writes(directory text, start_lsn, end_lsn pg_lsn, max_rate
+ * integer, direct_io boolean)
+ */
 SQL_FUNCTION(accel_verify_lost_writes)
 {
 	WalDirectory own;
@@ -90,15 +97,16 @@ SQL_FUNCTION(accel_verify_lost_writes)
 	options.end = PG_ARGISNULL(2) ? WAL_LSN_MAX : PG_GETARG_LSN(2);
 	options.memory = (size_t) maintenance_work_mem * 1024;
 	accel_check_lsns(options.start, options.end);
-	options.throttle = max_rate_argument(fcinfo, 3, &throttle);
+	options.direct = accel_boolean(fcinfo, 4, false);
+	options.throttle = max_rate_argument(fcinfo, 3, options.direct, &throttle);
 	options.horizon = lost_server_horizon();	/* before the directories */
 	notice_horizon(&options);
-	accel_wal_directory(&own, NULL, false, NULL);
+	accel_wal_directory(&own, NULL, options.direct, NULL);
 	options.own = options.dir = &own;
 	if (!PG_ARGISNULL(0))
 	{
-		accel_wal_directory(&dir, text_to_cstring(PG_GETARG_TEXT_PP(0)), false,
-							NULL);
+		accel_wal_directory(&dir, text_to_cstring(PG_GETARG_TEXT_PP(0)),
+							options.direct, NULL);
 		if (!dir.limits.live)
 			options.dir = &dir;
 	}
@@ -145,7 +153,7 @@ SQL_FUNCTION(accel_verify_wal_images)
 	options.end = PG_ARGISNULL(2) ? WAL_LSN_MAX : PG_GETARG_LSN(2);
 	options.memory = (size_t) maintenance_work_mem * 1024;
 	accel_check_lsns(options.start, options.end);
-	options.throttle = max_rate_argument(fcinfo, 3, &throttle);
+	options.throttle = max_rate_argument(fcinfo, 3, false, &throttle);
 	accel_wal_directory(&dir, accel_text(fcinfo, 0), false, NULL);
 	options.dir = &dir;
 	options.timeline = 0;

@@ -129,6 +129,8 @@ fill_window(FileScan *scan, off_t offset)
 		DIRECT_ROUND_UP((size_t) left) : WINDOW_BYTES;
 	int			error;
 
+	if (window->until > offset && window->until - from < (off_t) wanted)
+		wanted = DIRECT_ROUND_UP((size_t) (window->until - from));
 	host_interrupts();
 	wanted = host_turn(window->throttle, wanted);
 	window->at = from;

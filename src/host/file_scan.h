@@ -32,6 +32,8 @@ typedef struct FileWindow
 	unsigned char *bytes;		/* aligned */
 	off_t		at;				/* its place in the file */
 	size_t		held;			/* bytes of it */
+	off_t		until;			/* nothing after that is read ahead, 0 if no
+								 * bound */
 	bool		ready;			/* for the largest pieces */
 	struct Throttle *throttle;	/* bounds what is read, NULL if nothing does */
 } FileWindow;

@@ -22,6 +22,12 @@
  *	   old storage.  Where the creation is older than the WAL that was read,
  *	   all of that WAL is about the present storage.
  *
+ * (4) The device has, once a checkpoint is complete, what (1) says of the disk.
+ *	   What was written since is written back by the direct read itself, before
+ *	   it reads.  A write in flight may tear the page, but not its LSN, which
+ *	   lies in the first sector and is the old one or the new one.  So an older
+ *	   LSN there is a lost write, whatever the page cache has.
+ *
  * A buffer over the block changes nothing.  Whether it is clean or dirty, the
  * disk should have had the page since the checkpoint.  The message tells
  * whether a newer copy is still in memory.
@@ -36,25 +42,28 @@
  */
 #include "compat.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "access/relation.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_tablespace_d.h"
 #include "storage/bufpage.h"
-#include "storage/fd.h"
 #include "storage/lmgr.h"
 #include "utils/rel.h"
 
 #include "host/throttle.h"
 #include "lost/disk.h"
 
-/* An open file of a fork. */
+/*
+ * Blocks that are no further apart are read from the device at once.  Those
+ * between them take less time than another read.
+ */
+#define RUN_GAP_BLOCKS	16
+
+/* The file of a fork, which is looked up by each of its blocks. */
 typedef struct LostFile
 {
-	int			fd;				/* -1 if none */
+	FileScan	scan;
+	FileScanResult opened;
 	char		path[SCAN_PATH_SIZE];
 } LostFile;
 
@@ -97,18 +106,19 @@ is_same_file(const WalBlockTag *a, const WalBlockTag *b)
 }
 
 static void
-close_file(LostFile *file)
+open_file(LostFile *file, const WalBlockTag *tag, FileWindow *window)
 {
-	if (file->fd >= 0)
-		CloseTransientFile(file->fd);
-	file->fd = -1;
+	lost_disk_path(tag, file->path);
+	file->opened = file_scan_open_direct(&file->scan, file->path, window);
+	if (window != NULL)
+		window->until = 0;
 }
 
 static void
-open_file(LostFile *file, const WalBlockTag *tag)
+close_file(LostFile *file)
 {
-	lost_disk_path(tag, file->path);
-	file->fd = OpenTransientFile(file->path, O_RDONLY | O_NONBLOCK | PG_BINARY);
+	if (file->opened == FILE_SCAN_OK)
+		file_scan_close(&file->scan);
 }
 
 /*
@@ -124,35 +134,33 @@ lsn_of(const char *page)
 	return (XLogRecPtr) halves[0] << 32 | halves[1];
 }
 
-/* As the disk has it, 0 if it cannot be read. */
-static XLogRecPtr
-read_lsn(const LostFile *file, BlockNumber block)
+static LostDiskBlock
+read_lsn(LostFile *file, BlockNumber block, XLogRecPtr *lsn)
 {
 	char		start[sizeof(XLogRecPtr)];
-	ssize_t		n = file->fd < 0 ? -1 :
-		pg_pread(file->fd, start, sizeof(start),
-				 (off_t) (block % RELSEG_SIZE) * BLCKSZ);
+	ssize_t		n;
 
-	return n == (ssize_t) sizeof(start) ? lsn_of(start) : InvalidXLogRecPtr;
+	if (file->opened != FILE_SCAN_OK)
+		return file->opened == FILE_SCAN_MISSING ? LOST_DISK_NO_BLOCK :
+			LOST_DISK_UNREADABLE;
+	n = file_scan_read(&file->scan, start, sizeof(start),
+					   (off_t) (block % RELSEG_SIZE) * BLCKSZ);
+	if (n != (ssize_t) sizeof(start))
+		return n == 0 ? LOST_DISK_NO_BLOCK : LOST_DISK_UNREADABLE;
+	*lsn = lsn_of(start);
+	return LOST_DISK_BLOCK;
 }
 
 LostDiskBlock
 lost_disk_read(const WalBlockTag *tag, XLogRecPtr *lsn)
 {
-	LostFile	file = {-1};
-	char		start[sizeof(XLogRecPtr)];
-	ssize_t		n;
+	LostFile	file;
+	LostDiskBlock found;
 
-	open_file(&file, tag);
-	if (file.fd < 0)
-		return errno == ENOENT ? LOST_DISK_NO_BLOCK : LOST_DISK_UNREADABLE;
-	n = pg_pread(file.fd, start, sizeof(start),
-				 (off_t) (tag->block % RELSEG_SIZE) * BLCKSZ);
+	open_file(&file, tag, NULL);
+	found = read_lsn(&file, tag->block, lsn);
 	close_file(&file);
-	if (n != (ssize_t) sizeof(start))
-		return n == 0 ? LOST_DISK_NO_BLOCK : LOST_DISK_UNREADABLE;
-	*lsn = lsn_of(start);
-	return LOST_DISK_BLOCK;
+	return found;
 }
 
 /*
@@ -172,6 +180,35 @@ is_enough(const LostSuspects *suspects)
 	return suspects->enough != NULL && suspects->enough(suspects->arg, 0);
 }
 
+/*
+ * Sets up to where the device is read at once, for the entries from the at-th
+ * on that lie close together.
+ */
+static void
+plan_run(FileWindow *window, const LostEntry *entries, size_t at, size_t count)
+{
+	BlockNumber last = entries[at].tag.block;
+
+	if (window->until > (off_t) (last % RELSEG_SIZE) * BLCKSZ)
+		return;
+	while (++at < count && is_same_file(&entries[at].tag, &entries[at - 1].tag) &&
+		   entries[at].tag.block - last <= RUN_GAP_BLOCKS)
+		last = entries[at].tag.block;
+	window->until = (off_t) (last % RELSEG_SIZE + 1) * BLCKSZ;
+}
+
+/* Is the entry's block on disk as the entry asks for?  Waits for its turn. */
+static bool
+is_on_disk(LostFile *file, const LostEntry *entry, LostSuspects *suspects)
+{
+	XLogRecPtr	lsn = InvalidXLogRecPtr;
+
+	if (suspects->throttle != NULL && suspects->window == NULL)
+		throttle_wait(suspects->throttle, BLCKSZ);	/* storage reads it all */
+	(void) read_lsn(file, entry->tag.block, &lsn);
+	return satisfies(lsn, entry);
+}
+
 /* Asks for the entries of one file.  Returns where to go on. */
 static size_t
 ask_file(const LostEntry *entries, size_t at, size_t count,
@@ -179,17 +216,17 @@ ask_file(const LostEntry *entries, size_t at, size_t count,
 {
 	const WalBlockTag *first = &entries[at].tag;
 	bool		exists = suspects->survey || OidIsValid(find_relation(first));
-	LostFile	file = {-1};
+	LostFile	file;
 
+	file.opened = FILE_SCAN_MISSING;
 	if (exists)
-		open_file(&file, first);
+		open_file(&file, first, suspects->window);
 	for (; at < count && is_same_file(first, &entries[at].tag) && !is_enough(suspects); at++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (exists && suspects->throttle != NULL)
-			throttle_wait(suspects->throttle, BLCKSZ);	/* storage reads it all */
-		if (!exists ||
-			satisfies(read_lsn(&file, entries[at].tag.block), &entries[at]))
+		if (exists && suspects->window != NULL)
+			plan_run(suspects->window, entries, at, count);
+		if (!exists || is_on_disk(&file, &entries[at], suspects))
 			continue;
 		if (suspects->count == suspects->room)
 			break;
@@ -285,6 +322,15 @@ judge_cached(LostSuspect *suspect, const BlockDecision *decision)
 	return true;
 }
 
+static void
+note_buffer(LostSuspect *suspect, const BlockDecision *decision)
+{
+	if (!BLOCK_IS_CACHED(decision))
+		return;
+	suspect->cached_lsn = lsn_of(decision->cached.data);
+	suspect->dirty = decision->buffer_state == BLOCK_BUFFER_DIRTY;
+}
+
 /* Decides whether the block, which was read, is what WAL says. */
 static bool
 judge_page(LostSuspect *suspect, const BlockDecision *decision)
@@ -301,11 +347,7 @@ judge_page(LostSuspect *suspect, const BlockDecision *decision)
 		LOST_STALE_PAGE;
 	suspect->disk_lsn = verdict->status == PAGE_NEW ? InvalidXLogRecPtr :
 		verdict->lsn;
-	if (BLOCK_IS_CACHED(decision))
-	{
-		suspect->cached_lsn = lsn_of(decision->cached.data);
-		suspect->dirty = decision->buffer_state == BLOCK_BUFFER_DIRTY;
-	}
+	note_buffer(suspect, decision);
 	return true;
 }
 
@@ -335,8 +377,27 @@ judge_block(LostSuspect *suspect, ForkReader *reader)
 	return found;
 }
 
+/*
+ * What the server has of a block of which the device has an older page, or
+ * none.  That the device's write was lost is certain by now.
+ */
+static void
+note_copies(LostSuspect *suspect, ForkReader *reader)
+{
+	BlockNumber block = suspect->entry.tag.block;
+	PageRules	rules = {reader->fork->checksums, InvalidXLogRecPtr};
+	BlockDecision *decision = palloc(sizeof(BlockDecision));
+
+	block_decide_cached(reader, block, &rules, decision);
+	note_buffer(suspect, decision);
+	if (decision->fate == BLOCK_JUDGED &&
+		decision->verdict.status == PAGE_OK)
+		suspect->page_cache_lsn = decision->verdict.lsn;
+	pfree(decision);
+}
+
 static bool
-judge_relation(LostSuspect *suspect, Relation rel)
+judge_relation(LostSuspect *suspect, Relation rel, bool direct)
 {
 	Fork		fork;
 	ForkReader	reader;
@@ -345,14 +406,20 @@ judge_relation(LostSuspect *suspect, Relation rel)
 	fork_describe(&fork, rel, (ForkNumber) suspect->entry.tag.fork);
 	if (fork_why_not_verifiable(&fork) != NULL)
 		return false;
-	fork_reader_init(&reader, &fork);
+	if (direct)
+		fork_reader_init_direct(&reader, &fork, SCAN_PIECE_BLOCKS);
+	else
+		fork_reader_init(&reader, &fork);
 	found = judge_block(suspect, &reader);
+	if (found && direct && !suspect->damaged &&
+		(suspect->status == LOST_STALE_PAGE || suspect->status == LOST_ZEROED_PAGE))
+		note_copies(suspect, &reader);
 	fork_reader_close(&reader);
 	return found && !fork_follow(&fork);
 }
 
 bool
-lost_disk_decide(LostSuspect *suspect)
+lost_disk_decide(LostSuspect *suspect, bool direct)
 {
 	Oid			relid = find_relation(&suspect->entry.tag);
 	Relation	rel = OidIsValid(relid) ?
@@ -364,14 +431,14 @@ lost_disk_decide(LostSuspect *suspect)
 		return false;
 	found = has_storage(rel, &suspect->entry.tag) &&
 		lost_disk_proof_holds(rel, suspect->entry.proof) &&
-		judge_relation(suspect, rel);
+		judge_relation(suspect, rel, direct);
 	suspect->relid = relid;
 	relation_close(rel, found ? NoLock : AccessShareLock);
 	return found;
 }
 
 bool
-lost_disk_decide_at_once(LostSuspect *suspect, bool *found)
+lost_disk_decide_at_once(LostSuspect *suspect, bool direct, bool *found)
 {
 	Oid			relid = find_relation(&suspect->entry.tag);
 
@@ -380,7 +447,7 @@ lost_disk_decide_at_once(LostSuspect *suspect, bool *found)
 		return true;
 	if (!ConditionalLockRelationOid(relid, AccessShareLock))
 		return false;
-	*found = lost_disk_decide(suspect);
+	*found = lost_disk_decide(suspect, direct);
 	UnlockRelationOid(relid, AccessShareLock);
 	return true;
 }

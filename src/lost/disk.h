@@ -12,6 +12,7 @@
 #include "miscadmin.h"
 #include "utils/relcache.h"
 
+#include "host/file_scan.h"
 #include "lost/book.h"
 #include "page/decide.h"
 
@@ -26,6 +27,8 @@ typedef struct LostSuspect
 	XLogRecPtr	disk_lsn;		/* of a stale page */
 	XLogRecPtr	cached_lsn;		/* of a valid buffer over it, or 0 */
 	bool		dirty;			/* it is to be written */
+	XLogRecPtr	page_cache_lsn; /* of a good page of the page cache over the
+								 * device's, or 0 */
 	int			error;			/* errno of a read that failed */
 	bool		damaged;		/* the disk's page is, and the buffer's,
 								 * proven by its checksum, is stale */
@@ -37,6 +40,8 @@ typedef struct LostSuspects
 	size_t		room;
 	size_t		count;
 	struct Throttle *throttle;	/* limits the pages asked for, or NULL */
+	FileWindow *window;			/* of reads of the device, NULL for those of
+								 * the page cache */
 	bool		survey;			/* of all databases, whose catalogs are not
 								 * asked */
 	bool		(*enough) (void *arg, size_t blocks);	/* as of LostOptions */
@@ -61,17 +66,18 @@ extern size_t lost_disk_ask(const LostEntry *entries, size_t at, size_t count,
 							LostSuspects *suspects);
 
 /*
- * Decides a suspect.  Once it has returned true, and while the lock is held,
- * only an earlier record that ended the storage can clear the suspect.  The
- * caller releases the lock.
+ * Decides a suspect, if direct by what the device has.  Once it has returned
+ * true, and while the lock is held, only an earlier record that ended the
+ * storage can clear the suspect.  The caller releases the lock.
  */
-extern bool lost_disk_decide(LostSuspect *suspect);
+extern bool lost_disk_decide(LostSuspect *suspect, bool direct);
 
 /*
  * Does the same, but returns false, with nothing decided, if it would have to
  * wait for the lock.
  */
-extern bool lost_disk_decide_at_once(LostSuspect *suspect, bool *found);
+extern bool lost_disk_decide_at_once(LostSuspect *suspect, bool direct,
+									 bool *found);
 
 /* Does such a proof hold for relations of this access method? */
 extern bool lost_disk_proof_holds(Relation rel, LostProof proof);

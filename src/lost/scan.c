@@ -113,33 +113,46 @@ name_segment(const LostScan *scan, WalLsn lsn, char *dst)
 	wal_name_print(&name, dst);
 }
 
+/* Who still has the page that was not written, in words. */
 static void
-describe(const LostSuspect *suspect, char *dst, size_t size)
+describe_copies(const LostSuspect *suspect, char *dst, size_t size)
 {
-	char		copy[SCAN_MESSAGE_SIZE] = "";
+	int			n = 0;
 
+	dst[0] = '\0';
+	if (suspect->page_cache_lsn >= suspect->entry.lsn)
+		n = snprintf(dst, size, "; the page cache holds the page with LSN %X/%X",
+					 LSN_FORMAT_ARGS(suspect->page_cache_lsn));
 	if (suspect->cached_lsn >= suspect->entry.lsn)
-		snprintf(copy, sizeof(copy),
+		snprintf(dst + n, size - n,
 				 "; shared buffers hold the page with LSN %X/%X, %s",
 				 LSN_FORMAT_ARGS(suspect->cached_lsn), suspect->dirty ?
 				 "which will be written" : "which will not be written unless it changes");
+}
+
+static void
+describe(const LostSuspect *suspect, const char *disk, char *dst, size_t size)
+{
+	char		copy[SCAN_MESSAGE_SIZE];
+
+	describe_copies(suspect, copy, sizeof(copy));
 	if (suspect->damaged)
 	{
-		snprintf(dst, size, "a write was lost: the page on disk is damaged, and shared buffers hold an older one with LSN %X/%X, WAL wants %X/%X or later",
-				 LSN_FORMAT_ARGS(suspect->cached_lsn),
+		snprintf(dst, size, "a write was lost: the page on %s is damaged, and shared buffers hold an older one with LSN %X/%X, WAL wants %X/%X or later",
+				 disk, LSN_FORMAT_ARGS(suspect->cached_lsn),
 				 LSN_FORMAT_ARGS(suspect->entry.lsn));
 		return;
 	}
 	switch (suspect->status)
 	{
 		case LOST_STALE_PAGE:
-			snprintf(dst, size, "a write was lost: the page on disk has LSN %X/%X, WAL wants %X/%X or later%s",
-					 LSN_FORMAT_ARGS(suspect->disk_lsn),
+			snprintf(dst, size, "a write was lost: the page on %s has LSN %X/%X, WAL wants %X/%X or later%s",
+					 disk, LSN_FORMAT_ARGS(suspect->disk_lsn),
 					 LSN_FORMAT_ARGS(suspect->entry.lsn), copy);
 			break;
 		case LOST_ZEROED_PAGE:
-			snprintf(dst, size, "a write was lost: the page on disk is all zero, WAL wants LSN %X/%X or later%s",
-					 LSN_FORMAT_ARGS(suspect->entry.lsn), copy);
+			snprintf(dst, size, "a write was lost: the page on %s is all zero, WAL wants LSN %X/%X or later%s",
+					 disk, LSN_FORMAT_ARGS(suspect->entry.lsn), copy);
 			break;
 		case LOST_MISSING_BLOCK:
 			snprintf(dst, size, "a write was lost: the file ends before the block, WAL wants LSN %X/%X or later",
@@ -167,7 +180,8 @@ report_suspect(LostScan *scan, const LostSuspect *suspect)
 	finding.expected_lsn = suspect->entry.lsn;
 	lost_disk_path(&suspect->entry.tag, finding.path);
 	name_segment(scan, suspect->entry.lsn, finding.segment);
-	describe(suspect, finding.message, sizeof(finding.message));
+	describe(suspect, scan->options->direct ? "the device" : "disk",
+			 finding.message, sizeof(finding.message));
 	scan->finding(scan->arg, &finding);
 }
 
@@ -395,7 +409,8 @@ open_now(LostScan *scan, WalDirectory *now)
 	const char *path = scan->options->own->path;
 
 	scan->tail_why = NULL;
-	if (wal_directory_open(now, path, path, false, NULL) != WAL_DIRECTORY_OK)
+	if (wal_directory_open(now, path, path, scan->options->own->limits.direct,
+						   NULL) != WAL_DIRECTORY_OK)
 		scan->tail_why = "could not read pg_wal again";
 	else if (now->limits.limits[0].timeline != scan->path.timeline)
 		scan->tail_why = "a new timeline began meanwhile";
@@ -456,6 +471,7 @@ static size_t
 decide_some(LostScan *scan, size_t at)
 {
 	LostSuspects *decided = &scan->decided;
+	bool		direct = scan->options->direct;
 	int			nlocks = 0;
 	Oid			last = InvalidOid;
 
@@ -465,8 +481,8 @@ decide_some(LostScan *scan, size_t at)
 		bool		found;
 
 		if (nlocks == 0)
-			found = lost_disk_decide(&suspect);
-		else if (!lost_disk_decide_at_once(&suspect, &found))
+			found = lost_disk_decide(&suspect, direct);
+		else if (!lost_disk_decide_at_once(&suspect, direct, &found))
 			return at;
 		if (!found)
 			continue;
@@ -598,6 +614,8 @@ begin(LostScan *scan)
 	scan->stream.arg = scan;
 	scan->stream.throttle = scan->suspects.throttle = scan->options->throttle;
 	scan->suspects.survey = scan->survey;
+	if (scan->options->direct)
+		scan->suspects.window = file_window_new(scan->options->throttle);
 	scan->suspects.enough = scan->options->enough;
 	scan->suspects.arg = scan->arg;
 }
@@ -697,6 +715,7 @@ scan_all(LostScan *scan, const LostOptions *options, LostFindingFn finding,
 	if (is_own_history(scan))
 		run(scan);
 	pfree(scan->blocks);
+	file_window_free(scan->suspects.window);
 	return scan->horizon;
 }
 

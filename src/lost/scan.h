@@ -37,6 +37,8 @@ typedef struct LostOptions
 	 */
 	bool		(*enough) (void *arg, size_t blocks);
 	size_t		memory;			/* bytes */
+	bool		direct;			/* blocks are read past the page cache, as the
+								 * directories say it of WAL */
 	struct Throttle *throttle;	/* limits reading, or NULL */
 } LostOptions;
 

@@ -103,6 +103,7 @@ my %input = (
 	'verify_wal, a range' => "SELECT * FROM verify_wal(start_lsn => '$start')",
 	verify_cluster_files => 'SELECT count(*) FROM generate_series(1, 10000) g, verify_cluster_files(CASE WHEN g > 0 THEN NULL END)',
 	verify_lost_writes => 'SELECT * FROM verify_lost_writes()',
+	'verify_lost_writes, the device' => 'SELECT * FROM verify_lost_writes(direct_io => true)',
 	verify_page_digests => q{SELECT count(*) FROM generate_series(1, 5) g, verify_page_digests(CASE WHEN g > 0 THEN 'big'::regclass END)},
 	verify_wal_images => 'SELECT * FROM verify_wal_images()',
 	wal_block_history => "SELECT count(*) FROM wal_block_history('big', 'main', 0, start_lsn => '$start')",

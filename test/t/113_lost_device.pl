@@ -1,0 +1,182 @@
+# Devices: some lose writes.  The page cache has the page that was written, the device an
+# older one below it.  verify_lost_writes sees them with direct_io, and without it when
+# the page cache has forgotten them.
+#
+# What lay on the device before is put there again, below the file system.
+use strict;
+use warnings;
+use Accel;
+use AccelWal;
+use Device;
+use File::Copy;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $none = Device::missing('ext4');
+plan(skip_all => $none) if defined $none;
+
+my $seed = $ENV{ACCEL_SEED} || time;
+srand($seed);
+note("seed $seed");
+
+my $wal = Device::folder('ext4') . '/lost_wal';
+my $node = Accel::new_node('main', extra => [ '--wal-segsize=1', "--waldir=$wal" ], conf => <<'CONF');
+autovacuum = off
+fsync = on
+bgwriter_lru_maxpages = 0
+wal_keep_size = 64MB
+max_wal_size = 1GB
+min_wal_size = 2MB
+CONF
+$node->start;
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+sql('CREATE EXTENSION crc32c_accel');
+
+my $words = "string_agg(concat_ws(' ', relation, fork, blkno, status), ', ' ORDER BY relation::text, blkno)";
+sub found { return sql("SELECT $words FROM verify_lost_writes($_[0])"); }
+sub refused { my ($code, $out, $err) = $node->psql('postgres', $_[0]); return $err; }
+
+# A table on a device, and where its blocks lie there.
+sub make_table
+{
+	my ($fs, $table, $rows) = @_;
+	my $folder = Device::folder($fs) . "/$table";
+	mkdir $folder;
+	sql("CREATE TABLESPACE $table LOCATION '$folder'");
+	sql("CREATE TABLE $table (g int, b text) WITH (fillfactor = 50) TABLESPACE $table; INSERT INTO $table SELECT g, repeat(md5(g::text), 30) FROM generate_series(1, $rows) g; VACUUM (FREEZE) $table; CHECKPOINT");
+	return $node->data_dir . '/' . sql("SELECT pg_relation_filepath('$table')");
+}
+
+# Puts bytes on the device below a block.
+sub put
+{
+	my ($fs, $path, $blkno, $page) = @_;
+	foreach my $half (0, 4096)
+	{
+		AccelWal::poke(Device::image($fs), Device::place_of($path, $blkno * 8192 + $half), substr($page, $half, 4096));
+	}
+	return;
+}
+
+foreach my $fs ('ext4', 'xfs')
+{
+  SKIP:
+	{
+		my $why = Device::missing($fs);
+		skip("$fs: $why", 1) if defined $why;
+		my $t = "l_$fs";
+		my $path = make_table($fs, $t, 4000);
+		my $blocks = (-s $path) / 8192;
+		my %old = map { $_ => AccelWal::peek($path, $_ * 8192, 8192) } 0 .. $blocks - 1;
+		sql("UPDATE $t SET g = -g WHERE ctid::text LIKE '%,1)'; CHECKPOINT");
+		my @changed = grep { $old{$_} ne AccelWal::peek($path, $_ * 8192, 8192) } sort { $a <=> $b } keys %old;
+		cmp_ok(scalar(@changed), '>', 400, "$fs: blocks were written anew");
+		is(found('direct_io => true'), '', '... and none was lost');
+		ok(Device::leaves_cache($path, sub { found('direct_io => true') }), '... which leaves the page cache as it was');
+
+		# adjacent ones, and some far apart
+		my %chosen = map { $_ => 1 } @changed[ 0 .. 39 ], map { $changed[ rand @changed ] } 1 .. 60;
+		my @lost = sort { $a <=> $b } keys %chosen;
+		my %zero = map { $_ => 1 } @lost[ 3, 7 ];
+		my $all = join ', ', map { "$t main $_ " . ($zero{$_} ? 'zeroed_page' : 'stale_page') } @lost;
+		my $kept = Device::keep($path);
+		put($fs, $path, $_, $zero{$_} ? "\0" x 8192 : $old{$_}) foreach @lost;
+		is(found(''), '', "$fs: an older page on the device below the page cache: nothing without direct_io");
+		is(found('direct_io => true'), $all, '... each with it');
+		is(found('direct_io => true, max_rate => 20000'), $all, '... with a bound on the rate');
+		my $said = sql("SELECT string_agg(message, E'\\n' ORDER BY blkno) FROM verify_lost_writes(direct_io => true) WHERE blkno IN ($lost[0], $lost[3])");
+		my $wants = 'WAL wants \S*?[0-9A-F]+/[0-9A-F]+ or later; the page cache holds the page with LSN [0-9A-F]+/[0-9A-F]+; shared buffers hold the page with LSN [0-9A-F]+/[0-9A-F]+, which will not be written unless it changes';
+		like($said, qr{^a write was lost: the page on the device has LSN [0-9A-F]+/[0-9A-F]+, $wants\n}, '... in words');
+		like($said, qr{\na write was lost: the page on the device is all zero, WAL wants LSN [0-9A-F]+/[0-9A-F]+ or later; the page cache holds the page with LSN}, '... of zeros');
+		is(sql("SELECT string_agg(l.blkno::text, ',') FROM verify_lost_writes(direct_io => true) l, verify_page(read_disk_page('$t', 'main', l.blkno), l.blkno) p WHERE p.lsn < l.expected_lsn OR l.disk_lsn >= l.expected_lsn"),
+			'', '... by what the device has, not the page cache');
+		is(sql("SELECT string_agg(blkno || status, ',' ORDER BY blkno) FROM verify_relation('$t', direct_io => true)"),
+			join(',', map { "${_}bad_on_device_cached_ok" } sort { $a <=> $b } keys %zero), '... which are good pages to verify_relation, but zeros');
+
+		# what changes is written anew
+		sql("UPDATE $t SET b = 'x' WHERE ctid IN ('($lost[0],2)', '($lost[3],2)'); CHECKPOINT");
+		my @left = grep { $_ != $lost[0] && $_ != $lost[3] } @lost;
+		$all = join ', ', map { "$t main $_ " . ($zero{$_} ? 'zeroed_page' : 'stale_page') } @left;
+		is(found('direct_io => true'), $all, "$fs: what the server changes again is healed");
+
+		undef $kept;
+		Device::drop_cached($path);
+		is(found(''), $all, "$fs: the page cache forgot them: all without direct_io");
+		Device::drop_cached($path);
+		is(found('direct_io => true'), $all, '... and with it');
+		unlike(sql("SELECT string_agg(message, ' ') FROM verify_lost_writes(direct_io => true)"), qr/the page cache holds/, '... which has nothing to tell of the page cache');
+		sql("DROP TABLE $t");
+	}
+}
+
+# WAL is read from the device, too.
+{
+	my $path = make_table('ext4', 'beside', 500);
+	sql('SELECT pg_switch_wal()') for 1 .. 3;
+	sql("CHECKPOINT; SELECT count(pg_logical_emit_message(false, 'x', repeat('x', 1000))) FROM generate_series(1, 3000); CHECKPOINT");
+	my @segments = map { m{([0-9A-F]{24})$} } sort glob("$wal/0000000100000000????????");
+	my ($last) = sql('SELECT pg_walfile_name(pg_current_wal_lsn())');
+	my ($middle) = grep { $_ lt $last } reverse @segments;
+	my $of = sub { return sql("SELECT string_agg(status || ' ' || (message ~ 'segment $middle'), ',') FROM verify_lost_writes($_[0])") };
+	my $kept = Device::keep("$wal/$middle");
+	is($of->('direct_io => true'), '', 'WAL on a device');
+	Device::damage('ext4', Device::place_of("$wal/$middle", 300000));
+	is($of->(''), '', '... damaged below the page cache: nothing without direct_io');
+	is($of->('direct_io => true'), 'not_verifiable true', '... which tells of it');
+
+	my $archive = Device::folder('ext4') . '/lost_archive';
+	mkdir $archive;
+	copy("$wal/$_", "$archive/$_") or die foreach grep { $_ lt $last } @segments;
+	system('sync', glob("$archive/*")) == 0 or die 'sync';
+	Device::mend();
+	is($of->("'$archive', direct_io => true"), '', 'an archive on a device');
+	my $kept_too = Device::keep("$archive/$middle");
+	Device::damage('ext4', Device::place_of("$archive/$middle", 300000));
+	is($of->("'$archive'"), '', '... damaged below the page cache: nothing without direct_io');
+	is($of->("'$archive', direct_io => true"), 'not_verifiable true', '... which tells of it');
+	sql('DROP TABLE beside');
+}
+
+# Beside writers no write is lost.
+{
+	make_table('ext4', 'storm', 4000);
+	my $seconds = $ENV{ACCEL_STORM_SECONDS} || 5;
+	my $until = time + $seconds;
+	my $script = $node->basedir . '/update.sql';
+	append_to_file($script, "\\set g random(1, 4000)\nUPDATE storm SET b = repeat(md5(g::text || now()), 30) WHERE g = :g;\n");
+	sql('CREATE INDEX ON storm (g)');
+	my $start = sql('SELECT pg_current_wal_lsn()');
+	my $writers = IPC::Run::start([ 'pgbench', '-n', '-c', '3', '-T', $seconds, '-f', $script, $node->connstr('postgres') ],
+		'>', \my $said, '2>&1');
+	my ($scans, $bad) = (0, '');
+	while (time < $until)
+	{
+		sql('CHECKPOINT');
+		$bad .= sql("SELECT string_agg(l::text, ' ') FROM verify_lost_writes(start_lsn => '$start', direct_io => true) l");
+		$scans++;
+	}
+	$writers->finish;
+	cmp_ok($scans, '>', 1, 'beside writers');
+	is($bad, '', '... nothing');
+	sql('DROP TABLE storm');
+}
+
+# File systems that do not read past their page cache
+foreach my $fs ('tmpfs', 'journal')
+{
+  SKIP:
+	{
+		my $why = Device::missing($fs);
+		skip("$fs: $why", 1) if defined $why;
+		make_table($fs, "no_$fs", 100);
+		my $start = sql("SELECT pg_current_wal_lsn()");
+		sql("UPDATE no_$fs SET g = -g; CHECKPOINT");
+		is(found("start_lsn => '$start'"), '', "$fs: without direct_io");
+		like(refused("SELECT * FROM verify_lost_writes(start_lsn => '$start', direct_io => true)"),
+			qr/ERROR:  file system of "pg_tblspc[^"]+" does not read past its page cache\nDETAIL:  Its type is/, '... is refused with direct_io');
+		sql("DROP TABLE no_$fs");
+	}
+}
+
+$node->stop;
+done_testing();
