@@ -570,7 +570,9 @@ verify_wal(BackupRun *run)
 	wal.shown = run->options->wal != NULL ? run->options->wal : "pg_wal";
 	wal.own = run->options->wal == NULL;
 	wal.system = run->summary->system;
-	wal.version = run->meta.major;
+	wal.magic = run->options->magic;
+	/* a damaged file would make all WAL one of another version */
+	wal.version = is_told(run, "PG_VERSION") ? NULL : run->meta.major;
 	wal.judge = run->options->judge_wal;
 	wal.identify = run->options->identify_wal;
 	wal.arg = run->options->arg;

@@ -27,6 +27,7 @@ typedef struct BackupOptions
 	BackupWalJudgeFn judge_wal; /* the same of segments */
 	BackupWalIdentifyFn identify_wal;	/* may be NULL, see BackupWal */
 	void	   *arg;			/* of identify_wal() */
+	uint16_t	magic;			/* of pages of WAL, 0 if the backup tells it */
 	struct Throttle *throttle;	/* of all that is read, NULL if no bound */
 	bool		direct;			/* read past the page cache */
 } BackupOptions;

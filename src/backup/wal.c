@@ -137,20 +137,30 @@ emit_result(void *arg, const WalSegmentResult *result)
 		emit_segment(judging, result);
 }
 
+/* Returns 0, which is any, if it is not known. */
+static uint16_t
+magic_of(const BackupWal *wal)
+{
+	const WalVersion *version;
+
+	if (wal->magic != 0 || wal->version == NULL)
+		return wal->magic;
+	for (size_t n = 0; (version = wal_version_at(n)) != NULL; n++)
+		if (strcmp(version->name, wal->version) == 0)
+			return version->magic;
+	return 0;
+}
+
 /* WAL of another cluster than this server's is held against its own facts. */
 static void
 set_identity(WalDirectory *dir, const BackupWal *wal)
 {
-	const WalVersion *version = NULL;
-
 	if (wal->system == 0 && wal->identify != NULL)
 		wal->identify(wal->arg, dir);
 	if (wal->system == 0 || dir->limits.server.system == wal->system)
 		return;
 	dir->limits.server.system = wal->system;
-	for (size_t n = 0; (version = wal_version_at(n)) != NULL; n++)
-		if (wal->version != NULL && strcmp(version->name, wal->version) == 0)
-			dir->limits.server.magic = version->magic;
+	dir->limits.server.magic = magic_of(wal);
 }
 
 void

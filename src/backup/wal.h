@@ -32,7 +32,9 @@ typedef struct BackupWal
 	uint64_t	system;			/* identifier that it must have, 0 if unknown */
 	BackupWalIdentifyFn identify;	/* NULL if the server's own is meant then */
 	void	   *arg;			/* of identify() */
-	const char *version;		/* major version of the server, "15" */
+	uint16_t	magic;			/* of its pages, 0 if the version tells it */
+	const char *version;		/* major version of the server, "15", NULL if
+								 * unknown */
 	BackupWalJudgeFn judge;
 	int			workers;
 	uint32_t	block_size;		/* of relations */

@@ -102,6 +102,7 @@ options_of(const Options *options)
 	backup.judge_wal = judge_wal;
 	backup.identify_wal = identify_wal;
 	backup.arg = (void *) options;
+	backup.magic = options->magic;
 	backup.throttle = program_throttle(options->max_rate);
 	backup.direct = options->direct;
 	return backup;

@@ -152,7 +152,7 @@ sub backup_status
 sub compare_backup
 {
 	my ($node, $of) = @_;
-	compare_rows("$of->{directory}: verify_backup", sub { rows_of_backup($node, $of) },
+	return compare_rows("$of->{directory}: verify_backup", sub { rows_of_backup($node, $of) },
 		sub { backup_by_program($node, $of) }, \&backup_status);
 }
 
@@ -175,28 +175,29 @@ sub compare
 {
 	my ($node, $function, $directory) = @_;
 	return if is_own($node, $directory) || !cluster_of($node);
-	compare_rows("$directory: $function", sub { rows_of_sql($node, $function, $directory) },
+	return compare_rows("$directory: $function", sub { rows_of_sql($node, $function, $directory) },
 		sub { rows_of_program($node, $function, $directory) }, \&expected_status);
 }
 
 # SQL is asked again where the rows are not the same, since something may write there.
+# Returns whether they are the same; not, either, if that is not known.
 sub compare_rows
 {
 	my ($what, $by_sql, $by_program, $status_of) = @_;
 	my $sql = $by_sql->();
 	my ($status, $rows, $err) = $by_program->();
 	my $same = $rows eq ($sql // '') && $status eq $status_of->($sql);
-	return if !$same && ($by_sql->() // '') ne ($sql // '');
+	return 0 if !$same && ($by_sql->() // '') ne ($sql // '');
 	$compared++;
 	my $count = () = $rows =~ /^/mg;
 	$rows_compared += $count;
-	return if $same;
+	return 1 if $same;
 	my @program = split /\n/, $rows;
 	my @sql = split /\n/, $sql // '';
 	my ($i) = grep { ($program[$_] // '') ne ($sql[$_] // '') } 0 .. ($#sql > $#program ? $#sql : $#program), 0;
 	Test::More::is($program[ $i // 0 ], $sql[ $i // 0 ], "$what by the program as by SQL, row " . ($i // 0));
 	Test::More::is($status, $status_of->($sql), "$what: its exit status") or Test::More::diag($err);
-	return;
+	return 0;
 }
 
 sub watched
