@@ -584,16 +584,17 @@ CREATE PROCEDURE verify_cluster(
 	report_failures boolean DEFAULT true,
 	report_interval interval DEFAULT NULL,
 	verbose boolean DEFAULT false,
+	record_digests boolean DEFAULT false,
 	workers integer DEFAULT 0,
 	max_rate integer DEFAULT 0,
 	direct_io boolean DEFAULT false,
 	lost_writes boolean DEFAULT true)
 AS 'MODULE_PATHNAME', 'accel_verify_cluster'
 LANGUAGE C;
-COMMENT ON PROCEDURE verify_cluster(text[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, integer, integer, boolean, boolean) IS
+COMMENT ON PROCEDURE verify_cluster(text[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, boolean, integer, integer, boolean, boolean) IS
 'verifies the files of the cluster with a CRC of their own and the relations with storage of all databases, by a worker that connects to one after the other; these need no extension; with lost_writes holds their disk against the WAL in pg_wal first: messages and rows as of verify_database, in the database where it is called';
-REVOKE ALL ON PROCEDURE verify_cluster(text[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, integer, integer, boolean, boolean) FROM PUBLIC;
-GRANT EXECUTE ON PROCEDURE verify_cluster(text[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, integer, integer, boolean, boolean) TO pg_stat_scan_tables;
+REVOKE ALL ON PROCEDURE verify_cluster(text[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, boolean, integer, integer, boolean, boolean) FROM PUBLIC;
+GRANT EXECUTE ON PROCEDURE verify_cluster(text[], text, boolean, boolean, interval, text, interval, boolean, boolean, interval, boolean, boolean, integer, integer, boolean, boolean) TO pg_stat_scan_tables;
 
 CREATE FUNCTION verify_page_digests(
 	relation regclass DEFAULT NULL,

@@ -80,7 +80,7 @@ run_procedure(FunctionCallInfo fcinfo, bool cluster)
  *		Arguments
  * ---------------------------------------------------------------- */
 
-/* verify_cluster() has databases for relations, and no record_digests. */
+/* verify_cluster() has databases for relations. */
 enum
 {
 	ARG_RELATIONS,
@@ -100,8 +100,6 @@ enum
 	ARG_DIRECT_IO,
 	ARG_LOST_WRITES				/* of verify_cluster() */
 };
-
-#define ARG_AFTER_DIGESTS(options, argument)	((argument) - ((options)->cluster ? 1 : 0))
 
 static void
 run_init(DatabaseRun *run, FunctionCallInfo fcinfo, bool cluster)
@@ -266,11 +264,11 @@ read_options(RunOptions *options, FunctionCallInfo fcinfo)
 	options->report_failures = accel_boolean(fcinfo, ARG_REPORT_FAILURES, false);
 	options->report_interval = accel_interval(fcinfo, ARG_REPORT_INTERVAL, "report_interval", 1);
 	options->verbose = accel_boolean(fcinfo, ARG_VERBOSE, false);
-	options->record_digests = !options->cluster && accel_boolean(fcinfo, ARG_RECORD_DIGESTS, false);
-	options->workers = accel_integer(fcinfo, ARG_AFTER_DIGESTS(options, ARG_WORKERS), 0);
-	options->max_rate = accel_integer(fcinfo, ARG_AFTER_DIGESTS(options, ARG_MAX_RATE), 0);
-	options->lost_writes = options->cluster && accel_boolean(fcinfo, ARG_AFTER_DIGESTS(options, ARG_LOST_WRITES), true);
-	options->direct = accel_boolean(fcinfo, ARG_AFTER_DIGESTS(options, ARG_DIRECT_IO), false);
+	options->record_digests = accel_boolean(fcinfo, ARG_RECORD_DIGESTS, false);
+	options->workers = accel_integer(fcinfo, ARG_WORKERS, 0);
+	options->max_rate = accel_integer(fcinfo, ARG_MAX_RATE, 0);
+	options->lost_writes = options->cluster && accel_boolean(fcinfo, ARG_LOST_WRITES, true);
+	options->direct = accel_boolean(fcinfo, ARG_DIRECT_IO, false);
 }
 
 /* Once and at once, not for each relation. */

@@ -737,6 +737,16 @@ on_begin(DatabaseRun *run)
 	run_begin_batch(run);
 }
 
+/* Kept up to the end of the batch. */
+static void
+on_digests(DatabaseRun *run, const DeputyDigests *digests)
+{
+	MemoryContext old = MemoryContextSwitchTo(run->batch_context);
+
+	ledger_batch_append(&run->read, digests->pages, digests->count);
+	MemoryContextSwitchTo(old);
+}
+
 static void
 on_message(Leader *leader, const char *message, Size bytes)
 {
@@ -758,6 +768,9 @@ on_message(Leader *leader, const char *message, Size bytes)
 			}
 		case DEPUTY_LOST:
 			run_keep_lost(run, &((const DeputyLost *) message)->finding);
+			break;
+		case DEPUTY_DIGESTS:
+			on_digests(run, (const DeputyDigests *) message);
 			break;
 		case DEPUTY_BATCH:
 		case DEPUTY_COMPLETE:
@@ -804,6 +817,7 @@ on_batch(Leader *leader, const DeputyMessage *message)
 	DatabaseRun *run = leader->run;
 	RunRelation relation = message->relation;
 	bool		complete = message->kind == DEPUTY_COMPLETE;
+	LedgerPage *pages;
 
 	leader->spoke = true;
 	relation.schema = name_of(leader, message->schema);
@@ -811,6 +825,9 @@ on_batch(Leader *leader, const DeputyMessage *message)
 	relation.owner = name_of(leader, message->owner);
 	relation.kind = name_of(leader, message->kind_name);
 	relation.position = leader->position;
+	pages = run->read.pages;
+	run->read = message->read;
+	run->read.pages = pages;
 	run->relation = &relation;
 	if (message->kind == DEPUTY_LOST_END)
 	{

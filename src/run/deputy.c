@@ -78,6 +78,8 @@ send_state(DatabaseRun *run, DeputyMessageKind kind)
 	message->checksums_off = run->checksums_off;
 	message->totals = run->totals;
 	message->progress = run->progress;
+	message->read = run->read;
+	message->read.pages = NULL;
 	if (relation != NULL && kind != DEPUTY_END)
 	{
 		message->relation = *relation;
@@ -90,9 +92,33 @@ send_state(DatabaseRun *run, DeputyMessageKind kind)
 	pfree(message);
 }
 
+/* What was read of the batch, if it is to be recorded. */
+static void
+send_digests(DatabaseRun *run)
+{
+	const LedgerBatch *read = &run->read;
+	int64		left = read->next - read->first;
+	const LedgerPage *pages = read->pages;
+	DeputyDigests *message;
+
+	if (!run->recording || read->taken == 0)
+		return;
+	message = palloc0(sizeof(DeputyDigests));
+	message->kind = DEPUTY_DIGESTS;
+	for (; left > 0; left -= message->count, pages += message->count)
+	{
+		message->count = Min(left, LEDGER_BLOCKS);
+		memcpy(message->pages, pages, message->count * sizeof(LedgerPage));
+		send_message(run, message, offsetof(DeputyDigests, pages) +
+					 message->count * sizeof(LedgerPage));
+	}
+	pfree(message);
+}
+
 void
 deputy_send_batch(DatabaseRun *run, bool complete)
 {
+	send_digests(run);
 	send_state(run, complete ? DEPUTY_COMPLETE : DEPUTY_BATCH);
 }
 

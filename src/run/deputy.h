@@ -74,7 +74,8 @@ typedef enum DeputyMessageKind
 	DEPUTY_COMPLETE = '4',		/* the same, the last one of its relation */
 	DEPUTY_END = '5',
 	DEPUTY_LOST = '6',			/* a lost write */
-	DEPUTY_LOST_END = '7'		/* to be recorded, all of a relation */
+	DEPUTY_LOST_END = '7',		/* to be recorded, all of a relation */
+	DEPUTY_DIGESTS = '8'		/* of a batch, before its end */
 } DeputyMessageKind;
 
 #define DEPUTY_OWNER_SIZE	(4 * NAMEDATALEN + 8)
@@ -94,6 +95,7 @@ typedef struct DeputyMessage
 	char		kind_name[DEPUTY_KIND_SIZE];
 	RunTotals	totals;			/* of the deputy */
 	ProgressRow progress;
+	LedgerBatch read;			/* its pages came before */
 } DeputyMessage;
 
 typedef struct DeputyFinding
@@ -107,6 +109,14 @@ typedef struct DeputyLost
 	char		kind;			/* first */
 	LostFinding finding;		/* up to the end of its message */
 } DeputyLost;
+
+/* The next ones, up to the end of the message. */
+typedef struct DeputyDigests
+{
+	char		kind;			/* first */
+	int64		count;
+	LedgerPage	pages[LEDGER_BLOCKS];
+} DeputyDigests;
 
 /* The deputy's end of it. */
 typedef struct Deputy

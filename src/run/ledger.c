@@ -16,6 +16,8 @@
  */
 #include "compat.h"
 
+#include <unistd.h>
+
 #include "access/timeline.h"
 #include "access/xlog.h"
 #include "access/xlogrecovery.h"
@@ -25,6 +27,7 @@
 #include "utils/pg_lsn.h"
 #include "utils/timestamp.h"
 
+#include "page/finding.h"
 #include "page/mask.h"
 #include "run/ledger.h"
 
@@ -104,6 +107,16 @@ ledger_batch_add(LedgerBatch *batch, const DigestRow *row)
 	page->disk = row->empty ? LEDGER_NOTHING : LEDGER_PAGE;
 	page->lsn = row->lsn;
 	page->digest = row->crc;
+}
+
+void
+ledger_batch_append(LedgerBatch *batch, const LedgerPage *pages, int64 count)
+{
+	int64		known = batch->next - batch->first;
+
+	make_room(batch, known + count);
+	memcpy(&batch->pages[known], pages, count * sizeof(LedgerPage));
+	batch->next += count;
 }
 
 void
@@ -193,10 +206,10 @@ ledger_read(HeapTuple tuple, const LedgerFile *file,
 
 /*
  * Deletes the rows of files that no relation of this database has any more,
- * and those of other clusters and databases, which came with a copy.
+ * and those of other clusters, which came with a copy.
  */
 static void
-delete_vanished(LedgerRun *run)
+delete_vanished_here(LedgerRun *run)
 {
 	Oid			types[] = {INT8OID, OIDOID, OIDOID};
 	Datum		values[] = {Int64GetDatum((int64) run->server.origin.system),
@@ -205,14 +218,14 @@ delete_vanished(LedgerRun *run)
 	history_execute(run->history, LEDGER_TABLE_NAME, SPI_OK_DELETE, NULL,
 					"SELECT t.ctid FROM " HISTORY_SCHEMA ".internal_page_digests t"
 					" WHERE t.system_identifier <> $1"
-					" OR (t.datid <> $2 AND t.datid <> 0::oid)"
-					" OR NOT EXISTS (SELECT FROM pg_class c"
+					" OR (t.datid = ANY (ARRAY[0::oid, $2])"
+					" AND NOT EXISTS (SELECT FROM pg_class c"
 					" WHERE c.oid = t.relid"
 					" AND t.tablespace = CASE WHEN c.reltablespace = 0::oid"
 					" THEN $3 ELSE c.reltablespace END"
 					" AND t.filenode = CASE WHEN c.relfilenode = 0::oid"
 					" THEN pg_relation_filenode(c.oid)"
-					" ELSE c.relfilenode END) FOR UPDATE OF t",
+					" ELSE c.relfilenode END)) FOR UPDATE OF t",
 					lengthof(types), types, values, NULL);
 }
 
@@ -231,6 +244,58 @@ delete_cut_off(LedgerRun *run, const LedgerFile *file, int64 end)
 					" WHERE t.datid = $1 AND t.tablespace = $2"
 					" AND t.filenode = $3 AND t.first_block >= $4 FOR UPDATE",
 					lengthof(types), types, values, NULL);
+}
+
+static bool
+is_gone(const LedgerFile *file)
+{
+	RelFileLocator locator = {file->tablespace, file->database, file->number};
+	char		path[SCAN_PATH_SIZE];
+
+	LOCATOR_PATH(locator, path, sizeof(path));
+	return access(path, F_OK) != 0 && errno == ENOENT;
+}
+
+/*
+ * The same of other databases, whose catalogs are not asked.  A file of a
+ * relation that was dropped is removed by the next checkpoint.  One that was cut
+ * off to nothing is there, and so is what is known of it.
+ */
+static void
+delete_vanished_elsewhere(LedgerRun *run)
+{
+	Oid			types[] = {OIDOID};
+	Datum		values[] = {ObjectIdGetDatum(MyDatabaseId)};
+	SPITupleTable *table;
+	uint64		count;
+
+	history_execute(run->history, LEDGER_TABLE_NAME, SPI_OK_SELECT, NULL,
+					"SELECT DISTINCT t.datid, t.tablespace, t.filenode"
+					" FROM " HISTORY_SCHEMA ".internal_page_digests t"
+					" WHERE t.datid <> ALL (ARRAY[0::oid, $1])",
+					lengthof(types), types, values, NULL);
+	table = SPI_tuptable;
+	count = SPI_processed;
+	for (uint64 i = 0; i < count; i++)
+	{
+		LedgerFile	file = {0};
+
+		CHECK_FOR_INTERRUPTS();
+		SPI_tuptable = table;	/* for history_column() */
+		file.database = DatumGetObjectId(history_column(table->vals[i], 1));
+		file.tablespace = DatumGetObjectId(history_column(table->vals[i], 2));
+		file.number = DatumGetObjectId(history_column(table->vals[i], 3));
+		if (is_gone(&file))
+			delete_cut_off(run, &file, 0);
+	}
+	SPI_freetuptable(table);
+}
+
+static void
+delete_vanished(LedgerRun *run)
+{
+	delete_vanished_here(run);
+	delete_vanished_elsewhere(run);
 }
 
 int64

@@ -33,6 +33,10 @@ typedef struct LedgerBatch
 extern void ledger_batch_begin(LedgerBatch *batch, BlockNumber first);
 extern void ledger_batch_add(LedgerBatch *batch, const DigestRow *row);
 
+/* Those that follow, in the same context. */
+extern void ledger_batch_append(LedgerBatch *batch, const LedgerPage *pages,
+								int64 count);
+
 /* The relation is still locked. */
 extern void ledger_batch_end(LedgerBatch *batch, bool whole);
 

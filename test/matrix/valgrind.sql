@@ -43,7 +43,7 @@ SELECT count(*) = 3 AND bool_and(state = 'completed') AND sum(blocks) > 400 AND 
 SELECT count(*) = 0 AS ok FROM verify_progress
 SELECT count(*) = 3 AS ok FROM verify_bad_blocks
 SELECT prune_history('1 day') IS NOT NULL AS ok
-CALL verify_cluster(include_catalogs => false, cluster_files => false)
+CALL verify_cluster(include_catalogs => false, cluster_files => false, record_digests => true)
 SELECT NOT internal_file_exists(1, 1663, 1) AS ok
 SELECT internal_block_has_lsn(1, 1663, 1, 'main', 0, NULL) AND NOT internal_block_has_lsn(1, 1663, 1, 'main', 0, '0/1') AS ok
 SELECT crc32c_file('PG_VERSION') = public.crc32c(pg_read_binary_file('PG_VERSION')) AND crc32c_file('global/pg_control', 8, 100) = public.crc32c(pg_read_binary_file('global/pg_control', 8, 100)) AND crc32c_file('no/such', missing_ok => true) IS NULL AS ok
