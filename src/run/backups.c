@@ -361,6 +361,22 @@ is_unfinished(const BackupsRun *run, const Backup *backup)
 		GetCurrentTimestamp() - changed < run->settled_after;
 }
 
+/*
+ * Is it what was judged, by its listing, or since no file has changed after
+ * that?  Then the verdict holds until this call may judge it.
+ */
+static bool
+is_as_judged(const Backup *backup)
+{
+	const BackupVerdict *known = backup->remembered;
+
+	if (known == NULL || known->gone || is_unverifiable(known))
+		return false;
+	return (known->has_digest && known->digest == backup->digest) ||
+		backup->listing.changed_at <
+		known->verified_at + EPOCH_SECONDS * USECS_PER_SEC;
+}
+
 /* What was never verified comes first, the newest of it, then the stalest. */
 static int
 compare_turns(const void *a, const void *b)
@@ -656,7 +672,7 @@ pass_over(BackupsRun *run, const Backup *backup)
 {
 	BackupVerdict verdict;
 
-	if (!is_wanted(run, backup))
+	if (!is_wanted(run, backup) || is_as_judged(backup))
 	{
 		verdict = *backup->remembered;
 		if (status_is_finding(verdict.status))

@@ -174,6 +174,17 @@ system_or_bail('cp', '-a', "$root/plain/global/pg_control", "$root/new/global/pg
 is(reads(call()), '4 backups, 0 read; 0 bad, 0 not verifiable, 0 gone', 'when it goes on, it is not');
 is(reads($said = call(q{settled_after => '0'})), '4 backups, 1 read; 0 bad, 0 not verifiable, 0 gone', 'one without a manifest is sound in the end');
 is(rows('status, message', "backup = 'new'"), 'ok there is no manifest: files were compared with nothing', 'which its row says');
+$said = call(q{reverify_after => '0'});
+is(reads($said), '4 backups, 3 read; 0 bad, 0 not verifiable, 0 gone', 'a call that waits longer does not read it again');
+is(rows('status, unfinished', "backup = 'new'"), 'ok f', 'and leaves the verdict, since it is what was judged');
+unlike($said, qr/not judged yet/, 'which is not taken back');
+call(q{check_pages => false, settled_after => '1 day'});
+is(rows('status, unfinished', "backup = 'new'"), 'ok f', 'nor by a call that verifies in another way');
+system_or_bail('touch', '-r', "$root/plain/global/pg_control", "$root/new/global/pg_control");
+call(q{check_pages => false, settled_after => '1 day'});
+is(rows('status, unfinished', "backup = 'new'"), 'not_verifiable t', 'but by one after a change');
+call(q{settled_after => '0'});
+call();
 system_or_bail('cp', '-a', "$root/plain/backup_manifest", "$root/new/backup_manifest");
 is(reads(call()), '4 backups, 1 read; 0 bad, 0 not verifiable, 0 gone', 'with a manifest it needs no waiting');
 
