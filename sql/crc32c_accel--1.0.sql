@@ -653,7 +653,7 @@ RETURNS boolean
 AS 'MODULE_PATHNAME', 'accel_internal_block_has_lsn'
 LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL SAFE;
 COMMENT ON FUNCTION internal_block_has_lsn(oid, oid, oid, text, bigint, pg_lsn) IS
-'whether a block of a relation of any database has this LSN on disk; lsn NULL: whether there is no such block; true where that cannot be read, and on a standby';
+'whether a block of a relation of any database has this LSN on disk, or on the device below its page cache; lsn NULL: whether there is no such block; true where that cannot be read, and on a standby';
 
 CREATE VIEW verify_bad_blocks AS
 	WITH own AS MATERIALIZED (
@@ -721,11 +721,11 @@ CREATE VIEW verify_last_good AS
 				THEN pg_catalog.pg_relation_filenode(c.oid) ELSE c.relfilenode END
 	WHERE c.relkind OPERATOR(pg_catalog.=) ANY ('{r,i,S,t,m}'::pg_catalog."char"[]) AND c.relpersistence OPERATOR(pg_catalog.<>) 't';
 COMMENT ON VIEW verify_last_good IS
-'when the present file of each relation with storage was last verified';
+'when the present file of each relation with storage was last verified, by its pages: lost writes, which these do not show, are in verify_bad_blocks';
 COMMENT ON COLUMN verify_last_good.relid IS 'OID of the relation';
 COMMENT ON COLUMN verify_last_good.relation IS 'the relation';
 COMMENT ON COLUMN verify_last_good.last_verified_at IS 'when its file was last verified; NULL: never';
-COMMENT ON COLUMN verify_last_good.last_good_at IS 'when that last had no finding; NULL: never';
+COMMENT ON COLUMN verify_last_good.last_good_at IS 'when its pages last had no finding; NULL: never';
 COMMENT ON COLUMN verify_last_good.blocks IS 'blocks of all its forks at that time';
 
 -- The oldest last good verdict on what is still there, of each database and of

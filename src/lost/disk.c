@@ -47,9 +47,11 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_tablespace_d.h"
 #include "storage/bufpage.h"
+#include "storage/fd.h"
 #include "storage/lmgr.h"
 #include "utils/rel.h"
 
+#include "host/direct.h"
 #include "host/throttle.h"
 #include "lost/disk.h"
 
@@ -151,15 +153,49 @@ read_lsn(LostFile *file, BlockNumber block, XLogRecPtr *lsn)
 	return LOST_DISK_BLOCK;
 }
 
-LostDiskBlock
-lost_disk_read(const WalBlockTag *tag, XLogRecPtr *lsn)
+/* Does its file system not read the file of a block past its page cache? */
+static bool
+is_refused(const WalBlockTag *tag)
+{
+	char		path[SCAN_PATH_SIZE];
+	bool		refused;
+	int			fd;
+
+	lost_disk_path(tag, path);
+	fd = OpenTransientFile(path, O_RDONLY | O_NONBLOCK | DIRECT_OPEN | PG_BINARY);
+	refused = direct_is_refused(fd);
+	if (fd >= 0)
+		CloseTransientFile(fd);
+	return refused;
+}
+
+static LostDiskBlock
+read_block_lsn(const WalBlockTag *tag, FileWindow *window, XLogRecPtr *lsn)
 {
 	LostFile	file;
 	LostDiskBlock found;
 
-	open_file(&file, tag, NULL);
+	open_file(&file, tag, window);
+	if (window != NULL)
+		window->until = (off_t) (tag->block % RELSEG_SIZE + 1) * BLCKSZ;
 	found = read_lsn(&file, tag->block, lsn);
 	close_file(&file);
+	return found;
+}
+
+LostDiskBlock
+lost_disk_read(const WalBlockTag *tag, bool direct, XLogRecPtr *lsn)
+{
+	FileWindow *window;
+	LostDiskBlock found;
+
+	if (!direct)
+		return read_block_lsn(tag, NULL, lsn);
+	if (is_refused(tag))
+		return LOST_DISK_REFUSED;
+	window = file_window_new(NULL);
+	found = read_block_lsn(tag, window, lsn);
+	file_window_free(window);
 	return found;
 }
 
@@ -209,24 +245,37 @@ is_on_disk(LostFile *file, const LostEntry *entry, LostSuspects *suspects)
 	return satisfies(lsn, entry);
 }
 
+/* Is the file of the entry to be asked?  Notes the tablespace if it refuses. */
+static bool
+is_asked(const WalBlockTag *tag, LostSuspects *suspects)
+{
+	if (!suspects->survey && !OidIsValid(find_relation(tag)))
+		return false;
+	if (suspects->window == NULL || !suspects->pass_over || !is_refused(tag))
+		return true;
+	suspects->refused = list_append_unique_oid(suspects->refused,
+											   tag->tablespace);
+	return false;
+}
+
 /* Asks for the entries of one file.  Returns where to go on. */
 static size_t
 ask_file(const LostEntry *entries, size_t at, size_t count,
 		 LostSuspects *suspects)
 {
 	const WalBlockTag *first = &entries[at].tag;
-	bool		exists = suspects->survey || OidIsValid(find_relation(first));
+	bool		asked = is_asked(first, suspects);
 	LostFile	file;
 
 	file.opened = FILE_SCAN_MISSING;
-	if (exists)
+	if (asked)
 		open_file(&file, first, suspects->window);
 	for (; at < count && is_same_file(first, &entries[at].tag) && !is_enough(suspects); at++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (exists && suspects->window != NULL)
+		if (asked && suspects->window != NULL)
 			plan_run(suspects->window, entries, at, count);
-		if (!exists || is_on_disk(&file, &entries[at], suspects))
+		if (!asked || is_on_disk(&file, &entries[at], suspects))
 			continue;
 		if (suspects->count == suspects->room)
 			break;

@@ -10,6 +10,7 @@
 #define ACCEL_LOST_DISK_H
 
 #include "miscadmin.h"
+#include "nodes/pg_list.h"
 #include "utils/relcache.h"
 
 #include "host/file_scan.h"
@@ -42,6 +43,9 @@ typedef struct LostSuspects
 	struct Throttle *throttle;	/* limits the pages asked for, or NULL */
 	FileWindow *window;			/* of reads of the device, NULL for those of
 								 * the page cache */
+	bool		pass_over;		/* file systems that do not read the device
+								 * are no error */
+	List	   *refused;		/* their tablespaces, as OIDs */
 	bool		survey;			/* of all databases, whose catalogs are not
 								 * asked */
 	bool		(*enough) (void *arg, size_t blocks);	/* as of LostOptions */
@@ -83,17 +87,19 @@ extern bool lost_disk_decide_at_once(LostSuspect *suspect, bool direct,
 extern bool lost_disk_proof_holds(Relation rel, LostProof proof);
 
 /*
- * What the disk has of a block of any database.  Nothing is locked, and nothing
- * but its LSN is read.
+ * What the disk has of a block of any database, if direct the device.  Nothing
+ * is locked, and nothing but its LSN is judged.
  */
 typedef enum LostDiskBlock
 {
 	LOST_DISK_NO_BLOCK,
 	LOST_DISK_UNREADABLE,
+	LOST_DISK_REFUSED,			/* the file system does not read the device */
 	LOST_DISK_BLOCK				/* *lsn is set */
 } LostDiskBlock;
 
-extern LostDiskBlock lost_disk_read(const WalBlockTag *tag, XLogRecPtr *lsn);
+extern LostDiskBlock lost_disk_read(const WalBlockTag *tag, bool direct,
+									XLogRecPtr *lsn);
 
 /* The path of the file that holds a block. */
 extern void lost_disk_path(const WalBlockTag *tag, char dst[SCAN_PATH_SIZE]);

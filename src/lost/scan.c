@@ -14,6 +14,7 @@
  */
 #include "compat.h"
 
+#include "commands/tablespace.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
 
@@ -614,6 +615,7 @@ begin(LostScan *scan)
 	scan->stream.arg = scan;
 	scan->stream.throttle = scan->suspects.throttle = scan->options->throttle;
 	scan->suspects.survey = scan->survey;
+	scan->suspects.pass_over = scan->options->pass_over;
 	if (scan->options->direct)
 		scan->suspects.window = file_window_new(scan->options->throttle);
 	scan->suspects.enough = scan->options->enough;
@@ -679,6 +681,23 @@ report_unasked(LostScan *scan)
 	pfree(message);
 }
 
+/* Tablespaces that cannot be read as it was asked for. */
+static void
+report_refused(LostScan *scan)
+{
+	ListCell   *cell;
+
+	foreach(cell, scan->suspects.refused)
+	{
+		char	   *name = get_tablespace_name(lfirst_oid(cell));
+		char	   *message = psprintf("blocks in tablespace \"%s\" were not judged: its file system does not read past its page cache",
+									   name == NULL ? "?" : name);
+
+		report_message(scan, "", false, message);
+		pfree(message);
+	}
+}
+
 static void
 run(LostScan *scan)
 {
@@ -699,6 +718,8 @@ run(LostScan *scan)
 	settle(scan, tail_start(scan, reached));
 	if (scan->suspects.unasked > 0)
 		report_unasked(scan);
+	if (scan->survey)
+		report_refused(scan);
 	if (scan->broken)
 		report_unjudged(scan, "WAL before", scan->gap.end, &scan->gap);
 }

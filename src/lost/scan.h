@@ -39,6 +39,9 @@ typedef struct LostOptions
 	size_t		memory;			/* bytes */
 	bool		direct;			/* blocks are read past the page cache, as the
 								 * directories say it of WAL */
+	bool		pass_over;		/* file systems that do not read so are no
+								 * error, and a survey has a row of each
+								 * tablespace */
 	struct Throttle *throttle;	/* limits reading, or NULL */
 } LostOptions;
 

@@ -113,7 +113,9 @@ describe_wal(DatabaseRun *run, WalDirectory *own, LostOptions *options)
 	options->end = WAL_LSN_MAX;
 	options->memory = (size_t) maintenance_work_mem * 1024;
 	options->throttle = run->scan.policy.throttle;
-	accel_wal_directory(own, NULL, false, NULL);
+	options->direct = run->options.direct;
+	options->pass_over = true;	/* as relations there are not verifiable */
+	accel_wal_directory(own, NULL, options->direct, NULL);
 	options->own = options->dir = own;
 	InvalidateCatalogSnapshot();	/* would hold back vacuum */
 }
@@ -354,11 +356,35 @@ run_lost_database(DatabaseRun *run)
 		record_failure(run, error);
 }
 
-/* Does a block lie on disk as it was found?  Anybody may ask, see the views. */
+/*
+ * Does a block lie on disk, or on the device below its page cache, as it was
+ * found?  The device is left where its file system does not show it.
+ */
+static bool
+lies_as_found(const WalBlockTag *tag, bool direct, bool has_lsn,
+			  XLogRecPtr found)
+{
+	XLogRecPtr	lsn = InvalidXLogRecPtr;
+
+	switch (lost_disk_read(tag, direct, &lsn))
+	{
+		case LOST_DISK_NO_BLOCK:
+			return !has_lsn;
+		case LOST_DISK_BLOCK:
+			return has_lsn && lsn == found;
+		case LOST_DISK_REFUSED:
+			return false;
+		default:
+			return true;
+	}
+}
+
+/* Is a lost write still there?  Anybody may ask, see the views. */
 SQL_FUNCTION(accel_internal_block_has_lsn)
 {
 	WalBlockTag tag = {0};
-	XLogRecPtr	lsn = InvalidXLogRecPtr;
+	bool		has_lsn = !PG_ARGISNULL(5);
+	XLogRecPtr	lsn = has_lsn ? PG_GETARG_LSN(5) : InvalidXLogRecPtr;
 	int64		block;
 
 	for (int i = 0; i < 5; i++)
@@ -374,13 +400,6 @@ SQL_FUNCTION(accel_internal_block_has_lsn)
 	if (block < 0 || block > MaxBlockNumber)
 		PG_RETURN_BOOL(false);
 	tag.block = (BlockNumber) block;
-	switch (lost_disk_read(&tag, &lsn))
-	{
-		case LOST_DISK_NO_BLOCK:
-			PG_RETURN_BOOL(PG_ARGISNULL(5));
-		case LOST_DISK_BLOCK:
-			PG_RETURN_BOOL(!PG_ARGISNULL(5) && PG_GETARG_LSN(5) == lsn);
-		default:
-			PG_RETURN_BOOL(true);
-	}
+	PG_RETURN_BOOL(lies_as_found(&tag, false, has_lsn, lsn) ||
+				   (has_lsn && lies_as_found(&tag, true, has_lsn, lsn)));
 }

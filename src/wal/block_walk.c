@@ -147,8 +147,7 @@ hand_out(Walk *ctx, const WalBlockRecord *record, WalLsn end)
 	if (ctx->options->record(ctx->options->arg, record))
 		return;
 	ctx->stopped = true;
-	/* the rest of the segment is read in vain, which is not to take time */
-	wal_files_throttle(ctx->files, NULL);
+	wal_files_stop(ctx->files);
 }
 
 /*

@@ -55,7 +55,7 @@ read_stored(void *arg, void *buffer, size_t len, uint64_t offset)
 	WalFile    *file = arg;
 	uint64_t	size = (uint64_t) file->scan.size;
 
-	if (offset >= size)
+	if (offset >= size || file->stopped)
 		return 0;
 	if (len > size - offset)
 		len = (size_t) (size - offset);
@@ -158,6 +158,8 @@ wal_file_grows(const WalFile *file, int *pauses)
 {
 	struct stat status;
 
+	if (file->stopped)
+		return false;
 	while (stat(file->path, &status) == 0 && status.st_size <= file->scan.size)
 	{
 		if (*pauses == 0 || labs((long) (time(NULL) - status.st_mtime)) > 60)

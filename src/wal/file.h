@@ -29,6 +29,7 @@ typedef struct WalFile
 	struct Throttle *throttle;	/* for each read of it, NULL if unbounded */
 	FileWindow *device;			/* for reads past the page cache, else NULL */
 	bool		through_cache;	/* the next one is read so all the same */
+	bool		stopped;		/* nothing more is read, see wal_files_stop() */
 
 	/*
 	 * If it is compressed, the first piece, and the last bytes decoded, from

@@ -35,6 +35,13 @@ wal_files_throttle(WalFiles *files, struct Throttle *throttle)
 		wal_file_throttle(&files->slots[i].file, throttle);
 }
 
+void
+wal_files_stop(WalFiles *files)
+{
+	for (int i = 0; i < WAL_FILES; i++)
+		files->slots[i].file.stopped = true;
+}
+
 /* Is what was read of the file still what is in it? */
 static bool
 is_unchanged(const WalFile *file)

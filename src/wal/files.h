@@ -35,6 +35,12 @@ extern void wal_files_end(WalFiles *files);
 extern void wal_files_throttle(WalFiles *files, struct Throttle *throttle);
 
 /*
+ * From now on nothing is read of them, as if they ended.  What is judged by
+ * that means nothing.
+ */
+extern void wal_files_stop(WalFiles *files);
+
+/*
  * Opens a file of the directory.  If it returns NULL, *opened says why, and
  * errno does, too.  At most WAL_FILES are open at a time.
  */

@@ -24,8 +24,8 @@
  *			where the last character is $
  *
  * With FAULT_READ_LOG in the server's environment every process appends a line
- * a read of files below base/ to that file: microseconds (monotonic), process,
- * bytes, path.
+ * a read of files below base/ or pg_wal/ to that file: microseconds (monotonic),
+ * process, bytes, path.
  *
  * It uses functions of the server, no variables: the shells and tools that the
  * environment also preloads it into find no undefined symbol (lazy binding).
@@ -159,7 +159,7 @@ log_read(int fd, ssize_t bytes)
 	if (len < 0)
 		return;
 	path[len] = '\0';
-	if (strstr(path, "/base/") == NULL)
+	if (strstr(path, "/base/") == NULL && strstr(path, "/pg_wal/") == NULL)
 		return;
 	if (log < 0)
 		log = open(name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);

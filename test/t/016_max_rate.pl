@@ -42,6 +42,21 @@ truncate $huge, 1 << 30 or die $!;	# a hole: new pages
 	$node->start;
 }
 
+# The most bytes that were read in a second, and the largest read.
+sub busiest_second
+{
+	my (@reads) = @_;
+	my ($first, $bytes, $most, $piece) = (0, 0, 0, 0);
+	foreach my $i (0 .. $#reads)
+	{
+		$bytes += $reads[$i][2];
+		$bytes -= $reads[ $first++ ][2] while $reads[$i][0] - $reads[$first][0] >= 1_000_000;
+		$most = $bytes if $bytes > $most;
+		$piece = $reads[$i][2] if $reads[$i][2] > $piece;
+	}
+	return ($most, $piece);
+}
+
 # [title, statement, max_rate, processes that read at least]
 my $of = 'FROM verify_relation_summary';
 foreach my $case (
@@ -75,15 +90,7 @@ foreach my $case (
 	}
 	cmp_ok(scalar(keys %readers), '>=', $processes, "$title: $processes processes read");
 
-	# the second with the most bytes: [$first, $i]
-	my ($first, $bytes, $most, $piece) = (0, 0, 0, 0);
-	foreach my $i (0 .. $#reads)
-	{
-		$bytes += $reads[$i][2];
-		$bytes -= $reads[ $first++ ][2] while $reads[$i][0] - $reads[$first][0] >= 1_000_000;
-		$most = $bytes if $bytes > $most;
-		$piece = $reads[$i][2] if $reads[$i][2] > $piece;
-	}
+	my ($most, $piece) = busiest_second(@reads);
 	my $limit = $max_rate * 1024;
 	$limit = 8192 if $limit < 8192;
 	my $total = 0;
@@ -109,6 +116,19 @@ foreach my $function (qw(verify_lost_writes verify_wal_images))
 }
 $node->psql('postgres', "\\set VERBOSITY sqlstate\nSELECT verify_lost_writes(max_rate => -1)", stderr => \my $refused);
 like($refused, qr/ERROR:  22023/, 'a negative max_rate');
+
+# One that ends in the middle of a segment, for its time is up, holds to it.
+{
+	open my $clean, '>', $log or die $!;
+	close $clean;
+	$node->psql('postgres', "CALL verify_cluster(max_rate => 4000, max_duration => '2s', cluster_files => false, include_catalogs => false)", stderr => \my $said);
+	like($said, qr/was not read: time was up/, 'verify_cluster: lost writes are looked for until time is up');
+	my @reads = sort { $a->[0] <=> $b->[0] } map { [ split / / ] } grep { m{/pg_wal/[0-9A-F]{24}} } split /\n/, slurp_file($log);
+	my ($most, $piece) = busiest_second(@reads);
+	cmp_ok($most, '>', 1000 * 1024, '... in WAL');
+	cmp_ok($most, '<=', 4000 * 1024 + 4 * $piece, '... no second with more than max_rate');
+	note(sprintf '%d kB of WAL in the second with most', $most / 1024);
+}
 
 $node->stop;
 done_testing();

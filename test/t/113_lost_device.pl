@@ -161,6 +161,41 @@ foreach my $fs ('ext4', 'xfs')
 	sql('DROP TABLE storm');
 }
 
+# verify_cluster holds the device against the WAL, too, and a finding stays open as long as
+# the device has it.
+{
+	my $path = make_table('ext4', 'everywhere', 500);
+	my $old = AccelWal::peek($path, 3 * 8192, 8192);
+	my $none = Device::missing('tmpfs');
+	make_table('tmpfs', 'memory', 100) if !defined $none;
+	my $start = sql('SELECT pg_current_wal_lsn()');
+	sql("UPDATE everywhere SET g = -g WHERE ctid = '(3,1)'; CHECKPOINT");
+	my $call = sub { my ($code, $out, $err) = $node->psql('postgres', "CALL verify_cluster(include_catalogs => false, cluster_files => false, direct_io => $_[0])"); return $err; };
+	my $open = "SELECT string_agg(concat_ws(' ', relation_name, blkno, status), ', ') FROM verify_bad_blocks WHERE healed_at IS NULL";
+	my $kept = Device::keep($path);
+	unlike($call->('true'), qr/lost write/, 'verify_cluster, the device: no write is lost') if defined $none;
+	put('ext4', $path, 3, $old);
+	unlike($call->('false'), qr/lost write in block/, 'verify_cluster: nothing without direct_io');
+	is(sql($open), '', '... nothing is open');
+	my $said = $call->('true');
+	like($said, qr/WARNING:  lost write in block 3 of relation public.everywhere\nDETAIL:  stale_page: block 3: a write was lost: the page on the device has LSN .*the page cache holds the page with LSN/, '... a lost write with it');
+	is(sql($open), 'everywhere 3 stale_page', '... which is open');
+	if (!defined $none)
+	{
+		like($said, qr/WARNING:  could not look for lost writes in all WAL\nDETAIL:  blocks in tablespace "memory" were not judged: its file system does not read past its page cache\.\n/, '... a tablespace that cannot be read so does not end the search');
+		is(sql("SELECT count(*) FROM verify_findings WHERE run = (SELECT max(run) FROM verify_runs) AND relid IS NULL AND status = 'not_verifiable' AND message ~ 'tablespace \"memory\"'"), '1', '... and is one row');
+		sql('DROP TABLE memory');
+	}
+	unlike($call->('false'), qr/lost write in block/, '... which a run without direct_io does not see');
+	is(sql($open), 'everywhere 3 stale_page', '... and does not close');
+	sql("SELECT prune_history('0')");
+	is(sql($open), 'everywhere 3 stale_page', '... nor is it forgotten');
+	sql("UPDATE everywhere SET g = -g WHERE ctid = '(3,2)'; CHECKPOINT");
+	is(sql($open), '', '... until the page is written anew');
+	unlike($call->('true'), qr/lost write in block/, '... and found to be so');
+	sql('DROP TABLE everywhere');
+}
+
 # File systems that do not read past their page cache
 foreach my $fs ('tmpfs', 'journal')
 {
