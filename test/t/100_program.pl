@@ -7,6 +7,7 @@ use AccelWal;
 use Fcntl qw(:flock);
 use File::Copy;
 use PostgreSQL::Test::Utils;
+use SwitchedWal;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
@@ -428,6 +429,19 @@ foreach my $signal (qw(TERM INT))
 		my $border = $rest + 1;    # the last one's record goes on in the next one
 		reads("after $signal, $jobs jobs", qr/(?:$rest|$border)/, 0);
 	}
+}
+
+# many segments: the second run does not open them
+{
+	my $count = $ENV{LONG} ? 10000 : 1000;
+	my $many = "$made/many";
+	mkdir $many;
+	SwitchedWal::make($many, $count, size => $MB, magic => unpack('S', AccelWal::peek("$made/wal/$wal[0]", 0, 2)), system => $system);
+	ends("state, $count segments", 0, qr/ $count files, $count read, $count records, /, 'wal', '-j2', "--state=$made/many.state", $many);
+	chmod 0, glob("$many/*");
+	ends("state, $count segments that cannot be read any more", 0, qr/ $count files, 0 read, 0 records, .* 0 with findings, 0 not verifiable/, 'wal', "--state=$made/many.state", $many);
+	ends('without the state they are asked for', 3, qr/Permission denied/, 'wal', '-q', $many);
+	system_or_bail('rm', '-rf', $many);
 }
 
 # --- segment ------------------------------------------------------------------------------
