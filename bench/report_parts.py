@@ -13,13 +13,14 @@ import report_kernels
 import report_scale
 import report_servers
 
-PARTS = ["pages", "wal", "backup", "checksums", "server", "recovery", "recover", "dump", "scale", "kernels"]
+PARTS = ["pages", "wal", "backup", "program", "checksums", "server", "recovery", "recover", "dump", "scale", "kernels"]
 
 TITLES = {
     "kernels": "Kernels: the checksum itself",
     "pages": "Pages: verifying a table while the server works",
     "wal": "WAL: verifying every record",
     "backup": "Backups: verifying files, pages and WAL",
+    "program": "crc32c_verify: without a server",
     "server": "Server: PostgreSQL's own CRC-32C accelerated",
     "checksums": "Data checksums: what they cost",
     "recovery": "Recovery: a backup taken under load",
@@ -33,6 +34,7 @@ EXTRAS = {
     "pages": report_servers.part_pages,
     "wal": report_servers.part_wal,
     "backup": report_servers.part_backup,
+    "program": report_servers.part_program,
     "server": report_servers.part_server,
     "checksums": report_checksums.part_checksums,
     "recovery": report_servers.part_recovery,

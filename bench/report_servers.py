@@ -217,6 +217,28 @@ def part_backup(results, section, folder, plots):
                             + "; ".join(gains) + ".")
 
 
+# --- program ---------------------------------------------------------------
+
+PROGRAM_PEERS = (("wal", "pg_waldump"), ("wal_gzip", "gzip -t"), ("wal_gzip", "gzip -dc and pg_waldump"), ("wal_zstd", "zstd -t"),
+                 ("wal_zstd", "zstd -dc and pg_waldump"), ("backup", "pg_verifybackup"))
+
+
+def part_program(results, section, folder, plots):
+    rows, gains = [], []
+    for case, peer in PROGRAM_PEERS:
+        theirs, one, two = (results.get(case, v, "elapsed") for v in (peer, "crc32c_verify", "crc32c_verify -j2"))
+        if theirs and one and two:
+            rows.append((case, peer, f"{theirs.median:.3g} s", f"{one.median:.3g} s", f"{theirs.median / one.median:.2f}",
+                         f"{two.median:.3g} s", f"{theirs.median / two.median:.2f}"))
+            gains.append(f"{peer} {theirs.median / one.median:.2f}")
+    section.blocks.append(("table", "The same files by other programs, and by crc32c_verify on one core and on two",
+                           ("files", "by what", "that", "crc32c_verify", "times as fast", "-j2", "times as fast"), rows, False))
+    again = results.get("state", "second run", "elapsed")
+    section.sentence = "Times as fast on one core: " + "; ".join(gains) + "." if gains else ""
+    if again:
+        section.sentence += f" 10,000 segments that are known: {again.median:.2g} s."
+
+
 # --- server ----------------------------------------------------------------
 
 def backup_row(size, origin, off, on, gain, without=""):

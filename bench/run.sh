@@ -4,8 +4,8 @@
 #
 # Repeats the measurements behind this project on this machine and writes the
 # report: DIR/index.html (open it in a browser), DIR/report.md, one SVG a plot
-# and the raw CSV beside it.  Parts: pages wal backup checksums server recovery recover
-# dump scale kernels; all of them when none is named.  DIR is bench/report unless named.
+# and the raw CSV beside it.  Parts: pages wal backup program checksums server recovery
+# recover dump scale kernels; all of them when none is named.  DIR is bench/report unless named.
 # PostgreSQL, its headers, a compiler and make are installed as quickstart.sh does.
 # SMALL (the default) takes about eight minutes; MEDIUM an hour; LARGE a night.
 # Interrupted, it stops the part at work and removes what that part made.
@@ -14,7 +14,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 top=$(dirname "$here")
 # shellcheck source=bench/lib.sh
 . "$here/lib.sh"
-all_parts="pages wal backup checksums server recovery recover dump scale kernels"
+all_parts="pages wal backup program checksums server recovery recover dump scale kernels"
 
 usage()
 {
