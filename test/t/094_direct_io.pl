@@ -211,9 +211,11 @@ foreach my $fs ('ext4', 'xfs')
 }
 
 # Who flushes the block waits while the device and the page cache are compared.
+# A dirty buffer has to stay where it is meanwhile: whoever evicts it writes the page.
 my $shim = Accel::fault_shim();
 {
 	$node->stop;
+	$node->append_conf('postgresql.conf', 'shared_buffers = 16MB');
 	Accel::start_under($shim, $node);
 	sql("CREATE FUNCTION fault_arm(cstring, cstring, int, bool, cstring) RETURNS void AS '$shim' LANGUAGE C");
 	my ($path, $pieces) = make_table('ext4', 'locked', 100);
@@ -316,6 +318,9 @@ SKIP:
 	like(refused('CHECKPOINT'), qr/ERROR:  checkpoint request failed/, '... and the checkpointer is told, too');
 	sql('DROP TABLE repaired');
 }
+
+$node->append_conf('postgresql.conf', 'shared_buffers = 1MB');
+$node->restart;
 
 # A server that reads past the page cache, too
 SKIP:
