@@ -258,10 +258,28 @@ make_devices()	# script...
 	export ACCEL_DEVICES="$scratch/devices"
 }
 
+# A server of the next major version, for scripts with a line "# Next:".  The wheel's
+# alone stands beside this machine's own; without it they do without.
+stage_next()	# script...
+{
+	grep -q '^# Next:' "$@" || return 0
+	next=$(($("$pg_config" --version | sed 's/[^0-9]*\([0-9]*\).*/\1/') + 1))
+	have_wheel "$next" || return 0
+	mkdir "$scratch/next"
+	ACCEL_NEXT_BINDIR=$(
+		pg_config=$(wheel_pg_config "$next")
+		stage_extension "$scratch/next" with_llvm=no >&2
+		"$pg_config" --bindir
+	)
+	export ACCEL_NEXT_BINDIR ACCEL_NEXT_CONF="$scratch/next/staged.conf"
+	export LD_LIBRARY_PATH="$scratch/next/installation/beside${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+}
+
 run_tap()	# script...
 {
 	mkdir "$scratch/tap"
 	make_devices "$@"
+	stage_next "$@"
 	# The long form; 050 and 051 look at LONG themselves.
 	if [ -n "${LONG:-}" ]; then
 		: "${ACCEL_STORM_SECONDS:=1800}" "${ACCEL_CRASH_LOOPS:=100}"
