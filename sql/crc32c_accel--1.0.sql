@@ -465,7 +465,7 @@ CREATE TABLE internal_page_digests (
 	digests bytea NOT NULL);
 ALTER TABLE internal_page_digests ALTER COLUMN lsns SET STORAGE EXTERNAL, ALTER COLUMN digests SET STORAGE EXTERNAL;
 CREATE INDEX internal_page_digests_file ON internal_page_digests (filenode, first_block);
-COMMENT ON TABLE internal_page_digests IS 'the page ledger: what verify_database(record_digests => true) has read, for verify_page_digests';
+COMMENT ON TABLE internal_page_digests IS 'the page ledger: what verify_database and verify_cluster (record_digests => true) have read, for verify_page_digests';
 COMMENT ON COLUMN internal_page_digests.datid IS 'OID of the database, 0 for a shared relation';
 COMMENT ON COLUMN internal_page_digests.tablespace IS 'OID of the tablespace of the file';
 COMMENT ON COLUMN internal_page_digests.filenode IS 'number of the file';
@@ -607,12 +607,16 @@ CREATE FUNCTION verify_page_digests(
 	OUT disk_lsn pg_lsn,
 	OUT known_lsn pg_lsn,
 	OUT recorded_at timestamptz,
-	OUT message text)
+	OUT message text,
+	OUT database text,
+	OUT schema_name text,
+	OUT relation_name text,
+	OUT datid oid)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_verify_page_digests'
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE ROWS 10;
 COMMENT ON FUNCTION verify_page_digests(regclass, integer, integer) IS
-'judges the blocks on this server''s disk by what verify_database(record_digests => true) has recorded: stale_page, diverged and gone; on the same server, a standby or a restored backup; relation NULL is all that are recorded';
+'judges the blocks on this server''s disk by what verify_database or verify_cluster (record_digests => true) has recorded: stale_page, diverged and gone; on the same server, a standby or a restored backup; relation NULL is all that are recorded, in other databases too, by a worker there';
 REVOKE ALL ON FUNCTION verify_page_digests(regclass, integer, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION verify_page_digests(regclass, integer, integer) TO pg_stat_scan_tables;
 

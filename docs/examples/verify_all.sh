@@ -31,7 +31,7 @@ DO $$ BEGIN
 END $$;
 SELECT format(CASE :'what'
 	WHEN 'checksums' THEN 'CALL %1$I.verify_database(max_rate => %2$s, fail_on_findings => true, record_digests => %3$L)'
-	WHEN 'page_digests' THEN 'SELECT current_database(), relation, blkno, status, message FROM %1$I.verify_page_digests(max_rate => %2$s)'
+	WHEN 'page_digests' THEN 'SELECT coalesce(database, current_database()), coalesce(relation::text, relation_name), blkno, status, message FROM %1$I.verify_page_digests(max_rate => %2$s)'
 	ELSE 'SELECT current_database(), relation, fork, blkno, status, message FROM %1$I.verify_lost_writes()' END,
 	n.nspname, :'rate'::integer, :'record' = '1' AND NOT pg_is_in_recovery())
 FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace

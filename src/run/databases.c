@@ -19,8 +19,6 @@
 #include "catalog/pg_database.h"
 #include "catalog/pg_type.h"
 #include "commands/dbcommands.h"
-#include "libpq/pqformat.h"
-#include "libpq/pqmq.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
@@ -36,6 +34,7 @@
 #include "host/parallel.h"
 #include "kernel/checksum.h"
 #include "run/deputy.h"
+#include "run/foreign.h"
 
 /* A database whose DROP was interrupted; 15.4 and later mark it so. */
 #define CONNLIMIT_INVALID	(-2)
@@ -99,7 +98,6 @@ static bool launch(Leader *leader);
 static void follow(Leader *leader);
 static void on_message(Leader *leader, const char *message, Size bytes);
 static void on_state(Leader *leader, const DeputyMessage *message);
-static void on_server_message(Leader *leader, const char *message, Size bytes);
 static void report_unverified(DatabaseRun *run, const Database *database, const char *why);
 
 /* ---------------------------------------------------------------- *
@@ -135,18 +133,6 @@ run_databases_check(DatabaseRun *run)
  *		The tour
  * ---------------------------------------------------------------- */
 
-/* What is not valid here, in the encoding of this database, is shown as "?". */
-static void
-clean_text(char *text, int encoding)
-{
-	if (encoding == GetDatabaseEncoding() &&
-		pg_verify_mbstr(encoding, text, (int) strlen(text), true))
-		return;
-	for (; *text !='\0'; text ++)
-		if (IS_HIGHBIT_SET(*text))
-			*text = '?';
-}
-
 static bool
 is_selected(const DatabaseRun *run, Oid database)
 {
@@ -174,7 +160,7 @@ read_databases(const DatabaseRun *run)
 		database->name = pstrdup(NameStr(row->datname));
 		database->encoding = row->encoding;
 		database->invalid = row->datconnlimit == CONNLIMIT_INVALID;
-		clean_text(database->name, GetDatabaseEncoding());
+		foreign_clean_text(database->name, GetDatabaseEncoding());
 		databases = lappend(databases, database);
 	}
 	systable_endscan(scan);
@@ -762,7 +748,7 @@ on_message(Leader *leader, const char *message, Size bytes)
 			{
 				PageFinding finding = ((const DeputyFinding *) message)->finding;
 
-				clean_text(finding.message, leader->database->encoding);
+				foreign_clean_text(finding.message, leader->database->encoding);
 				run_keep_finding(run, &finding);
 				break;
 			}
@@ -780,7 +766,8 @@ on_message(Leader *leader, const char *message, Size bytes)
 			break;
 		case 'E':
 		case 'N':
-			on_server_message(leader, message, bytes);
+			foreign_report(leader->database->name, leader->database->encoding,
+						   message, bytes, leader->error, sizeof(leader->error));
 			break;
 	}
 	MemoryContextSwitchTo(old);
@@ -794,7 +781,7 @@ name_of(const Leader *leader, const char *name)
 	char	   *copy = name[0] ? pstrdup(name) : NULL;
 
 	if (copy != NULL)
-		clean_text(copy, leader->database->encoding);
+		foreign_clean_text(copy, leader->database->encoding);
 	return copy;
 }
 
@@ -870,27 +857,4 @@ on_state(Leader *leader, const DeputyMessage *message)
 	}
 	run->progress = message->progress;
 	run_show_progress(run);
-}
-
-/* Text of the server's messages, with the database before it. */
-static void
-on_server_message(Leader *leader, const char *message, Size bytes)
-{
-	StringInfoData buffer;
-	ErrorData	error;
-
-	initStringInfo(&buffer);
-	appendBinaryStringInfo(&buffer, message, (int) bytes);
-	buffer.cursor = 1;
-	pq_parse_errornotice(&buffer, &error);
-	clean_text(error.message, leader->database->encoding);
-	if (message[0] == 'E')
-	{
-		strlcpy(leader->error, error.message, sizeof(leader->error));
-		return;
-	}
-	if (error.detail != NULL)
-		clean_text(error.detail, leader->database->encoding);
-	error.message = psprintf("database \"%s\": %s", leader->database->name, error.message);
-	ThrowErrorData(&error);
 }

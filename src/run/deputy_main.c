@@ -16,13 +16,11 @@
 #include "access/transam.h"
 #include "access/xact.h"
 #include "libpq/pqmq.h"
-#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
 #include "storage/ipc.h"
 #include "tcop/tcopprot.h"
-#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/timeout.h"
 #include "utils/timestamp.h"
@@ -31,6 +29,7 @@
 #include "host/parallel.h"
 #include "kernel/checksum.h"
 #include "run/deputy.h"
+#include "run/foreign.h"
 
 /* A relation of the list, with what orders it. */
 typedef struct Listed
@@ -87,25 +86,6 @@ accel_deputy_main(Datum segment)
 	proc_exit(0);
 }
 
-/*
- * The leader tells what is said here, in the server's log too.  The owner of the
- * database may have other values for all of its sessions.
- */
-static void
-set_options(const DeputyShared *shared)
-{
-	SetConfigOption("log_min_messages", "fatal", PGC_SUSET, PGC_S_OVERRIDE);
-	SetConfigOption("client_min_messages", "notice", PGC_USERSET, PGC_S_SESSION);
-	SetConfigOption("client_encoding", GetDatabaseEncodingName(), PGC_USERSET,
-					PGC_S_SESSION);
-	SetConfigOption("default_transaction_isolation", "read committed",
-					PGC_USERSET, PGC_S_SESSION);
-	SetConfigOption("statement_timeout", psprintf("%d", shared->statement_timeout),
-					PGC_USERSET, PGC_S_SESSION);
-	SetConfigOption("lock_timeout", psprintf("%d", shared->lock_timeout),
-					PGC_USERSET, PGC_S_SESSION);
-}
-
 static Deputy *
 join(Datum handle)
 {
@@ -132,7 +112,7 @@ join(Datum handle)
 	pq_redirect_to_shm_mq(deputy->segment, deputy->queue);
 	BackgroundWorkerInitializeConnectionByOid(shared->database, InvalidOid,
 											  BGWORKER_BYPASS_ALLOWCONN);
-	set_options(shared);
+	foreign_set_options(shared->statement_timeout, shared->lock_timeout);
 	checksum_use(&checksum_kernel_table[shared->page_kernel]);
 	pgstat_report_activity(STATE_RUNNING, "crc32c_accel: verifying a database");
 	return deputy;

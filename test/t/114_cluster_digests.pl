@@ -79,5 +79,88 @@ query('DROP DATABASE spare; CHECKPOINT');
 record("databases => '{postgres}'");
 is(query("$of $oid{spare}"), 0, 'and those of a database');
 
+
+# Judging: other databases by workers there
+sub judged
+{
+	my ($arguments, $where) = @_;
+	return ($where // $node)->safe_psql('postgres', "SELECT database, coalesce(relation::text, schema_name || '/' || relation_name), blkno, status
+		FROM verify_page_digests(@{[ $arguments // '' ]}) WHERE status <> 'not_verifiable' ORDER BY 1, 2, 3");
+}
+
+query('CREATE DATABASE closed; CREATE DATABASE spare');
+query($Ledger::relations, $_) foreach qw(closed spare);
+query('ALTER DATABASE closed ALLOW_CONNECTIONS false; CHECKPOINT');
+query('DELETE FROM internal_page_digests');
+record();
+is(judged(), '', 'all is as it was recorded');
+is(query("SELECT count(*) FROM verify_page_digests() WHERE status = 'not_verifiable' AND datid = $oid{shop} AND relation_name IN ('t', 't_gin', 'large', 's')"), 0, 'and was judged');
+
+my %path = map { $_ => query("SELECT pg_relation_filepath('$_')", 'shop') } qw(t t_btree t_gin large s);
+$path{own} = Ledger::path($node, 't');
+my %old = map { $_ => Ledger::page($node, $path{$_}, $_ eq 'large' ? 2000 : 0) } qw(t large s own);
+query("UPDATE t SET k = k + 1 WHERE ctid >= '(0,0)' AND ctid < '(1,0)'; UPDATE large SET g = -1 WHERE ctid = '(2000,1)';
+	SELECT nextval('s') FROM generate_series(1, 100); CHECKPOINT", 'shop');
+query("UPDATE t SET k = k + 1 WHERE ctid >= '(0,0)' AND ctid < '(1,0)'; CHECKPOINT");
+record();
+my %good = map { $_ => Ledger::page($node, $path{$_}, $_ eq 'large' ? 2000 : 0) } qw(t large s own);
+my $gin = Ledger::page($node, $path{t_gin}, 3);
+my $other = Ledger::page($node, $path{t_btree}, 1);
+my $changed = $other;
+substr($changed, 8100, 1) ^= "\x01";
+$changed = Ledger::sealed($node, $changed, 1);
+Ledger::while_stopped($node, sub {
+	Ledger::put($node, $path{$_}, $_ eq 'large' ? 2000 : 0, $old{$_}) foreach qw(t large s own);
+	Ledger::put($node, $path{t_gin}, 3, "\0" x 8192);
+	Ledger::put($node, $path{t_btree}, 1, $changed);
+});
+my $found = "postgres|t|0|stale_page\nshop|public/large|2000|stale_page\nshop|public/s|0|stale_page\nshop|public/t|0|stale_page\nshop|public/t_btree|1|diverged\nshop|public/t_gin|3|gone";
+is(judged(), $found, 'lost writes in two databases are named, nothing else');
+is(judged('workers => 2'), $found, 'by workers');
+is(judged('max_rate => 100000'), $found, 'below a bound on the rate');
+is(judged("'t'"), 'postgres|t|0|stale_page', 'of one relation');
+is(query("SELECT path, disk_lsn < known_lsn, recorded_at < now(), datid, relation IS NULL, message FROM verify_page_digests()
+	WHERE database = 'shop' AND relation_name = 't' AND status = 'stale_page'"),
+	"$path{t}|t|t|$oid{shop}|t|the page on disk is older than the one that was recorded: a write was lost", 'with what is known of them');
+my (undef, undef, $said) = $node->psql('postgres', 'SELECT FROM verify_page_digests()');
+like($said, qr/WARNING:  6 blocks are not what the page ledger knows/, 'all are counted');
+record();
+is(judged(), $found, 'another recording keeps what is known');
+
+# on a standby, of its own files
+$node->backup('b');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($node, 'b', has_streaming => 1);
+Ledger::put($standby, $path{t}, 0, $good{t});
+$standby->start;
+$node->wait_for_catchup($standby);
+$node->safe_psql('postgres', 'CHECKPOINT');
+$node->wait_for_catchup($standby);
+$standby->safe_psql('postgres', 'CHECKPOINT');
+is(judged('', $standby), $found =~ s/shop.public.t.0.stale_page\n//r, 'a standby judges itself, in all databases');
+$standby->stop;
+Ledger::while_stopped($node, sub {
+	Ledger::put($node, $path{$_}, $_ eq 'large' ? 2000 : 0, $good{$_}) foreach qw(t large s own);
+	Ledger::put($node, $path{t_gin}, 3, $gin);
+	Ledger::put($node, $path{t_btree}, 1, $other);
+});
+is(judged(), '', 'nothing is found once they are healed');
+
+# What is not judged is said: a locked relation, a rewritten one, a lack of rights or workers
+my $why = sub { query("$_[0] SELECT message FROM verify_page_digests() WHERE status = 'not_verifiable' AND database = 'shop' AND $_[1]") };
+my $gate = Accel::gate($node, 'large', 'shop');
+like($why->("SET lock_timeout = '100ms';", 'relation_name IS NULL'), qr/^could not obtain lock on relation with OID $relid{large}$/, 'a lock there');
+$gate->quit;
+query('VACUUM FULL large; CHECKPOINT', 'shop');
+is($why->('', "relation_name = 'large'"), 'no digests of its present file are recorded', 'a rewritten relation');
+query('CREATE ROLE reader; GRANT EXECUTE ON FUNCTION verify_page_digests TO reader');
+like($why->('SET ROLE reader;', 'relation_name IS NULL'), qr/^permission denied/, 'a grant of EXECUTE is for this database');
+query('ALTER DATABASE spare RENAME TO store; DROP DATABASE closed; ALTER DATABASE shop ALLOW_CONNECTIONS false');
+is(query("SELECT count(*) FROM verify_page_digests() WHERE database IN ('closed', 'spare') OR relation_name IS NULL"), 0, 'databases that were dropped or renamed, or are closed');
+is(query("SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'crc32c_accel%'"), 0, 'no worker stays');
+$node->append_conf('postgresql.conf', 'max_worker_processes = 0');
+$node->restart;
+is($why->('', 'relation_name IS NULL'), 'all of max_worker_processes are in use', 'no place for a worker');
+
 $node->stop;
 done_testing();
