@@ -59,7 +59,7 @@ sub begin
 	%damaged = ();
 	foreach my $block (@blocks)
 	{
-		$damaged{$block} = $saved{$block} ^ ("\0" x 6000 . "\x55" x 100 . "\0" x 2092);
+		$damaged{$block} = AccelWal::spoiled($saved{$block});
 		AccelWal::poke($file, $block * 8192, $damaged{$block});
 	}
 	return;

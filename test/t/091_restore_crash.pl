@@ -63,7 +63,7 @@ sub begin
 	foreach my $block (@blocks)
 	{
 		my $kind = $block % 3;
-		$damaged{$block} = $kind == 0 ? $saved{$block} ^ ("\0" x 6000 . "\x55" x 100 . "\0" x 2092) :
+		$damaged{$block} = $kind == 0 ? AccelWal::spoiled($saved{$block}) :
 			$kind == 1 ? "\xff" x 24 . substr($saved{$block}, 24) : "\0" x 8192;
 		AccelWal::put("$aside/$block", $saved{$block});
 		AccelWal::poke($file, $block * 8192, $damaged{$block});

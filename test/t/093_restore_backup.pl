@@ -91,7 +91,7 @@ sub damage
 		my @blocks = grep { substr($truth{$relation}, $_ * 8192, 8192) ne "\0" x 8192 } 0 .. length($truth{$relation}) / 8192 - 1;
 		foreach my $block (@blocks)
 		{
-			$block % 3 ? AccelWal::poke(path($relation), $block * 8192 + 8000, 'damage') : AccelWal::poke(path($relation), $block * 8192, "\0" x 8192);
+			AccelWal::poke(path($relation), $block * 8192, $block % 3 ? AccelWal::spoiled(page($relation, $block)) : "\0" x 8192);
 			$lost{"$relation/$block"} = page($relation, $block);
 		}
 	}

@@ -103,7 +103,7 @@ foreach my $relation (qw(t placed))
 	foreach my $block (@blocks)
 	{
 		$good{"$relation/$block"} = page($relation, $block);
-		AccelWal::poke(path($relation), $block * 8192 + 8000, 'damage');
+		AccelWal::poke(path($relation), $block * 8192, AccelWal::spoiled($good{"$relation/$block"}));
 		$bad{"$relation/$block"} = page($relation, $block);
 	}
 }

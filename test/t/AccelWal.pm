@@ -97,6 +97,14 @@ sub peek
 	return $bytes;
 }
 
+# A page with a damage that is certain to be seen.  The checksum alone misses one in
+# 65,536, which a test of many blocks meets; flags that no page has are never missed.
+sub spoiled
+{
+	my ($page) = @_;
+	return $page ^ ("\0" x 10 . "\xff\xff" . "\0" x 5988 . "\x55" x 100 . "\0" x 2092);
+}
+
 # Another segment that is as sound: [offset, record of it with other contents and
 # the CRC-32C that belongs to them].  The record is a logical message that is
 # MARK, a number and 60 dashes.
