@@ -21,7 +21,6 @@
 #include "commands/dbcommands.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "postmaster/bgworker.h"
 #include "storage/proc.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -31,8 +30,6 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-#include "host/parallel.h"
-#include "kernel/checksum.h"
 #include "run/deputy.h"
 #include "run/foreign.h"
 
@@ -78,7 +75,6 @@ typedef struct Leader
 	DeputyShared *shared;
 	shm_mq_handle *queue;
 	BackgroundWorkerHandle *handle;
-	MemoryContext context;		/* of a message */
 	RunTotals	before;			/* of the run, without this deputy's */
 	bool		position;		/* is recorded, of the relation at work */
 	bool		spoke;			/* it has verified something */
@@ -94,9 +90,8 @@ static void visit(Tour *tour, const Database *database);
 static bool is_there(DatabaseRun *run, const Database *database);
 static void visit_other(Tour *tour, const Database *database);
 static bool start_deputy(Tour *tour, Leader *leader);
-static bool launch(Leader *leader);
 static void follow(Leader *leader);
-static void on_message(Leader *leader, const char *message, Size bytes);
+static void on_message(void *arg, const char *message, Size bytes);
 static void on_state(Leader *leader, const DeputyMessage *message);
 static void report_unverified(DatabaseRun *run, const Database *database, const char *why);
 
@@ -483,7 +478,7 @@ exists(Oid database)
 static bool
 is_there(DatabaseRun *run, const Database *database)
 {
-	while (deputy_database_wanted(database->oid) && !time_is_up(run))
+	while (foreign_database_wanted(database->oid) && !time_is_up(run))
 		task_doze();
 	return !run->stopped && exists(database->oid);
 }
@@ -567,19 +562,13 @@ fill_shared(Leader *leader, const DeputyKnown *known, Size nknown)
 	ListCell   *cell;
 
 	memset(shared, 0, sizeof(*shared));
-	memcpy(shared->build, accel_build, BUILD_BYTES);
-	strlcpy(shared->library, parallel_library(), MAXPGPATH);
-	shared->database = leader->database->oid;
+	foreign_share(&shared->foreign, leader->database->oid, StatementTimeout,
+				  &run->scan.throttle);
 	shared->options = run->options;
 	shared->started = run->started;
 	shared->deadline = run->deadline;
 	shared->recording = run->recording;
 	shared->checksums_off = run->checksums_off;
-	shared->page_kernel = (int) (checksum_selected(CHECKSUM_page) -
-								 checksum_kernel_table);
-	shared->statement_timeout = StatementTimeout;
-	shared->lock_timeout = LockTimeout;
-	throttle_copy(&shared->throttle, &run->scan.throttle);
 	pg_atomic_init_u32(&shared->over, 0);
 	shared->nknown = nknown;
 	shared->npositions = list_length(run->positions);
@@ -630,7 +619,7 @@ start_deputy(Tour *tour, Leader *leader)
 	leader->queue = task_queue_create((char *) leader->shared + place.queue,
 									  leader->segment);
 	strlcpy(leader->error, "all of max_worker_processes are in use", sizeof(leader->error));
-	while (!launch(leader))
+	while (!foreign_launch(leader->segment, "accel_deputy_main", &leader->handle))
 	{
 		if (tour->no_workers || GetCurrentTimestamp() >= until || time_is_up(run))
 		{
@@ -640,49 +629,32 @@ start_deputy(Tour *tour, Leader *leader)
 		}
 		task_doze();
 	}
+	shm_mq_set_handle(leader->queue, leader->handle);
 	tour->no_workers = false;
 	leader->error[0] = '\0';
 	return true;
 }
 
-static bool
-launch(Leader *leader)
+/* A deputy that does not end in time is ended. */
+static void
+on_idle(void *arg)
 {
-	BackgroundWorker worker = {0};
+	Leader	   *leader = arg;
+	DatabaseRun *run = leader->run;
 
-	crew_describe_worker(&worker, leader->shared->library, "accel_deputy_main",
-						 leader->segment);
-	if (!RegisterDynamicBackgroundWorker(&worker, &leader->handle))
-		return false;
-	shm_mq_set_handle(leader->queue, leader->handle);
-	return true;
+	if (run->deadline != 0 &&
+		GetCurrentTimestamp() >= run->deadline + DEPUTY_OVERTIME)
+		TerminateBackgroundWorker(leader->handle);
 }
 
-/* Up to its end, or ours. */
 static void
-listen_to(Leader *leader)
+on_gone(void *arg)
 {
+	Leader	   *leader = arg;
 	DatabaseRun *run = leader->run;
-	shm_mq_result result;
 
-	do
-	{
-		Size		bytes;
-		void	   *message;
-
-		result = shm_mq_receive(leader->queue, &bytes, &message, true);
-		if (result == SHM_MQ_SUCCESS)
-			on_message(leader, message, bytes);
-		else if (result == SHM_MQ_WOULD_BLOCK)
-		{
-			if (run->deadline != 0 &&
-				GetCurrentTimestamp() >= run->deadline + DEPUTY_OVERTIME)
-				TerminateBackgroundWorker(leader->handle);
-			task_doze();
-		}
-	} while (result != SHM_MQ_DETACHED);
 	if (leader->ended)
-		throttle_copy(&run->scan.throttle, &leader->shared->throttle);
+		throttle_copy(&run->scan.throttle, &leader->shared->foreign.throttle);
 	else
 		(void) time_is_up(run);
 }
@@ -690,24 +662,12 @@ listen_to(Leader *leader)
 static void
 follow(Leader *leader)
 {
-	DatabaseRun *run = leader->run;
+	ForeignListener listener = {leader, on_message, on_idle, on_gone};
 
-	leader->before = run->totals;
-	leader->context = AllocSetContextCreate(run->context, "message of a deputy",
-											ALLOCSET_DEFAULT_SIZES);
-	PG_TRY();
-	{
-		listen_to(leader);
-		(void) WaitForBackgroundWorkerShutdown(leader->handle);
-	}
-	PG_FINALLY();
-	{
-		TerminateBackgroundWorker(leader->handle);
-		dsm_detach(leader->segment);
-	}
-	PG_END_TRY();
-	MemoryContextDelete(leader->context);
-	run->relation = NULL;
+	leader->before = leader->run->totals;
+	foreign_follow(leader->segment, leader->queue, leader->handle,
+				   leader->run->context, &listener);
+	leader->run->relation = NULL;
 }
 
 /* ---------------------------------------------------------------- *
@@ -734,10 +694,10 @@ on_digests(DatabaseRun *run, const DeputyDigests *digests)
 }
 
 static void
-on_message(Leader *leader, const char *message, Size bytes)
+on_message(void *arg, const char *message, Size bytes)
 {
+	Leader	   *leader = arg;
 	DatabaseRun *run = leader->run;
-	MemoryContext old = MemoryContextSwitchTo(leader->context);
 
 	switch (message[0])
 	{
@@ -770,8 +730,6 @@ on_message(Leader *leader, const char *message, Size bytes)
 						   message, bytes, leader->error, sizeof(leader->error));
 			break;
 	}
-	MemoryContextSwitchTo(old);
-	MemoryContextReset(leader->context);
 }
 
 /* A name in the current memory context, or NULL. */

@@ -1,41 +1,25 @@
 /*
  * deputy.c
  *	  What a deputy does unlike a run: it tells its run what to record, and
- *	  leaves its database to who wants it.
- *
- * DROP DATABASE, RENAME and CREATE DATABASE from a template wait 5 s for other
- * sessions to leave.  They lock the database first, in a mode that conflicts
- * with RowExclusiveLock.  So a deputy that cannot have that lock at once leaves,
- * within a moment.  The run comes back to the rest.
+ *	  leaves its database to who wants it.  The run comes back to the rest.
  */
 #include "compat.h"
 
-#include "catalog/pg_database.h"
 #include "miscadmin.h"
-#include "pgstat.h"
 #include "storage/ipc.h"
-#include "storage/latch.h"
-#include "storage/lmgr.h"
-#include "storage/lock.h"
-#include "storage/proc.h"
 #include "utils/timestamp.h"
 
 #include "run/deputy.h"
 #include "run/lock.h"
 
-/* How often to look who wants the database, in microseconds. */
-#define YIELD_INTERVAL	(USECS_PER_SEC / 20)
-
 /* ---------------------------------------------------------------- *
  *		What the leader is told
  * ---------------------------------------------------------------- */
 
-/* The leader may have gone, whatever the reason. */
 static void
 send_message(DatabaseRun *run, const void *message, Size bytes)
 {
-	if (shm_mq_send(run->deputy->queue, bytes, message, false, true) != SHM_MQ_SUCCESS)
-		proc_exit(0);
+	foreign_send(run->deputy->queue, message, bytes);
 }
 
 void
@@ -125,7 +109,7 @@ deputy_send_batch(DatabaseRun *run, bool complete)
 void
 deputy_send_end(DatabaseRun *run)
 {
-	throttle_copy(&run->deputy->shared->throttle, &run->scan.throttle);
+	throttle_copy(&run->deputy->shared->foreign.throttle, &run->scan.throttle);
 	send_state(run, DEPUTY_END);
 }
 
@@ -154,18 +138,6 @@ deputy_send_lost_end(DatabaseRun *run)
  * ---------------------------------------------------------------- */
 
 bool
-deputy_database_wanted(Oid database)
-{
-	LOCKTAG		tag;
-
-	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, database, 0);
-	if (LockAcquire(&tag, RowExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
-		return true;
-	LockRelease(&tag, RowExclusiveLock, false);
-	return false;
-}
-
-bool
 deputy_must_end(DatabaseRun *run)
 {
 	TimestampTz now;
@@ -175,27 +147,22 @@ deputy_must_end(DatabaseRun *run)
 	now = GetCurrentTimestamp();
 	if (now < run->next_yield)
 		return false;
-	run->next_yield = now + YIELD_INTERVAL;
+	run->next_yield = now + FOREIGN_YIELD_INTERVAL;
 	if (pg_atomic_read_u32(&run->deputy->shared->over) != 0)
 		proc_exit(0);
-	run->yielded = deputy_database_wanted(run->database);
+	run->yielded = foreign_database_wanted(run->database);
 	run->stopped = run->yielded;
 	return run->stopped;
+}
+
+static bool
+must_end(void *run)
+{
+	return deputy_must_end(run);
 }
 
 void
 deputy_lock(DatabaseRun *run, Oid relid, int patience)
 {
-	int			most = LockTimeout > 0 ? LockTimeout : INT_MAX;
-	TimestampTz start = GetCurrentTimestamp();
-
-	if (patience > 0)
-		most = Min(most, patience);
-	while (!ConditionalLockRelationOid(relid, AccessShareLock))
-	{
-		if (deputy_must_end(run) ||
-			TimestampDifferenceExceeds(start, GetCurrentTimestamp(), most))
-			run_lock_fail(relid);
-		run_lock_pause();
-	}
+	run_lock_relation(relid, patience, must_end, run);
 }

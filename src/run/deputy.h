@@ -6,9 +6,8 @@
 #ifndef ACCEL_RUN_DEPUTY_H
 #define ACCEL_RUN_DEPUTY_H
 
-#include "host/build.h"
-#include "host/task.h"
 #include "run/database_run.h"
+#include "run/foreign.h"
 
 /* What the history knows of a relation's file. */
 typedef struct DeputyKnown
@@ -22,18 +21,12 @@ typedef struct DeputyKnown
 /* Shared memory.  The known, the positions and the queue follow. */
 typedef struct DeputyShared
 {
-	char		build[BUILD_BYTES]; /* first, as in crew.c */
-	char		library[MAXPGPATH];
-	Oid			database;
+	ForeignShared foreign;		/* first */
 	RunOptions	options;		/* their arrays are not for the deputy */
 	TimestampTz started;
 	TimestampTz deadline;
 	bool		recording;
 	bool		checksums_off;	/* that has been said */
-	int			page_kernel;
-	int			statement_timeout;
-	int			lock_timeout;
-	Throttle	throttle;		/* the deputy's at its end */
 	pg_atomic_uint32 over;
 	Size		nknown;
 	Size		npositions;
@@ -121,7 +114,6 @@ typedef struct DeputyDigests
 /* The deputy's end of it. */
 typedef struct Deputy
 {
-	dsm_segment *segment;
 	DeputyShared *shared;
 	const DeputyKnown *known;	/* by relid, then the latest first */
 	shm_mq_handle *queue;
@@ -146,8 +138,5 @@ extern bool deputy_must_end(DatabaseRun *run);
  * queue is joined, since the database may be wanted meanwhile.
  */
 extern void deputy_lock(DatabaseRun *run, Oid relid, int patience);
-
-/* Does anybody want a database, this one or another, for himself? */
-extern bool deputy_database_wanted(Oid database);
 
 #endif							/* ACCEL_RUN_DEPUTY_H */

@@ -18,7 +18,6 @@
 #include "libpq/pqmq.h"
 #include "miscadmin.h"
 #include "pgstat.h"
-#include "postmaster/bgworker.h"
 #include "storage/ipc.h"
 #include "tcop/tcopprot.h"
 #include "utils/memutils.h"
@@ -26,8 +25,6 @@
 #include "utils/timestamp.h"
 
 #include "host/host.h"
-#include "host/parallel.h"
-#include "kernel/checksum.h"
 #include "run/deputy.h"
 #include "run/foreign.h"
 
@@ -90,31 +87,15 @@ static Deputy *
 join(Datum handle)
 {
 	Deputy	   *deputy = palloc0(sizeof(Deputy));
-	DeputyShared *shared;
+	dsm_segment *segment = foreign_attach(handle);
+	char	   *base = dsm_segment_address(segment);
 	DeputyLayout place;
-	char	   *base;
 
-	pqsignal(SIGTERM, die);
-	BackgroundWorkerUnblockSignals();
-	deputy->segment = dsm_attach(DatumGetUInt32(handle));
-	if (deputy->segment == NULL)
-		proc_exit(0);			/* the run has ended */
-	dsm_pin_mapping(deputy->segment);
-	base = dsm_segment_address(deputy->segment);
-	deputy->shared = shared = (DeputyShared *) base;
-	if (memcmp(shared->build, accel_build, BUILD_BYTES) != 0 ||
-		strcmp(shared->library, parallel_library()) != 0)
-		ereport(ERROR,
-				(errmsg("crc32c_accel: a worker has loaded another library than its leader")));
-	place = deputy_layout(shared->nknown, shared->npositions);
+	deputy->shared = (DeputyShared *) base;
+	place = deputy_layout(deputy->shared->nknown, deputy->shared->npositions);
 	deputy->known = (const DeputyKnown *) (base + MAXALIGN(sizeof(DeputyShared)));
-	deputy->queue = task_queue_join(base + place.queue, deputy->segment);
-	pq_redirect_to_shm_mq(deputy->segment, deputy->queue);
-	BackgroundWorkerInitializeConnectionByOid(shared->database, InvalidOid,
-											  BGWORKER_BYPASS_ALLOWCONN);
-	foreign_set_options(shared->statement_timeout, shared->lock_timeout);
-	checksum_use(&checksum_kernel_table[shared->page_kernel]);
-	pgstat_report_activity(STATE_RUNNING, "crc32c_accel: verifying a database");
+	deputy->queue = task_queue_join(base + place.queue, segment);
+	foreign_connect(segment, deputy->queue, "crc32c_accel: verifying a database");
 	return deputy;
 }
 
@@ -132,12 +113,12 @@ begin_run(Deputy *deputy)
 	run->deadline = shared->deadline;
 	run->recording = shared->recording;
 	run->checksums_off = shared->checksums_off;
-	run->database = shared->database;
+	run->database = shared->foreign.database;
 	if (run->options.report_interval > 0)
 		run->next_report = GetCurrentTimestamp() + run->options.report_interval;
 	run_prepare(run);
 	run->scan.warned = run->checksums_off;
-	throttle_copy(&run->scan.throttle, &shared->throttle);
+	throttle_copy(&run->scan.throttle, &shared->foreign.throttle);
 	positions = (const RunRelation *) ((const char *) shared +
 									   deputy_layout(shared->nknown, shared->npositions).positions);
 	for (Size i = 0; i < shared->npositions; i++)

@@ -12,7 +12,6 @@
 #include "catalog/pg_authid.h"
 #include "commands/dbcommands.h"
 #include "executor/spi.h"
-#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -23,7 +22,6 @@
 
 #include "func/func.h"
 #include "run/elsewhere.h"
-#include "run/foreign.h"
 #include "run/judge.h"
 
 enum
@@ -216,10 +214,7 @@ ask_for_other(Elsewhere *elsewhere, const LedgerFile *file, int64 from)
 static void
 emit_of_other(Elsewhere *elsewhere, const DigestFinding *finding)
 {
-	DigestCall *call = elsewhere->arg;
-
-	call->database_name = elsewhere->name;
-	emit_finding(&call->judge, finding);
+	emit_finding(&((DigestCall *) elsewhere->arg)->judge, finding);
 }
 
 /* Returns NULL, or why the database is not judged. */
@@ -244,17 +239,6 @@ judge_other(DigestCall *call, Elsewhere *elsewhere)
 	return elsewhere_judge(elsewhere);
 }
 
-/* Returns NULL if it was dropped since. */
-static const char *
-name_of(Oid database)
-{
-	char	   *name = get_database_name(database);
-
-	if (name != NULL)
-		foreign_clean_text(name, GetDatabaseEncoding());
-	return name;
-}
-
 /* Those that were dropped since are passed over. */
 static void
 judge_others(DigestCall *call)
@@ -272,11 +256,13 @@ judge_others(DigestCall *call)
 		const char *why;
 
 		CHECK_FOR_INTERRUPTS();
+		if (!elsewhere_find(&elsewhere))
+			continue;
 		call->database = databases[i];
-		call->database_name = name_of(databases[i]);
+		call->database_name = elsewhere.name;
 		why = judge_other(call, &elsewhere);
 		nothing.status = LEDGER_NOT_VERIFIABLE;
-		if (why != NULL && why[0] != '\0' && call->database_name != NULL)
+		if (why != NULL && why[0] != '\0')
 			emit_words(call, &nothing, why);
 	}
 }

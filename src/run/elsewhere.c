@@ -12,37 +12,29 @@
 #include "catalog/pg_database.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "postmaster/bgworker.h"
-#include "storage/proc.h"
-#include "utils/memutils.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
-#include "host/crew.h"
-#include "host/parallel.h"
-#include "kernel/checksum.h"
-#include "run/deputy.h"
 #include "run/elsewhere.h"
 #include "run/foreign.h"
 
 /* For how long a place for a worker is waited for, in microseconds. */
 #define WORKER_PATIENCE		(2 * USECS_PER_SEC)
 
-static bool find_database(Elsewhere *elsewhere);
 static void make_shared(Elsewhere *elsewhere);
 static bool start(Elsewhere *elsewhere);
-static void follow(Elsewhere *elsewhere);
-static void on_message(Elsewhere *elsewhere, const char *message, Size bytes);
+static void on_message(void *arg, const char *message, Size bytes);
+static void on_gone(void *arg);
 
 /* Whoever wants the database for himself goes first, and may drop it. */
 const char *
 elsewhere_judge(Elsewhere *elsewhere)
 {
+	ForeignListener listener = {elsewhere, on_message, NULL, on_gone};
+
 	elsewhere->error[0] = '\0';
 	elsewhere->ended = false;
-	if (!find_database(elsewhere))
-		return "";
-	if (deputy_database_wanted(elsewhere->database))
+	if (foreign_database_wanted(elsewhere->database))
 		return "the database is wanted by another session";
 	make_shared(elsewhere);
 	if (!start(elsewhere))
@@ -50,17 +42,18 @@ elsewhere_judge(Elsewhere *elsewhere)
 		dsm_detach(elsewhere->segment);
 		return "all of max_worker_processes are in use";
 	}
-	follow(elsewhere);
+	foreign_follow(elsewhere->segment, elsewhere->queue, elsewhere->handle,
+				   CurrentMemoryContext, &listener);
 	if (elsewhere->ended)
 		return NULL;
-	if (!find_database(elsewhere))
+	if (!elsewhere_find(elsewhere))
 		return "";
 	return elsewhere->error[0] != '\0' ? elsewhere->error :
 		"its worker ended before its work was done";
 }
 
-static bool
-find_database(Elsewhere *elsewhere)
+bool
+elsewhere_find(Elsewhere *elsewhere)
 {
 	HeapTuple	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(elsewhere->database));
 	Form_pg_database row;
@@ -86,15 +79,9 @@ make_shared(Elsewhere *elsewhere)
 	elsewhere->segment = dsm_create(place.total, 0);
 	shared = dsm_segment_address(elsewhere->segment);
 	memset(shared, 0, sizeof(*shared));
-	memcpy(shared->build, accel_build, BUILD_BYTES);
-	strlcpy(shared->library, parallel_library(), MAXPGPATH);
-	shared->database = elsewhere->database;
+	foreign_share(&shared->foreign, elsewhere->database, 0, elsewhere->throttle);
 	shared->workers = elsewhere->workers;
 	shared->max_rate = elsewhere->max_rate;
-	shared->page_kernel = (int) (checksum_selected(CHECKSUM_page) -
-								 checksum_kernel_table);
-	shared->lock_timeout = LockTimeout;
-	throttle_copy(&shared->throttle, elsewhere->throttle);
 	shared->nrelids = elsewhere->nrelids;
 	memcpy(elsewhere_relids(shared), elsewhere->relids,
 		   elsewhere->nrelids * sizeof(Oid));
@@ -110,12 +97,10 @@ make_shared(Elsewhere *elsewhere)
 static bool
 start(Elsewhere *elsewhere)
 {
-	BackgroundWorker worker = {0};
 	TimestampTz until = GetCurrentTimestamp() + WORKER_PATIENCE;
 
-	crew_describe_worker(&worker, elsewhere->shared->library, "accel_elsewhere_main",
-						 elsewhere->segment);
-	while (!RegisterDynamicBackgroundWorker(&worker, &elsewhere->handle))
+	while (!foreign_launch(elsewhere->segment, "accel_elsewhere_main",
+						   &elsewhere->handle))
 	{
 		if (GetCurrentTimestamp() >= until)
 			return false;
@@ -124,52 +109,6 @@ start(Elsewhere *elsewhere)
 	shm_mq_set_handle(elsewhere->queue, elsewhere->handle);
 	shm_mq_set_handle(elsewhere->answers, elsewhere->handle);
 	return true;
-}
-
-static void
-listen_to(Elsewhere *elsewhere)
-{
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "message of a worker",
-												  ALLOCSET_DEFAULT_SIZES);
-	shm_mq_result result;
-
-	do
-	{
-		Size		bytes;
-		void	   *message;
-
-		result = shm_mq_receive(elsewhere->queue, &bytes, &message, true);
-		if (result == SHM_MQ_SUCCESS)
-		{
-			MemoryContext old = MemoryContextSwitchTo(context);
-
-			on_message(elsewhere, message, bytes);
-			MemoryContextSwitchTo(old);
-			MemoryContextReset(context);
-		}
-		else if (result == SHM_MQ_WOULD_BLOCK)
-			task_doze();
-	} while (result != SHM_MQ_DETACHED);
-	MemoryContextDelete(context);
-}
-
-/* Up to its end, or ours. */
-static void
-follow(Elsewhere *elsewhere)
-{
-	PG_TRY();
-	{
-		listen_to(elsewhere);
-		(void) WaitForBackgroundWorkerShutdown(elsewhere->handle);
-		if (elsewhere->ended)
-			throttle_copy(elsewhere->throttle, &elsewhere->shared->throttle);
-	}
-	PG_FINALLY();
-	{
-		TerminateBackgroundWorker(elsewhere->handle);
-		dsm_detach(elsewhere->segment);
-	}
-	PG_END_TRY();
 }
 
 /* ---------------------------------------------------------------- *
@@ -204,8 +143,19 @@ on_finding(Elsewhere *elsewhere, const ElsewhereFinding *message)
 }
 
 static void
-on_message(Elsewhere *elsewhere, const char *message, Size bytes)
+on_gone(void *arg)
 {
+	Elsewhere  *elsewhere = arg;
+
+	if (elsewhere->ended)
+		throttle_copy(elsewhere->throttle, &elsewhere->shared->foreign.throttle);
+}
+
+static void
+on_message(void *arg, const char *message, Size bytes)
+{
+	Elsewhere  *elsewhere = arg;
+
 	switch (message[0])
 	{
 		case ELSEWHERE_ASK:

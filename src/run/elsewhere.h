@@ -6,21 +6,15 @@
 #ifndef ACCEL_RUN_ELSEWHERE_H
 #define ACCEL_RUN_ELSEWHERE_H
 
-#include "host/build.h"
-#include "host/task.h"
+#include "run/foreign.h"
 #include "run/judge.h"
 
 /* Shared memory.  The OIDs of relations and two queues follow. */
 typedef struct ElsewhereShared
 {
-	char		build[BUILD_BYTES]; /* first, as in crew.c */
-	char		library[MAXPGPATH];
-	Oid			database;
+	ForeignShared foreign;		/* first */
 	int			workers;
 	int			max_rate;
-	int			page_kernel;
-	int			lock_timeout;
-	Throttle	throttle;		/* the worker's at its end */
 	Size		nrelids;
 } ElsewhereShared;
 
@@ -95,9 +89,11 @@ struct Elsewhere
 	void		(*ask) (Elsewhere *elsewhere, const LedgerFile *file, int64 from);
 	void		(*emit) (Elsewhere *elsewhere, const DigestFinding *finding);
 
-	/* the rest is elsewhere.c's */
+	/* elsewhere_find() sets these */
 	const char *name;			/* of the database, as text here */
 	int			encoding;
+
+	/* the rest is elsewhere.c's */
 	dsm_segment *segment;
 	ElsewhereShared *shared;
 	shm_mq_handle *queue;
@@ -107,8 +103,11 @@ struct Elsewhere
 	char		error[SCAN_MESSAGE_SIZE];
 };
 
+/* Returns false if there is no such database. */
+extern bool elsewhere_find(Elsewhere *elsewhere);
+
 /*
- * Judges a database.  Returns NULL, or why that is not done, or "" if there is
+ * Judges a database that was found.  Returns NULL, or why that is not done, or "" if there is
  * no such database any more.
  */
 extern const char *elsewhere_judge(Elsewhere *elsewhere);

@@ -9,27 +9,16 @@
 #include "compat.h"
 
 #include "access/xact.h"
-#include "libpq/pqmq.h"
 #include "miscadmin.h"
-#include "pgstat.h"
-#include "postmaster/bgworker.h"
 #include "storage/ipc.h"
-#include "storage/lmgr.h"
 #include "storage/proc.h"
-#include "tcop/tcopprot.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-#include "host/parallel.h"
-#include "kernel/checksum.h"
-#include "run/deputy.h"
 #include "run/elsewhere.h"
 #include "run/foreign.h"
 #include "run/lock.h"
-
-/* How often to look who wants the database, in microseconds. */
-#define YIELD_INTERVAL	(USECS_PER_SEC / 20)
 
 typedef struct ElsewhereWorker
 {
@@ -49,14 +38,6 @@ static void emit_finding(DigestJudge *judge, const DigestFinding *finding);
 static bool note_enough(ScanSink *sink);
 static void lock_relation(Oid relid);
 
-/* The session may have gone, whatever the reason. */
-static void
-send_message(ElsewhereWorker *worker, const void *message, Size bytes)
-{
-	if (shm_mq_send(worker->queue, bytes, message, false, true) != SHM_MQ_SUCCESS)
-		proc_exit(0);
-}
-
 void
 accel_elsewhere_main(Datum segment)
 {
@@ -71,51 +52,29 @@ accel_elsewhere_main(Datum segment)
 	worker->judge.sink.enough = note_enough;
 	MemoryContextSwitchTo(context);
 	judge_begin(&worker->judge, worker->shared->workers, worker->shared->max_rate);
-	throttle_copy(&worker->judge.scan.throttle, &worker->shared->throttle);
+	throttle_copy(&worker->judge.scan.throttle, &worker->shared->foreign.throttle);
 	for (Size i = 0; i < worker->shared->nrelids; i++)
 		judge_one(worker, elsewhere_relids(worker->shared)[i]);
-	throttle_copy(&worker->shared->throttle, &worker->judge.scan.throttle);
-	send_message(worker, &end, 1);
+	throttle_copy(&worker->shared->foreign.throttle, &worker->judge.scan.throttle);
+	foreign_send(worker->queue, &end, 1);
 	scan_run_end(&worker->judge.scan);
 	proc_exit(0);
-}
-
-static void
-check_shared(const ElsewhereShared *shared)
-{
-	if (memcmp(shared->build, accel_build, BUILD_BYTES) != 0 ||
-		strcmp(shared->library, parallel_library()) != 0)
-		ereport(ERROR,
-				(errmsg("crc32c_accel: a worker has loaded another library than its leader")));
 }
 
 static ElsewhereWorker *
 join(Datum handle)
 {
 	ElsewhereWorker *worker = palloc0(sizeof(ElsewhereWorker));
-	ElsewhereShared *shared;
+	dsm_segment *segment = foreign_attach(handle);
+	char	   *base = dsm_segment_address(segment);
 	ElsewhereLayout place;
-	dsm_segment *segment;
 
-	pqsignal(SIGTERM, die);
-	BackgroundWorkerUnblockSignals();
-	segment = dsm_attach(DatumGetUInt32(handle));
-	if (segment == NULL)
-		proc_exit(0);			/* the session has ended its statement */
-	dsm_pin_mapping(segment);
-	worker->shared = shared = dsm_segment_address(segment);
-	check_shared(shared);
-	place = elsewhere_layout(shared->nrelids);
-	worker->queue = task_queue_join((char *) shared + place.queue, segment);
-	shm_mq_set_receiver((shm_mq *) ((char *) shared + place.answers), MyProc);
-	worker->answers = shm_mq_attach((shm_mq *) ((char *) shared + place.answers),
-									segment, NULL);
-	pq_redirect_to_shm_mq(segment, worker->queue);
-	BackgroundWorkerInitializeConnectionByOid(shared->database, InvalidOid,
-											  BGWORKER_BYPASS_ALLOWCONN);
-	foreign_set_options(0, shared->lock_timeout);
-	checksum_use(&checksum_kernel_table[shared->page_kernel]);
-	pgstat_report_activity(STATE_RUNNING, "crc32c_accel: judging a database");
+	worker->shared = (ElsewhereShared *) base;
+	place = elsewhere_layout(worker->shared->nrelids);
+	worker->queue = task_queue_join(base + place.queue, segment);
+	shm_mq_set_receiver((shm_mq *) (base + place.answers), MyProc);
+	worker->answers = shm_mq_attach((shm_mq *) (base + place.answers), segment, NULL);
+	foreign_connect(segment, worker->queue, "crc32c_accel: judging a database");
 	return worker;
 }
 
@@ -157,7 +116,7 @@ ask_session(DigestJudge *judge, int64 from)
 	question.kind = ELSEWHERE_ASK;
 	question.file = judge->file;
 	question.from = from;
-	send_message(worker, &question, sizeof(question));
+	foreign_send(worker->queue, &question, sizeof(question));
 	while ((row = receive_row(worker)) != NULL)
 		judge_row(judge, &row->row, row->known);
 }
@@ -170,21 +129,22 @@ emit_finding(DigestJudge *judge, const DigestFinding *finding)
 	memset(&message, 0, sizeof(message));
 	message.kind = ELSEWHERE_FINDING;
 	message.finding = *finding;
-	send_message((ElsewhereWorker *) judge, &message, sizeof(message));
+	foreign_send(((ElsewhereWorker *) judge)->queue, &message, sizeof(message));
 }
 
 /* ---------------------------------------------------------------- *
  *		Who else wants the database
  * ---------------------------------------------------------------- */
 
-/* DROP DATABASE and the like wait for 5 s, see deputy.c. */
-static void
-leave_if_wanted(void)
+/* DROP DATABASE and the like wait for 5 s, see foreign.c. */
+static bool
+leave_if_wanted(void *arg)
 {
-	if (deputy_database_wanted(MyDatabaseId))
+	if (foreign_database_wanted(MyDatabaseId))
 		ereport(ERROR,
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg("the database is wanted by another session")));
+	return false;
 }
 
 static bool
@@ -193,26 +153,15 @@ note_enough(ScanSink *sink)
 	ElsewhereWorker *worker = (ElsewhereWorker *) sink;
 	TimestampTz now = GetCurrentTimestamp();
 
-	if (now >= worker->next_look)
-	{
-		worker->next_look = now + YIELD_INTERVAL;
-		leave_if_wanted();
-	}
-	return false;
+	if (now < worker->next_look)
+		return false;
+	worker->next_look = now + FOREIGN_YIELD_INTERVAL;
+	return leave_if_wanted(NULL);
 }
 
 /* No queue is joined, since the database may be wanted meanwhile. */
 static void
 lock_relation(Oid relid)
 {
-	TimestampTz start = GetCurrentTimestamp();
-
-	while (!ConditionalLockRelationOid(relid, AccessShareLock))
-	{
-		leave_if_wanted();
-		if (LockTimeout > 0 &&
-			TimestampDifferenceExceeds(start, GetCurrentTimestamp(), LockTimeout))
-			run_lock_fail(relid);
-		run_lock_pause();
-	}
+	run_lock_relation(relid, 0, leave_if_wanted, NULL);
 }

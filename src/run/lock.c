@@ -7,7 +7,9 @@
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/latch.h"
+#include "storage/lmgr.h"
 #include "storage/proc.h"
+#include "utils/timestamp.h"
 
 #include "run/lock.h"
 
@@ -20,6 +22,23 @@ run_lock_pause(void)
 					 LOCK_PAUSE, PG_WAIT_EXTENSION);
 	ResetLatch(MyLatch);
 	CHECK_FOR_INTERRUPTS();
+}
+
+void
+run_lock_relation(Oid relid, int patience, bool (*must_end) (void *arg), void *arg)
+{
+	int			most = LockTimeout > 0 ? LockTimeout : INT_MAX;
+	TimestampTz start = GetCurrentTimestamp();
+
+	if (patience > 0)
+		most = Min(most, patience);
+	while (!ConditionalLockRelationOid(relid, AccessShareLock))
+	{
+		if (must_end(arg) ||
+			TimestampDifferenceExceeds(start, GetCurrentTimestamp(), most))
+			run_lock_fail(relid);
+		run_lock_pause();
+	}
 }
 
 void

@@ -8,6 +8,14 @@
 /* Between two tries: a few milliseconds, and what interrupts does. */
 extern void run_lock_pause(void);
 
+/*
+ * Locks a relation (AccessShareLock) within lock_timeout, and within so many
+ * milliseconds if there is patience for that only.  Gives up if must_end() says
+ * so between two tries.
+ */
+extern void run_lock_relation(Oid relid, int patience,
+							  bool (*must_end) (void *arg), void *arg);
+
 /* Gives up, with the server's own words. */
 extern void run_lock_fail(Oid relid);
 
