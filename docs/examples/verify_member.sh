@@ -39,10 +39,16 @@ verify()	# argument...
 	}
 }
 
+# What is remembered of a standby.
+forget()
+{
+	rm -f "$STATE/place" "$STATE/began" "$STATE/good" "$STATE/found" "$STATE/findings"
+}
+
 # The verdict of the history.
 primary()
 {
-	rm -f "$STATE/place" "$STATE/began" "$STATE/good" "$STATE/found" "$STATE/findings"
+	forget
 	verify ", order_by => 'stalest'"
 	verdict=$(ask "SELECT CASE WHEN bad_blocks + bad_files > 0 THEN 'bad'
 		WHEN oldest_good_seconds <= $MAX_AGE * 86400 AND unverified_relations = 0 THEN 'good' ELSE 'unknown' END FROM $schema.verify_metrics")
@@ -92,7 +98,7 @@ schema=$(ask "SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespac
 in_recovery=$(ask 'SELECT pg_is_in_recovery()')
 folder=$(ask 'SHOW data_directory')
 of=$(ask 'SELECT system_identifier FROM pg_control_system()')/$(stat -c %d:%i "$folder")
-[ "$(cat "$STATE/of" 2>/dev/null)" = "$of" ] || rm -f "$STATE/place" "$STATE/began" "$STATE/good" "$STATE/found" "$STATE/findings"
+[ "$(cat "$STATE/of" 2>/dev/null)" = "$of" ] || forget
 echo "$of" >"$STATE/of"
 if [ "$in_recovery" = t ]; then standby; else primary; fi
 echo "$verdict" >"$STATE/verdict"
