@@ -225,16 +225,6 @@ regress_jobs()
 	done
 }
 
-# The scripts of this machine's own server, but those that say that they are slow.
-quick_tap_jobs()
-{
-	for share in 0 1; do
-		server_job tap "$native" "clusters, share $((share + 1)) of 2" PROVE_FLAGS=-v \
-			"tap $(cd "$top" && grep -L '^# Slow:' test/t/*.pl |
-				awk -v share=$share 'NR % 2 == share' | tr '\n' ' ')"
-	done
-}
-
 # Every script runs on the newest release, and each on one of the others but the
 # native server.  That runs one in four, others after the next commit: it is the one
 # of daily work.  --long: every script everywhere.
@@ -256,19 +246,16 @@ tap_scripts()	# version
 		version == "all" || (version == native ? (NR + commits) % 4 == 0 : of[NR % n + 1] == version)' | tr '\n' ' '
 }
 
-# What takes half an hour is two jobs, of every other script.
-tap_jobs()	# version
+# Every jobs-th script is in the same job.
+tap_jobs()	# version, jobs, arguments for prove and more, script...
 {
-	# shellcheck disable=SC2046	# counted
-	set -- "$1" $(tap_scripts "$1")
-	version=$1
-	shift
-	jobs=$(($# > 60 ? 2 : 1)) share=0
-	while [ $share -lt $jobs ]; do
-		scripts=$(printf '%s\n' "$@" | awk -v jobs=$jobs -v share=$share 'NR % jobs == share')
+	version=$1 jobs=$2 environment=$3 share=0
+	shift 3
+	while [ $share -lt "$jobs" ]; do
+		scripts=$(printf '%s\n' "$@" | awk -v jobs="$jobs" -v share=$share 'NR % jobs == share')
 		# shellcheck disable=SC2086	# a list
 		server_job tap "$version" "clusters, $(printf '%s\n' $scripts | wc -l) scripts" \
-			"PROVE_FLAGS=-v LONG=$LONG" "tap $(echo $scripts)"
+			"$environment" "tap $(echo $scripts)"
 		share=$((share + 1))
 	done
 }
@@ -299,9 +286,16 @@ for part in $parts; do
 			done
 			;;
 		tap)
-			[ -n "$all" ] || quick_tap_jobs
+			# the machine's own server: without scripts that say that they are slow
+			# shellcheck disable=SC2046	# a list
+			[ -n "$all" ] || tap_jobs "$native" 2 PROVE_FLAGS=-v \
+				$(cd "$top" && grep -L '^# Slow:' test/t/*.pl)
 			for version in ${all:+$native $others}; do
-				tap_jobs "$version"
+				scripts=$(tap_scripts "$version")
+				# what takes half an hour is two jobs
+				halves=$([ "$(echo "$scripts" | wc -w)" -gt 60 ] && echo 2 || echo 1)
+				# shellcheck disable=SC2086	# a list
+				tap_jobs "$version" "$halves" "PROVE_FLAGS=-v LONG=$LONG" $scripts
 			done
 			;;
 		fuzz) script_job fuzz host "fuzz targets" test/fuzz/run.sh $long ;;

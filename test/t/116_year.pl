@@ -96,7 +96,7 @@ sub damage
 	query("SELECT count(b) FROM $table; CHECKPOINT", $database);	# in memory, and nothing to be written
 	my $path = path_of($database, $table);
 	my $page = AccelWal::peek($path, $block * 8192, 8192);
-	AccelWal::poke($path, $block * 8192 + 4000, substr($page, 4000, 100) ^ ("\x55" x 100));
+	AccelWal::poke($path, $block * 8192, AccelWal::spoiled($page));
 	# what was mended after the last verification was not good in between
 	my @before = map { $_->{bad} } grep { $_->{mended} >= $night - $late }
 	  map { $mended{$_} } grep { /^$database $table / } keys %mended;
