@@ -16,7 +16,7 @@ program_sources = $(call here,src/program/*.c src/recover/*.c)
 # server's CRC-32C alone: other files stand in for those that do.
 comma = ,
 without = $(subst $(comma), ,$(WITHOUT))
-writes_pages = $(addprefix src/,func/heal.c func/restore.c \
+writes_pages = $(addprefix src/,func/heal.c run/restore.c \
 	$(addprefix repair/,backup_page.c block.c heal.c judge.c page_age.c restore.c))
 left_out = $(if $(filter heal,$(without)),$(writes_pages),src/func/without_heal.c) \
 	src/server/$(if $(filter accelerate,$(without)),,without_)accelerate.c

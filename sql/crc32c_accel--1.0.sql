@@ -241,7 +241,7 @@ RETURNS record
 AS 'MODULE_PATHNAME', 'accel_restore_block'
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE;
 COMMENT ON FUNCTION restore_block(regclass, text, bigint, bytea, text, text[], text, boolean) IS
-'writes a given page, or that of a backup, over a block that is damaged, zeroed or stale, with WAL, if the WAL proves that the page is what the block must hold; backup is plain, tar or incremental to prior_backups; directory is a WAL archive, after which pg_wal is read; superusers only';
+'writes a given page, or that of a backup, over a block that is damaged, zeroed or stale, with WAL, if the WAL, or with it the page ledger, proves that the page is what the block must hold; backup is plain, tar or incremental to prior_backups; directory is a WAL archive, after which pg_wal is read; superusers only';
 REVOKE ALL ON FUNCTION restore_block(regclass, text, bigint, bytea, text, text[], text, boolean) FROM PUBLIC;
 
 CREATE FUNCTION page_digests(

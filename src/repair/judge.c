@@ -30,6 +30,15 @@
  * record before the start with a later end than the page's LSN is of a write
  * that was lost then.
  *
+ * A page may be the one that the page ledger knows at its LSN, by the masked
+ * digest.  A row of the ledger is of this history, and one LSN is one page under
+ * the mask, see page/ledger.c.  So that page is proven where the record at its
+ * LSN tells of a part only.  What the mask hides is the given page's own, as it
+ * is with a page of a backup.
+ *
+ * The server's page may have the LSN of the one that is given, with other
+ * contents.  Then one of them is wrong.  The same proofs tell which one.
+ *
  * So a backup that is not known to be this server's excuses no gap before its
  * start.  A clone may have kept an image of ours that we have changed since.
  */
@@ -135,8 +144,13 @@ restore_proof_judge(const RestoreProof *proof)
 		return RESTORE_PROVEN;
 	if (by_backup)
 		return RESTORE_PROVEN_BY_BACKUP;
-	return proof->backup == RESTORE_BACKUP_UNKNOWN ?
-		RESTORE_BACKUP_WITHOUT_WAL : RESTORE_NO_IMAGE;
+	if (proof->ledger == RESTORE_LEDGER_SAME && proof->named &&
+		!proof->skipped)
+		return RESTORE_PROVEN_BY_LEDGER;
+	if (proof->backup == RESTORE_BACKUP_UNKNOWN)
+		return RESTORE_BACKUP_WITHOUT_WAL;
+	return proof->ledger == RESTORE_LEDGER_OTHER ? RESTORE_OTHER_IN_LEDGER :
+		RESTORE_NO_IMAGE;
 }
 
 /* ---- in words ---- */
@@ -203,6 +217,14 @@ restore_proof_words(const RestoreProof *proof, RestoreVerdict verdict,
 			snprintf(dst, RESTORE_WORDS, "the backup is of this server, and WAL has no change of the block since its start at " WAL_LSN_FORMAT,
 					 WAL_LSN_ARGS(proof->since));
 			break;
+		case RESTORE_PROVEN_BY_LEDGER:
+			snprintf(dst, RESTORE_WORDS, "the page ledger has the page at LSN " WAL_LSN_FORMAT ", and WAL has no later change",
+					 WAL_LSN_ARGS(proof->lsn));
+			break;
+		case RESTORE_OTHER_IN_LEDGER:
+			snprintf(dst, RESTORE_WORDS, "the page ledger has another page at LSN " WAL_LSN_FORMAT ", and WAL has no image there to tell which is right",
+					 WAL_LSN_ARGS(proof->lsn));
+			break;
 		case RESTORE_FOREIGN_BACKUP:
 		case RESTORE_BACKUP_WITHOUT_WAL:
 			report_backup(proof, verdict, dst);
@@ -240,7 +262,7 @@ restore_must_prove(const RestoreFacts *facts, RestoreStatus *status)
 {
 	bool		has = facts->disk == RESTORE_DISK_GOOD || facts->cached;
 
-	if (!has || facts->server_lsn < facts->lsn)
+	if (!has || facts->server_lsn < facts->lsn || facts->differs)
 		return true;
 	*status = facts->cached ? RESTORE_CACHED : RESTORE_HEALTHY;
 	return false;
@@ -255,6 +277,7 @@ restore_choose(const RestoreFacts *facts, RestoreVerdict verdict)
 	{
 		case RESTORE_PROVEN:
 		case RESTORE_PROVEN_BY_BACKUP:
+		case RESTORE_PROVEN_BY_LEDGER:
 			return RESTORE_RESTORED;
 		case RESTORE_OLDER:
 			return RESTORE_OUTDATED;

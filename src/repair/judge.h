@@ -19,6 +19,14 @@ typedef enum RestoreContent
 	RESTORE_CONTENT_OTHER
 } RestoreContent;
 
+/* Is the page the one that the page ledger knows of its LSN? */
+typedef enum RestoreLedger
+{
+	RESTORE_LEDGER_NONE,		/* it knows none */
+	RESTORE_LEDGER_SAME,
+	RESTORE_LEDGER_OTHER
+} RestoreLedger;
+
 /* Has the backup that the page is of the same WAL as this server? */
 typedef enum RestoreBackup
 {
@@ -33,6 +41,7 @@ typedef struct RestoreProof
 	WalLsn		lsn;			/* of the page */
 	bool		own_history;	/* the WAL is this server's for certain */
 	RestoreContent content;
+	RestoreLedger ledger;
 	RestoreBackup backup;
 	const char *whose;			/* the one of several that is not the same */
 	WalLsn		since;			/* the start of the backup, 0 if the page was
@@ -55,6 +64,7 @@ typedef enum RestoreVerdict
 {
 	RESTORE_PROVEN,
 	RESTORE_PROVEN_BY_BACKUP,
+	RESTORE_PROVEN_BY_LEDGER,
 	RESTORE_OLDER,				/* WAL has a later record */
 	RESTORE_FOREIGN,			/* WAL has another page there */
 	RESTORE_FOREIGN_BACKUP,
@@ -63,6 +73,7 @@ typedef enum RestoreVerdict
 	RESTORE_COPIED,
 	RESTORE_GAP,
 	RESTORE_BACKUP_WITHOUT_WAL,
+	RESTORE_OTHER_IN_LEDGER,
 	RESTORE_NO_IMAGE
 } RestoreVerdict;
 
@@ -94,6 +105,8 @@ typedef struct RestoreFacts
 	bool		cached;			/* the disk's is not good, the buffer's is */
 	WalLsn		server_lsn;		/* of the good page, disk's or buffer's, or 0 */
 	bool		allow_unproven;
+	bool		differs;		/* the disk's is good and has the LSN of the
+								 * one that is given, but other contents */
 } RestoreFacts;
 
 /* Returns false, with the status, if the WAL need not be asked. */

@@ -43,6 +43,7 @@
 #include "storage/lmgr.h"
 #include "utils/rel.h"
 
+#include "page/digest.h"
 #include "page/fork_transform.h"
 #include "page/mask.h"
 #include "page/relation_kind.h"
@@ -88,6 +89,8 @@ struct Restore
 	XLogRecPtr	seen_lsn;		/* of the pinned buffer's page then */
 	Buffer		pinned;			/* since then, or Invalid */
 	RestoreFacts facts;
+	PageMask	mask;			/* if why_not is NULL */
+	LedgerPage	known;			/* what the page ledger has, LSN 0 if nothing */
 	WalBlockHistory history;
 	RestoreProof proof;
 	Buffer		buffer;			/* pinned and locked, or Invalid */
@@ -163,6 +166,8 @@ restore_begin(Oid relid, ForkNumber number, BlockNumber blkno,
 	repair_block_tag(fork, blkno, &ctx->tag);
 	ctx->blkno = blkno;
 	ctx->why_not = why_not(fork);
+	if (ctx->why_not == NULL)
+		page_mask_init(&ctx->mask, fork->rel, number);
 	ctx->size = size;
 	if (size > 0)
 		memcpy(ctx->given.data, page, Min(size, BLCKSZ));
@@ -172,6 +177,18 @@ restore_begin(Oid relid, ForkNumber number, BlockNumber blkno,
 	ctx->facts.lsn = PageGetLSN((Page) ctx->given.data);
 	ctx->facts.allow_unproven = allow_unproven;
 	return ctx;
+}
+
+Relation
+restore_relation(const Restore *ctx)
+{
+	return ctx->why_not == NULL ? ctx->fork.rel : NULL;
+}
+
+void
+restore_know(Restore *ctx, const LedgerPage *known)
+{
+	ctx->known = *known;
 }
 
 void
@@ -241,6 +258,29 @@ lsn_of(const PGAlignedBlock *page)
 	return PageGetLSN((Page) page->data);
 }
 
+/* Are two pages of the block the same under the mask? */
+static RestoreContent
+compare(Restore *ctx, const char *one, const char *other)
+{
+	PGAlignedBlock first;
+	const char *masked = page_mask_apply(&ctx->mask, one, ctx->blkno);
+
+	if (masked == NULL)
+		return RESTORE_CONTENT_UNKNOWN;
+	memcpy(first.data, masked, BLCKSZ);
+	masked = page_mask_apply(&ctx->mask, other, ctx->blkno);
+	if (masked == NULL)
+		return RESTORE_CONTENT_UNKNOWN;
+	return memcmp(masked, first.data, BLCKSZ) == 0 ? RESTORE_CONTENT_SAME :
+		RESTORE_CONTENT_OTHER;
+}
+
+static bool
+differs_from_given(Restore *ctx, const char *page)
+{
+	return compare(ctx, page, ctx->given.data) == RESTORE_CONTENT_OTHER;
+}
+
 /*
  * Puts what was decided into the facts.  Zeros below a page that is yet to be
  * written for the first time are good.
@@ -266,6 +306,10 @@ learn_facts(Restore *ctx)
 	if (facts->cached ||
 		(facts->disk == RESTORE_DISK_GOOD && BLOCK_IS_CACHED(decision)))
 		facts->server_lsn = Max(facts->server_lsn, lsn_of(&decision->cached));
+	facts->differs = facts->disk == RESTORE_DISK_GOOD &&
+		facts->server_lsn == facts->lsn &&
+		(differs_from_given(ctx, decision->image.data) ||
+		 differs_from_given(ctx, block_page(decision)));
 }
 
 /* Must be asked before the block is held, since it waits for storage. */
@@ -411,20 +455,24 @@ on_gap(void *arg, const WalBlockGap *gap)
 static RestoreContent
 compare_ours(Restore *ctx)
 {
-	PageMask	mask;
-	PGAlignedBlock ours;
+	return ctx->has_ours ? compare(ctx, ctx->ours.data, ctx->given.data) :
+		RESTORE_CONTENT_UNKNOWN;
+}
+
+/* Is it what the page ledger knows?  The mask hides a sequence's value. */
+static RestoreLedger
+compare_known(Restore *ctx)
+{
+	Relation	rel = ctx->fork.rel;
 	const char *masked;
 
-	if (!ctx->has_ours)
-		return RESTORE_CONTENT_UNKNOWN;
-	page_mask_init(&mask, ctx->fork.rel, ctx->fork.fork);
-	masked = page_mask_apply(&mask, ctx->ours.data, ctx->blkno);
-	if (masked == NULL)
-		return RESTORE_CONTENT_UNKNOWN;
-	memcpy(ours.data, masked, BLCKSZ);
-	masked = page_mask_apply(&mask, ctx->given.data, ctx->blkno);
-	return masked != NULL && memcmp(masked, ours.data, BLCKSZ) == 0 ?
-		RESTORE_CONTENT_SAME : RESTORE_CONTENT_OTHER;
+	if (ctx->known.lsn < LEDGER_FIRST_LSN || ctx->known.lsn != ctx->facts.lsn ||
+		rel->rd_rel->relkind == RELKIND_SEQUENCE ||
+		!page_mask_exact(rel, ctx->fork.fork))
+		return RESTORE_LEDGER_NONE;
+	masked = page_mask_apply(&ctx->mask, ctx->given.data, ctx->blkno);
+	return masked != NULL && page_digest(masked) == ctx->known.digest ?
+		RESTORE_LEDGER_SAME : RESTORE_LEDGER_OTHER;
 }
 
 /* Does a backup hold the same WAL as this server, in the range it needs? */
@@ -507,6 +555,7 @@ restore_prove(Restore *ctx, WalStream *stream, WalLsn present,
 	wal_block_history_end(history, false);
 	proof->dropped = history->dropped;
 	proof->content = compare_ours(ctx);
+	proof->ledger = compare_known(ctx);
 	if (ctx->backup != NULL)
 		compare_backups(ctx->backup, stream, proof);
 }
@@ -627,7 +676,7 @@ refuse(Restore *ctx, RestoreStatus status, RestoreVerdict verdict,
 	else if (facts->disk == RESTORE_DISK_GOOD || facts->cached)
 		say(ctx, status, "%s: not written over a page that is sound, in %s",
 			words, facts->cached ? "shared buffers" : "the file");
-	else if (verdict == RESTORE_NO_IMAGE)
+	else if (verdict == RESTORE_NO_IMAGE || verdict == RESTORE_OTHER_IN_LEDGER)
 		say(ctx, status, "%s: allow_unproven => true writes it, if you know that it is a page of this server and not of a clone",
 			words);
 	else
@@ -644,7 +693,7 @@ is_in_place(const Restore *ctx, const char *page)
 {
 	const size_t flags = offsetof(PageHeaderData, pd_flags);
 
-	return ctx->facts.disk == RESTORE_DISK_GOOD &&
+	return ctx->facts.disk == RESTORE_DISK_GOOD && !ctx->facts.differs &&
 		memcmp(block_page(&ctx->decision) + flags, page + flags,
 			   BLCKSZ - flags) == 0;
 }
@@ -656,7 +705,8 @@ restore_write(Restore *ctx)
 	RestoreVerdict verdict = restore_proof_judge(&ctx->proof);
 	RestoreStatus status = restore_choose(&ctx->facts, verdict);
 	bool		proven = verdict == RESTORE_PROVEN ||
-		verdict == RESTORE_PROVEN_BY_BACKUP;
+		verdict == RESTORE_PROVEN_BY_BACKUP ||
+		verdict == RESTORE_PROVEN_BY_LEDGER;
 	const char *page = verdict == RESTORE_PROVEN ? ctx->ours.data :
 		ctx->given.data;
 

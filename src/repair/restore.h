@@ -14,6 +14,7 @@
 #include "common/relpath.h"
 #include "storage/block.h"
 
+#include "page/ledger.h"
 #include "repair/backup_page.h"
 #include "repair/judge.h"
 #include "wal/stream.h"
@@ -33,6 +34,15 @@ extern Restore *restore_begin(Oid relid, ForkNumber fork, BlockNumber blkno,
 
 /* The page is that of a backup.  What names it must last as long. */
 extern void restore_use_backup(Restore *ctx, const BackupNames *names);
+
+/*
+ * Returns the relation, which is open until restore_end(), or NULL if the WAL
+ * is not complete for the block, so that nothing proves a page.
+ */
+extern Relation restore_relation(const Restore *ctx);
+
+/* What the page ledger has of the block, in a row that is evidence. */
+extern void restore_know(Restore *ctx, const LedgerPage *known);
 
 /* Looks at the page and the block.  False means that all is said. */
 extern bool restore_look(Restore *ctx);

@@ -63,13 +63,7 @@ judge_relation(DigestJudge *judge, Oid relid, bool required)
 		try_relation_open(relid, judge->lock ? NoLock : AccessShareLock);
 	if (judge->rel == NULL)
 		return;
-	judge->file.database = LOCATOR_DATABASE(judge->rel->rd_locator);
-	judge->file.tablespace = LOCATOR_TABLESPACE(judge->rel->rd_locator);
-	judge->file.number = LOCATOR_NUMBER(judge->rel->rd_locator);
-	judge->file.relid = relid;
-	judge->file.kind = judge->rel->rd_rel->relkind == RELKIND_SEQUENCE ?
-		LEDGER_SEQUENCE : judge->rel->rd_rel->relkind == RELKIND_INDEX ?
-		LEDGER_INDEX : LEDGER_TABLE;
+	ledger_file_of(judge->rel, &judge->file);
 	fork_describe(&fork, judge->rel, MAIN_FORKNUM);
 	if (fork_why_not_verifiable(&fork) == NULL)
 		judge_file(judge);

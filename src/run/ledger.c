@@ -131,6 +131,19 @@ ledger_batch_end(LedgerBatch *batch, bool whole)
  * ---------------------------------------------------------------- */
 
 void
+ledger_file_of(Relation rel, LedgerFile *file)
+{
+	char		kind = rel->rd_rel->relkind;
+
+	file->database = LOCATOR_DATABASE(rel->rd_locator);
+	file->tablespace = LOCATOR_TABLESPACE(rel->rd_locator);
+	file->number = LOCATOR_NUMBER(rel->rd_locator);
+	file->relid = RelationGetRelid(rel);
+	file->kind = kind == RELKIND_SEQUENCE ? LEDGER_SEQUENCE :
+		kind == RELKIND_INDEX ? LEDGER_INDEX : LEDGER_TABLE;
+}
+
+void
 ledger_server(LedgerServer *server)
 {
 	TimeLineID	timeline;

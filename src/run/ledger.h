@@ -9,6 +9,7 @@
 
 #include "datatype/timestamp.h"
 #include "nodes/pg_list.h"
+#include "utils/relcache.h"
 
 #include "page/digest.h"
 #include "page/ledger.h"
@@ -49,6 +50,9 @@ typedef struct LedgerFile
 	Oid			relid;
 	LedgerKind	kind;
 } LedgerFile;
+
+/* Those about the main fork of a relation. */
+extern void ledger_file_of(Relation rel, LedgerFile *file);
 
 /* What this server is, to hold rows against it. */
 typedef struct LedgerServer

@@ -199,6 +199,55 @@ test_backups(void)
 	check(restore_proof_judge(&proof) == RESTORE_GAP, "backup, no LSN, WAL from after the start");
 }
 
+/* ---- the page ledger ---- */
+
+typedef struct LedgerCase
+{
+	const char *name;
+	RestoreLedger ledger;
+	RestoreBackup backup;
+	int			since;			/* of the backup, from LSN on, 0 for none */
+	Row			rows[3];
+	RestoreContent content;
+	RestoreVerdict verdict;
+} LedgerCase;
+
+#define KNOWN	RESTORE_LEDGER_SAME
+#define NONE	RESTORE_BACKUP_NONE
+
+static const LedgerCase ledgers[] = {
+	{"a change of a part", KNOWN, NONE, 0, {{'c', -50, 0}}, UNKNOWN, RESTORE_PROVEN_BY_LEDGER},
+	{"another page", RESTORE_LEDGER_OTHER, NONE, 0, {{'c', -50, 0}}, UNKNOWN, RESTORE_OTHER_IN_LEDGER},
+	{"an image that is the page", RESTORE_LEDGER_OTHER, NONE, 0, {{'i', -50, 0}}, SAME, RESTORE_PROVEN},
+	{"an image that is another page", KNOWN, NONE, 0, {{'i', -50, 0}}, OTHER, RESTORE_FOREIGN},
+	{"a later change", KNOWN, NONE, 0, {{'c', -50, 0}, {'c', 1, 50}}, UNKNOWN, RESTORE_OLDER},
+	{"no record", KNOWN, NONE, 0, {{0, 0, 0}}, UNKNOWN, RESTORE_FOREIGN},
+	{"a gap after it", KNOWN, NONE, 0, {{'c', -50, 0}, {'g', 10, 20}}, UNKNOWN, RESTORE_GAP},
+	{"a gap over its record", KNOWN, NONE, 0, {{'g', -90, 0}}, UNKNOWN, RESTORE_GAP},
+	{"files that were copied", KNOWN, NONE, 0, {{'c', -50, 0}, {'C', 1, 50}}, UNKNOWN, RESTORE_COPIED},
+	{"a backup without WAL", KNOWN, RESTORE_BACKUP_UNKNOWN, 100, {{'c', -50, 0}}, UNKNOWN, RESTORE_PROVEN_BY_LEDGER},
+	{"a gap before the start of nobody knows whose", KNOWN, RESTORE_BACKUP_UNKNOWN, 100, {{'c', -50, 0}, {'g', 10, 50}}, UNKNOWN, RESTORE_BACKUP_WITHOUT_WAL},
+	{"a backup that proves itself", RESTORE_LEDGER_OTHER, OURS, 100, {{'c', -50, 0}}, UNKNOWN, RESTORE_PROVEN_BY_BACKUP},
+	{"written during the backup", KNOWN, OURS, -10, {{'c', -5, 0}}, UNKNOWN, RESTORE_PROVEN_BY_LEDGER}
+};
+
+static void
+test_ledger(void)
+{
+	for (size_t i = 0; i < sizeof(ledgers) / sizeof(ledgers[0]); i++)
+	{
+		const LedgerCase *c = &ledgers[i];
+		RestoreProof proof = {.lsn = LSN, .own_history = true, .content = c->content, .ledger = c->ledger,
+			.backup = c->backup, .since = c->since == 0 ? 0 : (WalLsn) (LSN + c->since)};
+		RestoreVerdict verdict;
+
+		for (int r = 0; r < 3 && c->rows[r].what != 0; r++)
+			on_row(&proof, &c->rows[r]);
+		verdict = restore_proof_judge(&proof);
+		check(verdict == c->verdict, "ledger, %s: %d, expected %d", c->name, verdict, c->verdict);
+	}
+}
+
 static void
 test_no_lsn(void)
 {
@@ -226,18 +275,20 @@ typedef struct BlockCase
 #define DAMAGED	RESTORE_DISK_DAMAGED
 
 static const BlockCase blocks[] = {
-	{"damaged", {LSN, DAMAGED, false, 0, false}, -1, RESTORE_NOT_PROVEN},
-	{"zeros", {LSN, ZEROS, false, 0, false}, -1, RESTORE_NOT_PROVEN},
-	{"damaged, vouched for", {LSN, DAMAGED, false, 0, true}, -1, RESTORE_RESTORED},
-	{"zeros, vouched for", {LSN, ZEROS, false, 0, true}, -1, RESTORE_RESTORED},
-	{"good and newer", {LSN, GOOD, false, LSN + 1, true}, RESTORE_HEALTHY, RESTORE_NOT_PROVEN},
-	{"good and the same", {LSN, GOOD, false, LSN, true}, RESTORE_HEALTHY, RESTORE_NOT_PROVEN},
-	{"good and older", {LSN, GOOD, false, LSN - 1, false}, -1, RESTORE_NOT_PROVEN},
-	{"good and older, vouched for", {LSN, GOOD, false, LSN - 1, true}, -1, RESTORE_NOT_PROVEN},
-	{"good in memory", {LSN, DAMAGED, true, LSN, true}, RESTORE_CACHED, RESTORE_NOT_PROVEN},
-	{"good in memory above zeros", {LSN, ZEROS, true, LSN + 9, true}, RESTORE_CACHED, RESTORE_NOT_PROVEN},
-	{"older in memory", {LSN, DAMAGED, true, LSN - 1, false}, -1, RESTORE_NOT_PROVEN},
-	{"older in memory, vouched for", {LSN, DAMAGED, true, LSN - 1, true}, -1, RESTORE_NOT_PROVEN}
+	{"damaged", {LSN, DAMAGED, false, 0, false, false}, -1, RESTORE_NOT_PROVEN},
+	{"zeros", {LSN, ZEROS, false, 0, false, false}, -1, RESTORE_NOT_PROVEN},
+	{"damaged, vouched for", {LSN, DAMAGED, false, 0, true, false}, -1, RESTORE_RESTORED},
+	{"zeros, vouched for", {LSN, ZEROS, false, 0, true, false}, -1, RESTORE_RESTORED},
+	{"good and newer", {LSN, GOOD, false, LSN + 1, true, false}, RESTORE_HEALTHY, RESTORE_NOT_PROVEN},
+	{"good and the same", {LSN, GOOD, false, LSN, true, false}, RESTORE_HEALTHY, RESTORE_NOT_PROVEN},
+	{"good, the same LSN, another page", {LSN, GOOD, false, LSN, false, true}, -1, RESTORE_NOT_PROVEN},
+	{"good, the same LSN, another page, vouched for", {LSN, GOOD, false, LSN, true, true}, -1, RESTORE_NOT_PROVEN},
+	{"good and older", {LSN, GOOD, false, LSN - 1, false, false}, -1, RESTORE_NOT_PROVEN},
+	{"good and older, vouched for", {LSN, GOOD, false, LSN - 1, true, false}, -1, RESTORE_NOT_PROVEN},
+	{"good in memory", {LSN, DAMAGED, true, LSN, true, false}, RESTORE_CACHED, RESTORE_NOT_PROVEN},
+	{"good in memory above zeros", {LSN, ZEROS, true, LSN + 9, true, false}, RESTORE_CACHED, RESTORE_NOT_PROVEN},
+	{"older in memory", {LSN, DAMAGED, true, LSN - 1, false, false}, -1, RESTORE_NOT_PROVEN},
+	{"older in memory, vouched for", {LSN, DAMAGED, true, LSN - 1, true, false}, -1, RESTORE_NOT_PROVEN}
 };
 
 static void
@@ -267,6 +318,7 @@ main(int argc, char **argv)
 	test_proofs();
 	test_no_lsn();
 	test_backups();
+	test_ledger();
 	test_blocks();
 	return unit_finish();
 }

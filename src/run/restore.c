@@ -4,14 +4,18 @@
  */
 #include "compat.h"
 
+#include "access/xact.h"
+#include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/resowner.h"
 
 #include "func/func.h"
 #include "func/own_wal.h"
 #include "host/file_path.h"
 #include "repair/restore.h"
+#include "run/ledger.h"
 
 /* Arguments, of which the first three must not be NULL. */
 enum
@@ -78,6 +82,69 @@ begin(FunctionCallInfo fcinfo)
 	return restore;
 }
 
+/* Tells what the page ledger of this database has of the block. */
+static void
+read_ledger(FunctionCallInfo fcinfo, Restore *restore, Relation rel)
+{
+	int64		blkno = PG_GETARG_INT64(ARG_BLKNO);
+	History		history = history_of(fcinfo);
+	LedgerServer server;
+	LedgerFile	file;
+	LedgerPage	known[LEDGER_BLOCKS];
+	LedgerRow	row;
+
+	ledger_server(&server);
+	ledger_file_of(rel, &file);
+	if (ledger_select(&history, NULL, &file, blkno - blkno % LEDGER_BLOCKS,
+					  blkno + 1) == 0)
+		return;
+	ledger_read(SPI_tuptable->vals[0], &file, &server, &row, known);
+	if (row.refused == LEDGER_NO_REASON)
+		restore_know(restore, &known[blkno - row.first]);
+}
+
+/*
+ * A ledger that cannot be read proves nothing, but keeps nothing from being
+ * restored either: its own tables are repaired like this, too.
+ */
+static void
+ask_ledger(FunctionCallInfo fcinfo, Restore *restore)
+{
+	Relation	rel = restore_relation(restore);
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+
+	if (rel == NULL)
+		return;
+	BeginInternalSubTransaction(NULL);
+	PG_TRY();
+	{
+		if (SPI_connect() != SPI_OK_CONNECT)
+			elog(ERROR, "SPI_connect failed");
+		read_ledger(fcinfo, restore, rel);
+		SPI_finish();
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		if (error->sqlerrcode == ERRCODE_QUERY_CANCELED)
+			PG_RE_THROW();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		ereport(WARNING,
+				(errcode(error->sqlerrcode),
+				 errmsg("could not read the page ledger: %s", error->message)));
+		FreeErrorData(error);
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+}
+
 static void
 log_write(FunctionCallInfo fcinfo, RestoreStatus status, const char *message)
 {
@@ -108,6 +175,7 @@ SQL_FUNCTION(accel_restore_block)
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	restore = begin(fcinfo);
+	ask_ledger(fcinfo, restore);
 	while (restore_look(restore))
 	{
 		own_wal_open(wal, accel_text(fcinfo, ARG_DIRECTORY));
