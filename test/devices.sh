@@ -13,11 +13,12 @@ folder=${2:?$usage}
 user=${3:-postgres}
 names="ext4 xfs journal btrfs full tmpfs fuse fuse_einval"
 
-# A chroot has no loop devices of its own.
+# A chroot has no loop devices of its own.  The system hands out their numbers
+# to all who ask, each test for five.
 need_loop_nodes()
 {
 	[ -e /dev/loop-control ] || mknod /dev/loop-control c 10 237
-	for n in 0 1 2 3 4 5 6 7; do
+	for n in $(seq 0 63); do
 		[ -e "/dev/loop$n" ] || mknod "/dev/loop$n" b 7 "$n"
 	done
 }

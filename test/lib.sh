@@ -235,7 +235,10 @@ have_server()	# major
 # that cannot be had, the reason is left beside the cache.
 need_server()	# major
 {
-	! have_server "$1" || return 0
+	! have_server "$1" || {
+		need_file_systems "$1"
+		return 0
+	}
 	reason=$(mktemp)
 	maker=need_chroot
 	[ "$1" != 16 ] || maker=need_wheel
@@ -314,6 +317,9 @@ need_wheel()
 	as_root mv "$ACCEL_CACHE/pg16.new" "$ACCEL_CACHE/pg16"
 )
 
+# What makes the file systems of devices.sh.
+file_system_packages="e2fsprogs xfsprogs btrfs-progs bindfs"
+
 # Makes the chroot of a major version unless it is there: a minimal Debian with
 # the server, its headers and what the tests need; no clang, so no bitcode.
 need_chroot()	# major
@@ -328,6 +334,7 @@ need_chroot()	# major
 	need_disk "$ACCEL_CACHE" 2000 "chroots with other servers"
 	as_root mkdir -p "$ACCEL_CACHE"
 	packages="postgresql-$1,postgresql-server-dev-$1,gcc,make,libipc-run-perl,zlib1g-dev,liblz4-dev,libzstd-dev,lz4,zstd"
+	packages=$packages,$(echo "$file_system_packages" | tr ' ' ,)
 	if [ "$1" != 19 ]; then
 		make_chroot "$root" "$(release_of "$1")" "$mirror" "$packages,postgresql-$1-pgtap"
 	else
@@ -335,6 +342,23 @@ need_chroot()	# major
 		make_chroot "$root" "$(release_of "$1")" "$mirror" "$packages" "$1"
 		borrow_pgtap 18 "$root/usr/share/postgresql/19/extension/"
 	fi
+}
+
+# Puts into a chroot of an earlier tree what makes file systems.  Without it
+# tests of devices are skipped, so a failure is told and no more.
+need_file_systems()	# major
+{
+	old_root=$(root_of "$1")	# root is the caller's
+	[ -n "$old_root" ] && ! have_wheel "$1" && [ ! -x "$old_root/usr/bin/bindfs" ] || return 0
+	say "installing in $old_root: $file_system_packages"
+	# shellcheck disable=SC2086	# package names hold no blanks
+	apt_said=$(as_root chroot "$old_root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C \
+		DEBIAN_FRONTEND=noninteractive sh -c '
+		apt-get -qq update && apt-get -qq -y --no-install-recommends install "$@" &&
+			apt-get clean && rm -rf /var/lib/apt/lists/*' sh $file_system_packages 2>&1) || {
+		printf '%s\n' "$apt_said" | tail -5 >&2
+		say "no programs for file systems in $old_root: what reads devices is skipped there"
+	}
 }
 
 # Packages that Debian's experimental has for a major version: it is asked for

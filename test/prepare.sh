@@ -33,7 +33,7 @@ for part in "$@"; do
 		tap)
 			packages="$packages $server libipc-run-perl lz4 zstd" chroots="$chroots $other_majors"
 			[ -z "$all" ] || monitoring="check-postgres postgresql-$major-cron prometheus prometheus-postgres-exporter pgbackrest barman patroni"
-			[ -z "$all" ] || devices="e2fsprogs xfsprogs btrfs-progs bindfs"
+			[ -z "$all" ] || devices=$file_system_packages
 			;;
 		matrix) packages="$packages $server clang libclang-rt-dev qemu-user-static binfmt-support qemu-system-x86 cpio
 			gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross mmdebstrap valgrind

@@ -36,11 +36,11 @@ my $words = "string_agg(concat_ws(' ', relation, fork, blkno, status), ', ' ORDE
 sub found { return sql("SELECT $words FROM verify_lost_writes($_[0])"); }
 sub refused { my ($code, $out, $err) = $node->psql('postgres', $_[0]); return $err; }
 
-# A table on a device, and where its blocks lie there.
+# A table on a device, which other scripts have, too.  Where its file is.
 sub make_table
 {
 	my ($fs, $table, $rows) = @_;
-	my $folder = Device::folder($fs) . "/$table";
+	my $folder = Device::folder($fs) . "/lost_$table";
 	mkdir $folder;
 	sql("CREATE TABLESPACE $table LOCATION '$folder'");
 	sql("CREATE TABLE $table (g int, b text) WITH (fillfactor = 50) TABLESPACE $table; INSERT INTO $table SELECT g, repeat(md5(g::text), 30) FROM generate_series(1, $rows) g; VACUUM (FREEZE) $table; CHECKPOINT");
