@@ -93,6 +93,16 @@ foreach my $fs ('ext4', 'xfs')
 		is(sql("SELECT string_agg(blkno || status, ',' ORDER BY blkno) FROM verify_relation('$t', direct_io => true)"),
 			join(',', map { "${_}bad_on_device_cached_ok" } sort { $a <=> $b } keys %zero), '... which are good pages to verify_relation, but zeros');
 
+		# the script for every night
+		my $night = sub {
+			local @ENV{qw(PGHOST PGPORT DIRECT_IO MAX_RATE)} = ($node->host, $node->port, @_);
+			my ($out, $err) = run_command([ 'sh', 'docs/examples/verify_all.sh', 'lost_writes' ]);
+			return join '', ($out // '') =~ /^postgres\|public\.$t\|main\|\d+\|\w+_page\|/mg, $err =~ /(max_rate)/g;
+		};
+		is($night->('false', 50000), '', "$fs: verify_all.sh lost_writes, the page cache");
+		is(scalar(() = $night->('true', 50000) =~ /_page/g), scalar(@lost), '... the device');
+		is($night->('true', -1), 'max_rate', '... at its rate');
+
 		# what changes is written anew
 		sql("UPDATE $t SET b = 'x' WHERE ctid IN ('($lost[0],2)', '($lost[3],2)'); CHECKPOINT");
 		my @left = grep { $_ != $lost[0] && $_ != $lost[3] } @lost;
