@@ -116,6 +116,10 @@
  * without its content (RBM_ZERO) would destroy the page, and reading D without
  * waiting (RWF_NOWAIT) does wait.
  *
+ * A good D may be another page than C: the device lost a write, or made one of
+ * its own.  A strict reader wants to know.  The same lock and the same two
+ * reads tell, of a C that is good.
+ *
  * A server that itself reads past the page cache (debug_io_direct) knows
  * nothing of C, and could not read the buffer.  There D stands in the place of
  * C, and is read without a lock until four reads agree.
@@ -276,6 +280,13 @@ is_mark_lost(const BlockDecision *decision)
 		!PageIsAllVisible((Page) decision->image.data);
 }
 
+static bool
+is_write_to_come(const BlockDecision *decision)
+{
+	return decision->buffer_state == BLOCK_BUFFER_DIRTY &&
+		!page_is_zero(decision->cached.data);
+}
+
 static void
 decide(Attempt *attempt, PageRules *rules)
 {
@@ -286,7 +297,7 @@ decide(Attempt *attempt, PageRules *rules)
 	decision->place = BLOCK_ON_DISK;
 	decision->buffer_state = BLOCK_BUFFER_UNKNOWN;
 	decision->copy = BLOCK_COPY_NONE;
-	decision->write_to_come = decision->mark_lost = false;
+	decision->write_to_come = decision->mark_lost = decision->older = false;
 	read_decisively(attempt);
 	if (attempt->nread == 0)
 	{
@@ -303,9 +314,7 @@ decide(Attempt *attempt, PageRules *rules)
 	if (decision->verdict.status != PAGE_OK || decision->mark_lost)
 	{
 		decision->copy = judge_copy(decision, blkno, rules);
-		decision->write_to_come =
-			decision->buffer_state == BLOCK_BUFFER_DIRTY &&
-			!page_is_zero(decision->cached.data);
+		decision->write_to_come = is_write_to_come(decision);
 	}
 }
 
@@ -327,7 +336,7 @@ read_device(Attempt *attempt, PageRules *rules)
 	decision->retries++;
 	decision->place = BLOCK_ON_DISK;
 	decision->copy = BLOCK_COPY_NONE;
-	decision->write_to_come = decision->mark_lost = false;
+	decision->write_to_come = decision->mark_lost = decision->older = false;
 	if (fork_reader_read_device(reader, attempt->blkno, decision->image.data) != 1)
 	{
 		decision->fate = reader->error == 0 ? BLOCK_GONE : BLOCK_UNREADABLE;
@@ -395,6 +404,22 @@ is_good(const PageVerdict *verdict)
 }
 
 /*
+ * Is the device's page another one than a good one of the page cache?  If it is
+ * good, too, that counts for a strict reader alone.
+ */
+static bool
+is_device_wrong(const Attempt *attempt, const PageVerdict *cached)
+{
+	const BlockDecision *decision = attempt->decision;
+
+	if (decision->verdict.status == PAGE_NEW)
+		return cached->status != PAGE_NEW;
+	return decision->verdict.status != PAGE_OK ||
+		(attempt->reader->strict && cached->status == PAGE_OK &&
+		 memcmp(decision->image.data, decision->before.data, BLCKSZ) != 0);
+}
+
+/*
  * Compares the device with the page cache, whose page is good, while nobody
  * writes the block.  Returns false if that page is not good any more.
  */
@@ -421,13 +446,13 @@ compare_device(Attempt *attempt, PageRules *rules)
 		UnlockReleaseBuffer(buffer);
 	if (!both)
 		return false;
-	if (!read || decision->verdict.status == PAGE_OK ||
-		(decision->verdict.status == PAGE_NEW && verdict.status == PAGE_NEW))
+	if (!read || !is_device_wrong(attempt, &verdict))
 		return true;
 	decision->place = BLOCK_ON_DEVICE;
 	decision->good_lsn = verdict.lsn;
 	if (BLOCK_IS_CACHED(decision))
 		decision->copy = judge_copy(decision, attempt->blkno, rules);
+	decision->write_to_come = is_write_to_come(decision);
 	return true;
 }
 
@@ -459,11 +484,14 @@ decide_device(Attempt *attempt, PageRules *rules)
 {
 	BlockDecision *decision = attempt->decision;
 	ForkReader *reader = attempt->reader;
+	bool		good;
 	bool		zeros;
 
 	decision->retries = 0;
 	decision->buffer_state = BLOCK_BUFFER_UNKNOWN;
-	if (read_device(attempt, rules) && decision->verdict.status == PAGE_OK)
+	good = read_device(attempt, rules) &&
+		decision->verdict.status == PAGE_OK;
+	if (good && !reader->strict)
 		return;
 	zeros = decision->fate == BLOCK_JUDGED &&
 		decision->verdict.status == PAGE_NEW;
@@ -471,7 +499,11 @@ decide_device(Attempt *attempt, PageRules *rules)
 	{
 		if (decide_without_device(attempt, rules, zeros) ||
 			SERVER_READS_DIRECT())
+		{
+			if (good)			/* whatever the page cache has */
+				(void) read_device(attempt, rules);
 			return;
+		}
 		if (compare_device(attempt, rules))
 		{
 			if (decision->fate == BLOCK_UNREADABLE)
@@ -692,6 +724,18 @@ read_without_lock(Attempt *attempt)
 		attempt->agreeing = 0;
 	}
 	return ++attempt->agreeing >= AGREEING_READS;
+}
+
+void
+block_judge_age(BlockDecision *decision, BlockNumber blkno, PageRules *rules)
+{
+	decision->older = decision->fate == BLOCK_JUDGED &&
+		decision->place == BLOCK_ON_DISK &&
+		decision->verdict.status == PAGE_OK &&
+		decision->buffer_state == BLOCK_BUFFER_CLEAN &&
+		PageGetLSN((Page) decision->cached.data) > decision->verdict.lsn;
+	if (decision->older)
+		decision->copy = judge_copy(decision, blkno, rules);
 }
 
 /*

@@ -36,6 +36,8 @@ typedef struct BlockDecision
 	bool		write_to_come;	/* a dirty buffer holds a page, not zeros */
 	bool		mark_lost;		/* a clean buffer's page is marked
 								 * all-visible, the disk's is not */
+	bool		older;			/* the disk's good page is, than that of a
+								 * clean buffer; block_judge_age() sets it */
 	int			retries;		/* reads made here */
 	PGAlignedBlock image;		/* as read from disk */
 	PGAlignedBlock cached;		/* what a valid buffer held, if clean or dirty */
@@ -59,7 +61,8 @@ block_page(const BlockDecision *decision)
 /*
  * Reads a block of the reader's open segment again while nobody can be writing
  * it, and judges it.  rules->horizon is brought up to date where needed.  A
- * direct reader compares the device with the page cache.
+ * direct reader compares a bad page of the device with the page cache, and a
+ * strict one compares every page.
  */
 extern void block_decide(ForkReader *reader, BlockNumber blkno,
 						 PageRules *rules, BlockDecision *decision);
@@ -84,6 +87,21 @@ extern Buffer block_decide_and_hold(ForkReader *reader, BlockNumber blkno,
  */
 extern void block_ask_device(ForkReader *reader, BlockNumber blkno,
 							 PageRules *rules, BlockDecision *decision);
+
+/*
+ * Finds out whether the disk's page, which is good, is older than that of a
+ * clean buffer, and then what the buffer's is worth.
+ */
+extern void block_judge_age(BlockDecision *decision, BlockNumber blkno,
+							PageRules *rules);
+
+/* Has the device a good page, which is another one than the page cache's? */
+static inline bool
+block_is_other_on_device(const BlockDecision *decision)
+{
+	return decision->place == BLOCK_ON_DEVICE &&
+		decision->verdict.status == PAGE_OK;
+}
 
 /*
  * The status of a decided block that is not gone.  "initialized" tells that

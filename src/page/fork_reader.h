@@ -29,6 +29,8 @@ typedef struct ForkReader
 	int			device_fd;		/* the same, past the page cache */
 	bool		direct;			/* fork_reader_scan() reads the device */
 	bool		tidy;			/* decisions leave the page cache as it was */
+	bool		strict;			/* decisions hold a good page of the device
+								 * against the page cache's, too */
 	int			write_back;		/* errno of a write-back that failed, for the
 								 * caller to reset, 0 if none */
 	BufferAccessStrategy ring;	/* of buffers to compare with, NULL if none */

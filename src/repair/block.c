@@ -70,6 +70,7 @@ repair_decide(ForkReader *reader, BlockNumber blkno, PageRules *rules,
 	}
 	if (fate != BLOCK_JUDGED)
 		disk_page_failed(reader, blkno, fate);
+	block_judge_age(decision, blkno, rules);
 }
 
 /* ---- before ---- */
@@ -179,9 +180,8 @@ repair_prove_writable(const Fork *fork, BlockNumber blkno, const char *image,
 
 /* ---- the write ---- */
 
-/* The server sets the checksum of what it writes, not always of its buffer. */
-static bool
-is_same_page(const char *disk, const char *page)
+bool
+repair_is_same_page(const char *disk, const char *page)
 {
 	const size_t before = offsetof(PageHeaderData, pd_checksum);
 	const size_t after = before + sizeof(((PageHeader) page)->pd_checksum);
@@ -211,5 +211,5 @@ repair_write(ForkReader *reader, BlockNumber blkno, PageRules *rules,
 	page_judge(disk, blkno, rules, &verdict);
 	block_judge_lsn(disk, blkno, rules, &verdict);
 	return verdict.status == PAGE_OK && reader->write_back == 0 &&
-		is_same_page(disk, BufferGetPage(buffer));
+		repair_is_same_page(disk, BufferGetPage(buffer));
 }

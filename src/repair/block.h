@@ -18,7 +18,8 @@ extern void repair_block_tag(const Fork *fork, BlockNumber blkno,
 
 /*
  * Decides a block as block_decide() does, or as block_decide_and_hold() if
- * held is not NULL.  A block past the end raises 22023, a read error 58030.
+ * held is not NULL, and then whether it is older than a clean buffer's page.  A
+ * block past the end raises 22023, a read error 58030.
  */
 extern void repair_decide(ForkReader *reader, BlockNumber blkno,
 						  PageRules *rules, BlockDecision *decision,
@@ -32,6 +33,12 @@ extern void repair_decide(ForkReader *reader, BlockNumber blkno,
  */
 extern void repair_prove_writable(const Fork *fork, BlockNumber blkno,
 								  const char *image, bool keep_cached);
+
+/*
+ * Are two pages the same, but for their checksums?  The server sets that of
+ * what it writes, not always of its buffer.
+ */
+extern bool repair_is_same_page(const char *disk, const char *page);
 
 /*
  * Writes the page, or what the buffer has if it is NULL, and reads it into

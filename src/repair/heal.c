@@ -21,7 +21,11 @@
  *
  * A page that the device alone has damaged is in the page cache, which is what
  * the server knows as its disk.  Writing the same page again needs no proof of
- * its age.
+ * its age.  So it is if the device lost a write, and holds an older page.  If
+ * its page is newer than the page cache's, the WAL must say which one is right.
+ *
+ * A clean buffer holds what was written.  A later LSN there says that the disk
+ * lost that write.
  *
  * Zeros on disk below a clean buffer with a page are damage, since what the
  * buffer holds was once on disk.  Free space and visibility maps are the
@@ -108,6 +112,7 @@ heal_fork_block(Heal *heal, HealResult *result)
 		fork_reader_init_direct(&heal->reader, &heal->fork, 1);
 	else
 		fork_reader_init(&heal->reader, &heal->fork);
+	heal->reader.strict = heal->direct;
 	heal->rules.checksums = heal->fork.checksums;
 	heal->rules.kind = heal->fork.kind;
 	heal->rules.horizon = heal->fork.test_lsn ? block_horizon() :
@@ -156,15 +161,18 @@ is_transformed(const Heal *heal)
 }
 
 /*
- * Is the page of shared buffers that of the page cache, above a bad one on the
- * device?  Then writing it changes nothing for the server.
+ * Is the page of shared buffers that of the page cache, above a bad or older
+ * one on the device?  Then writing it changes nothing for the server.
  */
 static bool
 is_cached_page(const BlockDecision *decision)
 {
-	return decision->place == BLOCK_ON_DEVICE &&
+	bool		newer = block_is_other_on_device(decision) &&
+		decision->verdict.lsn > decision->good_lsn;
+
+	return decision->place == BLOCK_ON_DEVICE && !newer &&
 		decision->buffer_state == BLOCK_BUFFER_CLEAN &&
-		memcmp(decision->cached.data, decision->before.data, BLCKSZ) == 0;
+		repair_is_same_page(decision->cached.data, decision->before.data);
 }
 
 /*
@@ -187,14 +195,17 @@ ask_age(Heal *heal)
 							 heal->why);
 }
 
-/* Returns what the page in memory is worth, its age included. */
+/*
+ * Returns what the page in memory is worth, its age included.  That of the page
+ * cache is proven by its checksum there.
+ */
 static BlockCopy
 worth(const Heal *heal)
 {
 	BlockCopy	copy = heal->decision.copy;
 
 	if (is_cached_page(&heal->decision))
-		return copy;
+		return heal->fork.checksums ? BLOCK_COPY_PROVEN : copy;
 	if (copy == BLOCK_COPY_NONE || heal->age == PAGE_AGE_OLDER)
 		return BLOCK_COPY_NONE;
 	return heal->age == PAGE_AGE_NEWEST ? copy : BLOCK_COPY_SANE;
@@ -250,7 +261,8 @@ choose(Heal *heal, const char **why)
 	const BlockDecision *decision = &heal->decision;
 	PageStatus	status = decision->verdict.status;
 	BlockCopy	copy = worth(heal);
-	bool		good = status == PAGE_OK && !decision->mark_lost;
+	bool		good = status == PAGE_OK && !decision->mark_lost &&
+		!decision->older && !block_is_other_on_device(decision);
 
 	if (good && !heal->fork.checksums)
 	{
@@ -268,6 +280,11 @@ choose(Heal *heal, const char **why)
 	if (copy == BLOCK_COPY_PROVEN ||
 		(copy == BLOCK_COPY_SANE && heal->allow_unproven))
 		return HEAL_HEALED;
+	if (decision->place == BLOCK_ON_DEVICE && decision->write_to_come)
+	{
+		*why = "the device does not hold the page, but a dirty page in shared buffers is yet to be written: CHECKPOINT writes it";
+		return HEAL_HEALTHY;
+	}
 	*why = why_not_written(heal);
 	return HEAL_NO_GOOD_COPY;
 }

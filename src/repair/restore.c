@@ -296,8 +296,8 @@ learn_facts(Restore *ctx)
 		facts->disk = decision->write_to_come ? RESTORE_DISK_GOOD :
 			RESTORE_DISK_ZEROS;
 	else
-		facts->disk = status == PAGE_OK && !decision->mark_lost ?
-			RESTORE_DISK_GOOD : RESTORE_DISK_DAMAGED;
+		facts->disk = status == PAGE_OK && !decision->mark_lost &&
+			!decision->older ? RESTORE_DISK_GOOD : RESTORE_DISK_DAMAGED;
 	facts->cached = facts->disk != RESTORE_DISK_GOOD &&
 		decision->copy != BLOCK_COPY_NONE;
 	facts->server_lsn = InvalidXLogRecPtr;

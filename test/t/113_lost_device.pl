@@ -2,7 +2,8 @@
 # older one below it.  verify_lost_writes sees them with direct_io, and without it when
 # the page cache has forgotten them.
 #
-# What lay on the device before is put there again, below the file system.
+# What lay on the device before is put there again, below the file system.  heal_block
+# writes what memory has of it.
 use strict;
 use warnings;
 use Accel;
@@ -34,6 +35,7 @@ sql('CREATE EXTENSION crc32c_accel');
 
 my $words = "string_agg(concat_ws(' ', relation, fork, blkno, status), ', ' ORDER BY relation::text, blkno)";
 sub found { return sql("SELECT $words FROM verify_lost_writes($_[0])"); }
+sub heals { return sql("SELECT concat_ws('|', status, copy, message) FROM heal_block($_[0])"); }
 sub refused { my ($code, $out, $err) = $node->psql('postgres', $_[0]); return $err; }
 
 # A table on a device, which other scripts have, too.  Where its file is.
@@ -79,6 +81,7 @@ foreach my $fs ('ext4', 'xfs')
 		my @lost = sort { $a <=> $b } keys %chosen;
 		my %zero = map { $_ => 1 } @lost[ 3, 7 ];
 		my $all = join ', ', map { "$t main $_ " . ($zero{$_} ? 'zeroed_page' : 'stale_page') } @lost;
+		my %new = map { $_ => AccelWal::peek($path, $_ * 8192, 8192) } @lost;
 		my $kept = Device::keep($path);
 		put($fs, $path, $_, $zero{$_} ? "\0" x 8192 : $old{$_}) foreach @lost;
 		is(found(''), '', "$fs: an older page on the device below the page cache: nothing without direct_io");
@@ -109,14 +112,71 @@ foreach my $fs ('ext4', 'xfs')
 		$all = join ', ', map { "$t main $_ " . ($zero{$_} ? 'zeroed_page' : 'stale_page') } @left;
 		is(found('direct_io => true'), $all, "$fs: what the server changes again is healed");
 
+		# the page of the page cache is written to the device
+		my $both = 'healed|proven|the page was written from shared buffers and read back from the device';
+		is(heals("'$t', 'main', $left[0]"), 'healthy|the page on disk is good', "$fs: heal_block sees no lost write of the device without direct_io");
+		is(heals("'$t', 'main', $left[0], direct_io => true"), $both, '... and writes the page with it');
+		is(heals("'$t', 'main', $lost[7], direct_io => true"), $both, '... over zeros, too');
+		is(heals("'$t', 'main', $left[0], direct_io => true"), 'healthy|the page on disk is good', '... once');
+		sql("UPDATE $t SET b = 'y' WHERE ctid = '($left[1],2)'");
+		is(heals("'$t', 'main', $left[1], direct_io => true"), 'healthy|sane|the device does not hold the page, but a dirty page in shared buffers is yet to be written: CHECKPOINT writes it', '... not what a checkpoint will write');
+		sql('CHECKPOINT');
+		@left = grep { $_ != $left[0] && $_ != $left[1] && $_ != $lost[7] } @left;
+		$all = join ', ', map { "$t main $_ " . ($zero{$_} ? 'zeroed_page' : 'stale_page') } @left;
+		is(found('direct_io => true'), $all, '... and verify_lost_writes finds it there');
+
 		undef $kept;
 		Device::drop_cached($path);
 		is(found(''), $all, "$fs: the page cache forgot them: all without direct_io");
 		Device::drop_cached($path);
 		is(found('direct_io => true'), $all, '... and with it');
 		unlike(sql("SELECT string_agg(message, ' ') FROM verify_lost_writes(direct_io => true)"), qr/the page cache holds/, '... which has nothing to tell of the page cache');
+
+		# shared buffers alone have it
+		foreach my $direct ('false', 'true')
+		{
+			my $blkno = shift @left;
+			my ($hex) = unpack('H*', $new{$blkno});
+			is(sql("SELECT status FROM restore_block('$t', 'main', $blkno, page => '\\x$hex')"), 'bad_on_disk_cached_ok', "$fs: restore_block sees that a clean buffer was not written");
+			my $first = heals("'$t', 'main', $blkno, direct_io => $direct");
+			if (int($node->pg_version) >= 19)	# sets the checksum in shared buffers, too
+			{
+				like($first, qr/^healed\|proven\|/, "... so does heal_block, direct_io $direct");
+				next;
+			}
+			like($first, qr/^no_good_copy\|sane\|shared buffers hold a page that is sane by its header, but not proven by its checksum/, "... so does heal_block, direct_io $direct");
+			like(heals("'$t', 'main', $blkno, allow_unproven => true, direct_io => $direct"), qr/^healed\|sane\|/, '... which writes it');
+		}
+		is(found('direct_io => true'), join(', ', map { "$t main $_ " . ($zero{$_} ? 'zeroed_page' : 'stale_page') } @left), '... and verify_lost_writes finds both there');
 		sql("DROP TABLE $t");
 	}
+}
+
+# What the device has is newer than what the page cache has: the WAL tells which is right.
+{
+	my $path = make_table('ext4', 'newer', 500);
+	my $other = make_table('ext4', 'other', 500);
+	my $old = AccelWal::peek($path, 3 * 8192, 8192);
+	my $foreign = AccelWal::peek($other, 5 * 8192, 8192);
+	sql("UPDATE newer SET g = -g WHERE ctid = '(3,1)'; CHECKPOINT");
+	my $new = AccelWal::peek($path, 3 * 8192, 8192);
+	$node->stop;
+	AccelWal::poke($path, 3 * 8192, $old);
+	system('sync', $path) == 0 or die 'sync';
+	$node->start;
+	my $kept = Device::keep($path);
+	put('ext4', $path, 3, $new);
+	put('ext4', $path, 5, $foreign);
+	like(heals("'newer', 'main', 3, direct_io => true"), qr{^no_good_copy\|shared buffers hold an older page: it has LSN [0-9A-F/]+, and WAL changed the block up to [0-9A-F/]+: a write was lost$},
+		'a newer page on the device below an older one in the page cache: heal_block does not write it');
+	is(AccelWal::peek(Device::image('ext4'), Device::place_of($path, 3 * 8192), 4096), substr($new, 0, 4096), '... anywhere');
+	is(heals("'newer', 'main', 5, direct_io => true"), 'healed|proven|the page was written from shared buffers and read back from the device',
+		'a page of another table on the device, with a later LSN: it does, by the WAL');
+	is(sql("SELECT count(*) FROM newer WHERE ctid >= '(5,0)' AND ctid < '(6,0)' AND b = repeat(md5(g::text), 30)") > 0, 1, '... the right one');
+	undef $kept;
+	Device::drop_cached($path);
+	is(heals("'newer', 'main', 3, direct_io => true"), 'healthy|the page on disk is good', '... and what the page cache forgot is not in the way');
+	sql('DROP TABLE newer, other');
 }
 
 # WAL is read from the device, too.
