@@ -511,7 +511,7 @@ COMMENT ON COLUMN verify_backup_verdicts.directory IS 'the directory';
 COMMENT ON COLUMN verify_backup_verdicts.backup IS 'the backup, a path below the directory; a period: the directory itself';
 COMMENT ON COLUMN verify_backup_verdicts.system_identifier IS 'system identifier of its cluster';
 COMMENT ON COLUMN verify_backup_verdicts.label IS 'its label';
-COMMENT ON COLUMN verify_backup_verdicts.format IS 'plain, incremental or tar';
+COMMENT ON COLUMN verify_backup_verdicts.format IS 'plain, incremental, tar or pgbackrest';
 COMMENT ON COLUMN verify_backup_verdicts.start_lsn IS 'where its WAL starts';
 COMMENT ON COLUMN verify_backup_verdicts.end_lsn IS 'where its WAL ends';
 COMMENT ON COLUMN verify_backup_verdicts.taken_at IS 'when it was taken: the newest file that its manifest lists, or the time of the manifest if that is older; without a manifest its newest file';
@@ -1241,7 +1241,7 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_verify_backup'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED;
 COMMENT ON FUNCTION verify_backup(text, text, text[], boolean, boolean, integer, integer, boolean) IS
-'verifies a base backup, plain, tar or incremental: one row per finding in its manifest, files, pages and WAL; no row: none';
+'verifies a base backup, plain, tar, incremental or in the repository of pgBackRest: one row per finding in its manifest, files, pages and WAL; no row: none';
 REVOKE ALL ON FUNCTION verify_backup(text, text, text[], boolean, boolean, integer, integer, boolean) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION verify_backup(text, text, text[], boolean, boolean, integer, integer, boolean) TO pg_read_server_files;
 
@@ -1274,7 +1274,7 @@ RETURNS record
 AS 'MODULE_PATHNAME', 'accel_verify_backup_summary'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED;
 COMMENT ON FUNCTION verify_backup_summary(text, text, text[], boolean, integer, integer, boolean) IS
-'verifies a base backup, plain, tar or incremental: one row with what it is and how much of it is in order';
+'verifies a base backup, plain, tar, incremental or in the repository of pgBackRest: one row with what it is and how much of it is in order';
 REVOKE ALL ON FUNCTION verify_backup_summary(text, text, text[], boolean, integer, integer, boolean) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION verify_backup_summary(text, text, text[], boolean, integer, integer, boolean) TO pg_read_server_files;
 

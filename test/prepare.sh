@@ -47,7 +47,7 @@ for part in "$@"; do
 			;;
 		states) packages="$packages mmdebstrap" states=1 ;;
 		packages) packages="$packages $server libipc-run-perl python3-venv python3-pip python3-matplotlib mmdebstrap" releases=$debian_releases ;;
-		mutants) packages="$packages $server postgresql-$major-pgtap clang libclang-rt-dev mmdebstrap patch" states=1 ;;
+		mutants) packages="$packages $server postgresql-$major-pgtap clang libclang-rt-dev mmdebstrap patch pgbackrest" states=1 ;;
 		*) die "unknown part: $part" ;;
 	esac
 done

@@ -15,9 +15,8 @@
 #include <sys/stat.h>
 
 #include "backup/archives.h"
+#include "backup/mapped.h"
 #include "backup/tar.h"
-#include "cluster/format.h"
-#include "cluster/map.h"
 #include "decode/decode.h"
 #include "host/file_scan.h"
 #include "host/host.h"
@@ -654,58 +653,9 @@ find_missing(BackupTar *tar)
 						 unread);
 }
 
-/*
- * Notes of a file that a map names, or of a part of it, that it is there, and
- * whether it is empty.
- */
-static void
-place_mapped(BackupTar *tar, const char *map, const char *prefix, uint32_t number)
-{
-	int			folder = (int) (strrchr(map, '/') - map);
-	char	   *path = host_print("%.*s/%s%u", folder, map, prefix, number);
-	int64_t		entry = backup_list_find(tar->list, path);
-
-	if (entry >= 0 && tar->list->entries[entry].found >= 0 &&
-		backup_spool_create(tar->spool, path))
-	{
-		if (tar->list->entries[entry].found > 0)
-			backup_spool_write(tar->spool, "", 1);
-		backup_spool_close(tar->spool);
-	}
-	host_free(path);
-}
-
-static void
-place_mapped_files(BackupTar *tar, const char *map)
-{
-	char	   *path = host_print("%s/%s", tar->spool->folder.path, map);
-	uint8_t		data[CLUSTER_MAP_SIZE] = {0};
-	FileScan	scan;
-
-	if (file_scan_open(&scan, path) == FILE_SCAN_OK)
-	{
-		(void) file_scan_read(&scan, data, sizeof(data), 0);
-		file_scan_close(&scan);
-	}
-	host_free(path);
-	/* whatever the map is, since one that is not in order is not looked up */
-	for (int i = 0; i < CLUSTER_MAP_MAX && i < cluster_map_count(data); i++)
-	{
-		uint32_t	number = cluster_map_entry(data, i).file;
-
-		place_mapped(tar, map, "", number);
-		place_mapped(tar, map, "INCREMENTAL.", number);
-	}
-}
-
 void
 backup_tar_end(BackupTar *tar)
 {
-	BackupRelationFile file;
-
 	find_missing(tar);
-	for (uint32_t i = 0; i < tar->list->count; i++)
-		if (tar->list->entries[i].found > 0 &&
-			backup_map_file(backup_list_path(tar->list, i), &file))
-			place_mapped_files(tar, backup_list_path(tar->list, i));
+	backup_mapped_place(tar->list, tar->spool);
 }

@@ -41,6 +41,15 @@ read_pieces(BackupFileReader *reader, BackupJudge *judge, FileScan *scan)
 }
 
 static void
+report_unopened(BackupJudge *judge, FileScanResult opened)
+{
+	if (opened == FILE_SCAN_MISSING)
+		backup_judge_missing(judge);
+	else
+		backup_judge_failure(judge, opened == FILE_SCAN_IRREGULAR ? 0 : errno, -1);
+}
+
+static void
 read_file(BackupFileReader *reader, BackupJudge *judge, const char *path)
 {
 	FileScan	scan;
@@ -52,10 +61,67 @@ read_file(BackupFileReader *reader, BackupJudge *judge, const char *path)
 			backup_judge_end(judge, read_pieces(reader, judge, &scan));
 		file_scan_close(&scan);
 	}
-	else if (opened == FILE_SCAN_MISSING)
-		backup_judge_missing(judge);
 	else
-		backup_judge_failure(judge, opened == FILE_SCAN_IRREGULAR ? 0 : errno, -1);
+		report_unopened(judge, opened);
+}
+
+/* ---- files that another program stores ---- */
+
+/* Its size is that of the manifest until its end shows another one. */
+static int64_t
+read_stored_pieces(BackupFileReader *reader, BackupJudge *judge, int64_t size)
+{
+	int64_t		done = 0;
+	size_t		got = 1;
+
+	while (done < size && got > 0)
+	{
+		int64_t		left = size - done;
+
+		got = stored_read(reader->stored, reader->buffer,
+						  left < (int64_t) BACKUP_PIECE_BYTES ? (size_t) left :
+						  BACKUP_PIECE_BYTES);
+		/* where decoding fails, the file does not end */
+		if (stored_failure(reader->stored).reason != DECODE_FINE)
+			got -= got % PAGE_BYTES;
+		if (got > 0)
+			backup_judge_piece(judge, reader->buffer, got);
+		done += (int64_t) got;
+	}
+	while ((got = stored_read(reader->stored, reader->buffer, BACKUP_PIECE_BYTES)) > 0)
+		done += (int64_t) got;
+	return done;
+}
+
+static void
+read_stored(BackupFileReader *reader, BackupJudge *judge)
+{
+	int64_t		size = reader->list->entries[judge->entry].size;
+	bool		begun = backup_judge_begin(judge, size);
+	int64_t		found = read_stored_pieces(reader, judge, size);
+	DecodeFailure failure = stored_failure(reader->stored);
+
+	if (failure.reason != DECODE_FINE)
+		backup_judge_undecoded(judge, (DecodeFormat) reader->stored->stored->format,
+							   &failure);
+	else if (found != size)
+		backup_judge_size(judge, found);
+	if (begun)
+		backup_judge_end(judge, found == size && failure.reason == DECODE_FINE);
+}
+
+static void
+open_stored(BackupFileReader *reader, BackupJudge *judge)
+{
+	FileScanResult opened = stored_open(reader->stored, judge->entry);
+
+	if (opened == FILE_SCAN_OK)
+	{
+		read_stored(reader, judge);
+		stored_close(reader->stored);
+	}
+	else
+		report_unopened(judge, opened);
 }
 
 void
@@ -69,6 +135,8 @@ backup_files_begin(BackupFileReader *reader, const BackupList *list,
 	reader->arg = arg;
 	reader->buffer = host_alloc(BACKUP_PIECE_BYTES);
 	reader->window = options->direct ? file_window_new(options->throttle) : NULL;
+	reader->stored = list->stored == NULL ? NULL :
+		stored_begin(list, options->root, options->throttle, reader->window);
 }
 
 void
@@ -83,7 +151,10 @@ backup_files_read(BackupFileReader *reader, uint32_t entry,
 
 	judge.totals.files = 1;
 	judge.watch = options->watch;
-	read_file(reader, &judge, path);
+	if (reader->stored != NULL)
+		open_stored(reader, &judge);
+	else
+		read_file(reader, &judge, path);
 	host_free(path);
 	*totals = judge.totals;
 }
@@ -91,6 +162,7 @@ backup_files_read(BackupFileReader *reader, uint32_t entry,
 void
 backup_files_end(BackupFileReader *reader)
 {
+	stored_end(reader->stored);
 	file_window_free(reader->window);
 	host_free(reader->buffer);
 }

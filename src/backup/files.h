@@ -6,6 +6,7 @@
 #define ACCEL_BACKUP_FILES_H
 
 #include "backup/judge.h"
+#include "backup/stored.h"
 #include "host/file_scan.h"
 
 typedef struct BackupFileOptions
@@ -46,6 +47,7 @@ typedef struct BackupFileReader
 	void	   *arg;
 	char	   *buffer;			/* BACKUP_PIECE_BYTES, aligned */
 	FileWindow *window;			/* for reads past the page cache, else NULL */
+	StoredReader *stored;		/* if the list's files are, else NULL */
 } BackupFileReader;
 
 extern void backup_files_begin(BackupFileReader *reader,

@@ -23,6 +23,8 @@ sha_of(ManifestAlgorithm algorithm)
 {
 	switch (algorithm)
 	{
+		case MANIFEST_SHA1:
+			return HOST_SHA1;
 		case MANIFEST_SHA224:
 			return HOST_SHA224;
 		case MANIFEST_SHA256:

@@ -22,8 +22,9 @@ typedef struct ManifestScan
 	BackupManifest *manifest;
 } ManifestScan;
 
-static void
-fail(BackupManifest *manifest, BackupStatus status, char *message)
+void
+backup_manifest_fail(BackupManifest *manifest, BackupStatus status,
+					 char *message)
 {
 	if (manifest->status != BACKUP_OK)
 		return;
@@ -41,25 +42,26 @@ read_bytes(BackupManifest *manifest, FileScan *scan)
 
 	if (scan->size > MANIFEST_BYTES_MAX)
 	{
-		fail(manifest, BACKUP_UNSUPPORTED_VERSION,
-			 host_print("manifest has %" PRId64 " bytes, at most %" PRId64 " are read",
-						(int64_t) scan->size, MANIFEST_BYTES_MAX));
+		backup_manifest_fail(manifest, BACKUP_UNSUPPORTED_VERSION,
+							 host_print("manifest has %" PRId64 " bytes, at most %" PRId64 " are read",
+										(int64_t) scan->size, MANIFEST_BYTES_MAX));
 		return NULL;
 	}
 	bytes = host_alloc((size_t) scan->size + 1);
 	got = file_scan_read(scan, bytes, (size_t) scan->size, 0);
+	bytes[scan->size] = '\0';
 	if (got == scan->size)
 		return bytes;
-	fail(manifest, BACKUP_IO_ERROR,
-		 got < 0 ? host_print("could not read file: %s", strerror(errno)) :
-		 host_print("file was truncated while it was read"));
+	backup_manifest_fail(manifest, BACKUP_IO_ERROR,
+						 got < 0 ? host_print("could not read file: %s", strerror(errno)) :
+						 host_print("file was truncated while it was read"));
 	host_free(bytes);
 	return NULL;
 }
 
-static char *
-read_file(BackupManifest *manifest, const char *path, bool direct,
-		  size_t *size)
+char *
+backup_manifest_bytes(BackupManifest *manifest, const char *path,
+					  bool direct, size_t *size)
 {
 	FileScan	scan;
 	FileWindow *window = direct ? file_window_new(NULL) : NULL;
@@ -67,11 +69,11 @@ read_file(BackupManifest *manifest, const char *path, bool direct,
 	char	   *bytes;
 
 	if (opened == FILE_SCAN_MISSING)
-		fail(manifest, BACKUP_NO_MANIFEST, host_print("there is no manifest"));
+		backup_manifest_fail(manifest, BACKUP_NO_MANIFEST, host_print("there is no manifest"));
 	else if (opened == FILE_SCAN_IRREGULAR)
-		fail(manifest, BACKUP_IO_ERROR, host_print("not a regular file"));
+		backup_manifest_fail(manifest, BACKUP_IO_ERROR, host_print("not a regular file"));
 	else if (opened != FILE_SCAN_OK)
-		fail(manifest, BACKUP_IO_ERROR, host_print("could not open file: %s", strerror(errno)));
+		backup_manifest_fail(manifest, BACKUP_IO_ERROR, host_print("could not open file: %s", strerror(errno)));
 	if (opened != FILE_SCAN_OK)
 	{
 		file_window_free(window);
@@ -111,22 +113,22 @@ check_own(BackupManifest *manifest, const ManifestReader *reader,
 
 	if (size == 0 || bytes[size - 1] != '\n')
 	{
-		fail(manifest, BACKUP_BAD_FORMAT,
-			 host_print("last line of the manifest does not end with a newline"));
+		backup_manifest_fail(manifest, BACKUP_BAD_FORMAT,
+							 host_print("last line of the manifest does not end with a newline"));
 		return;
 	}
 	do
 		covered--;
 	while (covered > 0 && bytes[covered - 1] != '\n');
 	if (covered == 0)
-		fail(manifest, BACKUP_BAD_FORMAT,
-			 host_print("expected at least 2 lines in the manifest"));
+		backup_manifest_fail(manifest, BACKUP_BAD_FORMAT,
+							 host_print("expected at least 2 lines in the manifest"));
 	else if (!sha256(bytes, covered, digest))
-		fail(manifest, BACKUP_NOT_VERIFIABLE,
-			 host_print("could not compute the manifest's checksum"));
+		backup_manifest_fail(manifest, BACKUP_NOT_VERIFIABLE,
+							 host_print("could not compute the manifest's checksum"));
 	else if (memcmp(digest, reader->own, sizeof(digest)) != 0)
-		fail(manifest, BACKUP_CHECKSUM_MISMATCH,
-			 host_print("manifest checksum mismatch"));
+		backup_manifest_fail(manifest, BACKUP_CHECKSUM_MISMATCH,
+							 host_print("manifest checksum mismatch"));
 }
 
 /* ---- what it says ---- */
@@ -173,14 +175,14 @@ parse(BackupManifest *manifest, ManifestReader *reader, const char *bytes,
 	ManifestParsed parsed = manifest_parse(reader, bytes, size, &at);
 
 	if (parsed == MANIFEST_EXCESSIVE)
-		fail(manifest, BACKUP_BAD_FORMAT,
-			 host_print("string too long for a manifest, at byte %zu", at));
+		backup_manifest_fail(manifest, BACKUP_BAD_FORMAT,
+							 host_print("string too long for a manifest, at byte %zu", at));
 	else if (parsed == MANIFEST_INVALID)
-		fail(manifest, BACKUP_BAD_FORMAT,
-			 host_print("could not parse manifest: invalid JSON at byte %zu", at));
+		backup_manifest_fail(manifest, BACKUP_BAD_FORMAT,
+							 host_print("could not parse manifest: invalid JSON at byte %zu", at));
 	else if (!manifest_finish(reader))
-		fail(manifest, reader->unsupported ? BACKUP_UNSUPPORTED_VERSION :
-			 BACKUP_BAD_FORMAT, host_print("%s", reader->error));
+		backup_manifest_fail(manifest, reader->unsupported ? BACKUP_UNSUPPORTED_VERSION :
+							 BACKUP_BAD_FORMAT, host_print("%s", reader->error));
 }
 
 static void
@@ -203,8 +205,17 @@ read_contents(BackupManifest *manifest, char *bytes, size_t size)
 	manifest->newest = scan.reader.newest;
 	twice = backup_list_end(&manifest->list);
 	if (twice != NULL)
-		fail(manifest, BACKUP_BAD_FORMAT,
-			 host_print("duplicate path name in backup manifest"));
+		backup_manifest_fail(manifest, BACKUP_BAD_FORMAT,
+							 host_print("duplicate path name in backup manifest"));
+}
+
+void
+backup_manifest_drop(BackupManifest *manifest)
+{
+	backup_list_free(&manifest->list);
+	manifest->nranges = 0;
+	manifest->has_system = false;
+	manifest->newest = 0;
 }
 
 void
@@ -214,16 +225,12 @@ backup_manifest_read(BackupManifest *manifest, const char *path, bool direct)
 	char	   *bytes;
 
 	memset(manifest, 0, sizeof(*manifest));
-	bytes = read_file(manifest, path, direct, &size);
+	bytes = backup_manifest_bytes(manifest, path, direct, &size);
 	if (bytes != NULL)
 	{
 		read_contents(manifest, bytes, size);
 		host_free(bytes);
 	}
-	if (manifest->status == BACKUP_OK)
-		return;
-	backup_list_free(&manifest->list);
-	manifest->nranges = 0;
-	manifest->has_system = false;
-	manifest->newest = 0;
+	if (manifest->status != BACKUP_OK)
+		backup_manifest_drop(manifest);
 }

@@ -28,6 +28,20 @@ typedef struct BackupManifest
 } BackupManifest;
 
 /*
+ * Returns the bytes of a manifest, whatever they are, and a byte of zero after
+ * them.  Else returns NULL, and its status says why.
+ */
+extern char *backup_manifest_bytes(BackupManifest *manifest, const char *path,
+								   bool direct, size_t *size);
+
+/* Says what is wrong with it, unless something already is. */
+extern void backup_manifest_fail(BackupManifest *manifest,
+								 BackupStatus status, char *message);
+
+/* Nothing of it counts. */
+extern void backup_manifest_drop(BackupManifest *manifest);
+
+/*
  * Reads it from a file.  What is wrong with it is a status, never an error.
  * Memory is bounded to 512 MB of the manifest, as many of paths, and 100 bytes
  * per file.

@@ -46,6 +46,31 @@ backup_judge_failure(BackupJudge *judge, int error, int64_t offset)
 	tell(judge, &finding);
 }
 
+void
+backup_judge_size(BackupJudge *judge, int64_t size)
+{
+	BackupFileFinding finding = finding_of(BACKUP_SIZE_MISMATCH);
+
+	finding.size = size;
+	tell(judge, &finding);
+}
+
+/* Some failures say nothing against the file. */
+void
+backup_judge_undecoded(BackupJudge *judge, DecodeFormat format,
+					   const DecodeFailure *failure)
+{
+	BackupFileFinding finding = finding_of(failure->reason == DECODE_READ ?
+										   BACKUP_IO_ERROR :
+										   failure->reason >= DECODE_WINDOW ?
+										   BACKUP_NOT_VERIFIABLE :
+										   BACKUP_BAD_FORMAT);
+
+	finding.failure = *failure;
+	finding.format = (uint8_t) format;
+	tell(judge, &finding);
+}
+
 /* ---- pages ---- */
 
 static BackupStatus

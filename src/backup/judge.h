@@ -8,6 +8,7 @@
 #include "backup/blocks.h"
 #include "backup/hash.h"
 #include "backup/list.h"
+#include "decode/codec.h"
 #include "page/judge.h"
 #include "wal/format.h"
 
@@ -27,6 +28,8 @@ typedef struct BackupFileFinding
 	uint8_t		digest[MANIFEST_DIGEST_MAX];	/* found */
 	int64_t		blkno;			/* absolute, -1 for the file as a whole */
 	PageVerdict page;
+	DecodeFailure failure;		/* of a stored file, if it has a reason */
+	uint8_t		format;			/* of that, a DecodeFormat */
 } BackupFileFinding;
 
 typedef struct BackupFileTotals
@@ -99,5 +102,8 @@ extern void backup_judge_end(BackupJudge *judge, bool whole);
 /* These report what else can be found of a file, as in BackupFileFinding. */
 extern void backup_judge_missing(BackupJudge *judge);
 extern void backup_judge_failure(BackupJudge *judge, int error, int64_t offset);
+extern void backup_judge_size(BackupJudge *judge, int64_t size);
+extern void backup_judge_undecoded(BackupJudge *judge, DecodeFormat format,
+								   const DecodeFailure *failure);
 
 #endif							/* ACCEL_BACKUP_JUDGE_H */

@@ -11,8 +11,8 @@
 #include "backup/list.h"
 #include "host/host.h"
 
-static uint64_t
-add_name(BackupList *list, const char *path)
+uint64_t
+backup_list_add_name(BackupList *list, const char *path)
 {
 	uint64_t	at = list->names_used;
 	size_t		size = strlen(path) + 1;
@@ -41,11 +41,18 @@ backup_list_add(BackupList *list, const char *path, int64_t size,
 	entry->size = size;
 	entry->found = -1;
 	entry->part = -1;
-	entry->name = add_name(list, path);
+	entry->name = backup_list_add_name(list, path);
 	entry->algorithm = (uint8_t) algorithm;
 	entry->ignored = backup_path_ignored(path);
 	if (digest != NULL)
 		memcpy(entry->digest, digest, manifest_digest_length(algorithm));
+}
+
+void
+backup_list_add_stored(BackupList *list, const BackupStored *stored)
+{
+	HOST_MAKE_ROOM(list->stored, list->stored_count, list->stored_room);
+	list->stored[list->stored_count++] = *stored;
 }
 
 const char *
@@ -140,5 +147,6 @@ backup_list_free(BackupList *list)
 	host_free(list->names);
 	host_free(list->by_path);
 	host_free(list->by_size);
+	host_free(list->stored);
 	memset(list, 0, sizeof(*list));
 }

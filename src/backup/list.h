@@ -25,6 +25,21 @@ typedef struct BackupEntry
 	uint8_t		digest[MANIFEST_DIGEST_MAX];
 } BackupEntry;
 
+/* The folder of a BackupStored is that of the backup itself. */
+#define BACKUP_STORED_OWN	UINT64_MAX
+
+/* Where the file lies that has the bytes of an entry, if by another name. */
+typedef struct BackupStored
+{
+	uint64_t	folder;			/* beside the backup's, as offset in the
+								 * list's names, or BACKUP_STORED_OWN */
+	uint64_t	offset;			/* in a bundle */
+	uint64_t	bytes;			/* there */
+	uint32_t	bundle;			/* its number, 0 if it is a file of its own */
+	uint8_t		format;			/* DecodeFormat */
+	bool		nothing;		/* an empty file of which nothing is stored */
+} BackupStored;
+
 typedef struct BackupList
 {
 	uint32_t	count;
@@ -35,11 +50,21 @@ typedef struct BackupList
 	uint64_t	names_room;
 	uint32_t   *by_path;		/* numbers of entries, after the end */
 	uint32_t   *by_size;		/* the same, largest first */
+	BackupStored *stored;		/* of the entries, NULL if they lie as named */
+	uint32_t	stored_count;
+	uint32_t	stored_room;
 } BackupList;
 
 /* Adds a file, whose digest may be NULL. */
 extern void backup_list_add(BackupList *list, const char *path, int64_t size,
 							ManifestAlgorithm algorithm, const uint8_t *digest);
+
+/* Says where the file is that was added last.  All of a list are, or none. */
+extern void backup_list_add_stored(BackupList *list,
+								   const BackupStored *stored);
+
+/* Keeps another name in the list.  Returns its offset. */
+extern uint64_t backup_list_add_name(BackupList *list, const char *name);
 
 /* No more files come.  Returns the path that came twice, or NULL. */
 extern const char *backup_list_end(BackupList *list);

@@ -50,9 +50,11 @@ static const struct
 	[MANIFEST_SHA256] = {"SHA256", 32},
 	[MANIFEST_SHA384] = {"SHA384", 48},
 	[MANIFEST_SHA512] = {"SHA512", 64},
+	[MANIFEST_SHA1] = {"SHA1", 20},
 };
 
-#define NALGORITHMS	((int) (sizeof(algorithms) / sizeof(algorithms[0])))
+/* that PostgreSQL's manifests may name */
+#define NALGORITHMS	MANIFEST_SHA1
 #define HAS(seen, field)	(((seen) & (UINT32_C(1) << (field))) != 0)
 
 const char *

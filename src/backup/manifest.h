@@ -20,7 +20,8 @@ typedef enum ManifestAlgorithm
 	MANIFEST_SHA224,
 	MANIFEST_SHA256,
 	MANIFEST_SHA384,
-	MANIFEST_SHA512
+	MANIFEST_SHA512,
+	MANIFEST_SHA1				/* of pgBackRest's alone */
 } ManifestAlgorithm;
 
 #define MANIFEST_DIGEST_MAX	64	/* bytes, of SHA-512 */

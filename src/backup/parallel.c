@@ -19,6 +19,7 @@ typedef struct SharedFiles
 {
 	char		root[MAXPGPATH];
 	uint32		count;
+	bool		stored;
 	uint64		names;			/* bytes */
 	BackupJudgeRules judge;
 	bool		has_throttle;
@@ -113,12 +114,20 @@ order_bytes(uint32 count)
 }
 
 static Size
+stored_bytes(uint32 count)
+{
+	return MAXALIGN(mul_size(count, sizeof(BackupStored)));
+}
+
+static Size
 shared_bytes(const BackupList *list)
 {
 	Size		bytes = MAXALIGN(sizeof(SharedFiles));
 
 	bytes = add_size(bytes, entries_bytes(list->count));
 	bytes = add_size(bytes, order_bytes(list->count));
+	if (list->stored != NULL)
+		bytes = add_size(bytes, stored_bytes(list->count));
 	return add_size(bytes, list->names_used);
 }
 
@@ -133,6 +142,8 @@ share_throttle(FileTasks *tasks, SharedFiles *shared)
 	tasks->options.throttle = &shared->throttle;
 	if (tasks->reader.window != NULL)
 		tasks->reader.window->throttle = &shared->throttle;
+	if (tasks->reader.stored != NULL)
+		tasks->reader.stored->throttle = &shared->throttle;
 }
 
 static void
@@ -145,6 +156,7 @@ share_files(ParallelTasks *parallel, void *shared_memory)
 
 	strlcpy(shared->root, tasks->options.root, sizeof(shared->root));
 	shared->count = list->count;
+	shared->stored = list->stored != NULL;
 	shared->names = list->names_used;
 	shared->judge = tasks->options.judge;
 	share_throttle(tasks, shared);
@@ -153,6 +165,11 @@ share_files(ParallelTasks *parallel, void *shared_memory)
 	at += entries_bytes(list->count);
 	memcpy(at, list->by_size, list->count * sizeof(uint32));
 	at += order_bytes(list->count);
+	if (shared->stored)
+	{
+		memcpy(at, list->stored, list->count * sizeof(BackupStored));
+		at += stored_bytes(list->count);
+	}
 	memcpy(at, list->names, list->names_used);
 }
 
@@ -199,7 +216,13 @@ accel_backup_worker_main(dsm_segment *segment, shm_toc *toc)
 	list.entries = (BackupEntry *) at;
 	at += entries_bytes(list.count);
 	list.by_size = (uint32 *) at;
-	list.names = at + order_bytes(list.count);
+	at += order_bytes(list.count);
+	if (shared->stored)
+	{
+		list.stored = (BackupStored *) at;
+		at += stored_bytes(list.count);
+	}
+	list.names = at;
 	tasks.list = &list;
 	tasks.options.root = shared->root;
 	tasks.options.judge = shared->judge;

@@ -25,10 +25,12 @@
 #include "backup/json.h"
 #include "backup/meta.h"
 #include "backup/need.h"
+#include "backup/repository.h"
 #include "backup/run.h"
 #include "backup/walk.h"
 #include "host/host.h"
 #include "host/print.h"
+#include "wal/file.h"
 #include "wal/format.h"
 
 #define MANIFEST_FILE	"backup_manifest"
@@ -43,9 +45,12 @@ typedef struct BackupRun
 	BackupSummary *summary;
 	const char *base;			/* where small files and WAL are, the root or
 								 * what was taken from archives */
+	const char *wal;			/* the folder of its WAL, NULL for its own */
 	bool		tar;
+	bool		stored;			/* in the repository of another program */
+	bool		refused;		/* which says nothing of it */
 	BackupSpool *spool;			/* NULL for a plain one */
-	uint32_t	folders;		/* needed ones in archives, by bits */
+	uint32_t	folders;		/* needed ones that are not on disk, by bits */
 	bool		unread;			/* nothing was read of an archive */
 	BackupManifest *manifest;
 	BackupMeta	meta;
@@ -76,6 +81,15 @@ typedef struct BackupPrior
 	BackupRun  *last;
 	int			n;				/* of the chain */
 } BackupPrior;
+
+static void *
+allocate_zeros(size_t size)
+{
+	void	   *memory = host_alloc(size);
+
+	memset(memory, 0, size);
+	return memory;
+}
 
 /* ---- the manifest and what is there ---- */
 
@@ -202,6 +216,18 @@ say_digests(FileWords *words, const BackupEntry *entry, const uint8_t *digest)
 			manifest_algorithm_name(algorithm));
 }
 
+/* What a stored file is not decompressed to. */
+static void
+say_undecoded(FileWords *words, const BackupFileFinding *found)
+{
+	char		message[WAL_MESSAGE_SIZE];
+	WalVerdict	verdict = wal_file_failure((DecodeFormat) found->format,
+										   &found->failure);
+
+	wal_verdict_words(&verdict, message);
+	MESSAGE(words, "%s", message);
+}
+
 static void
 say_error(FileWords *words, const BackupRun *run,
 		  const BackupFileFinding *found)
@@ -234,6 +260,8 @@ report_file(BackupRun *run, const BackupFileFinding *found)
 		say_sizes(&words, entry->size, found->size);
 	else if (found->status == BACKUP_CHECKSUM_MISMATCH)
 		say_digests(&words, entry, found->digest);
+	else if (found->failure.reason != DECODE_FINE)
+		say_undecoded(&words, found);
 	else if (found->status == BACKUP_MISSING)
 		MESSAGE(&words, run->tar ? "present in the manifest but in no archive" :
 				"present in the manifest but not on disk");
@@ -417,7 +445,7 @@ read_archives(BackupRun *run, BackupTar *tar)
 	tar->judge.rules.checksums = true;
 	tar->judge.rules.horizon = end_of_ranges(run);
 	tar->judge.segment_blocks = SEGMENT_BLOCKS;
-	tar->keep_wal = run->options->wal == NULL && !run->is_prior;
+	tar->keep_wal = run->wal == NULL && !run->is_prior;
 	tar->parts = run->parts;
 	tar->spool = run->spool = backup_spool_begin();
 	tar->sink = run->sink;
@@ -565,10 +593,9 @@ verify_wal(BackupRun *run)
 {
 	BackupWal	wal = {0};
 
-	wal.path = run->options->wal != NULL ? run->options->wal :
-		host_print("%s/pg_wal", run->base);
-	wal.shown = run->options->wal != NULL ? run->options->wal : "pg_wal";
-	wal.own = run->options->wal == NULL;
+	wal.path = run->wal != NULL ? run->wal : host_print("%s/pg_wal", run->base);
+	wal.shown = run->wal != NULL ? run->wal : "pg_wal";
+	wal.own = run->wal == NULL;
 	wal.system = run->summary->system;
 	wal.magic = run->options->magic;
 	/* a damaged file would make all WAL one of another version */
@@ -580,7 +607,7 @@ verify_wal(BackupRun *run)
 	wal.block_size = PAGE_BYTES;
 	wal.throttle = run->options->throttle;
 	/* what came out of archives is in files of ours */
-	wal.direct = run->options->direct && !(wal.own && run->tar);
+	wal.direct = run->options->direct && !(wal.own && run->spool != NULL);
 	wal.nranges = run->nranges;
 	wal.ranges = run->ranges;
 	backup_wal_open(&wal, run->sink);
@@ -614,7 +641,7 @@ check_agreement(BackupRun *run)
 	backup_meta_check_map(run->base, run->sink);
 	/* combining a chain makes the folders of its last backup */
 	if (!run->is_prior && run->meta.major[0] != '\0')
-		backup_meta_check_folders(run->tar ? run->folders :
+		backup_meta_check_folders(run->spool != NULL ? run->folders :
 								  backup_meta_folders(run->base), run->sink);
 }
 
@@ -657,6 +684,36 @@ look_for_directories(const BackupOptions *options, const char **refused)
 	return result;
 }
 
+/* ---- repositories ---- */
+
+/*
+ * Its own files come into the spool, so that they are found by their names.
+ * Its WAL is that of the repository, unless another one is named.
+ */
+static void
+read_repository(BackupRun *run)
+{
+	BackupRepository repository = {run->options->root};
+
+	repository.throttle = run->options->throttle;
+	repository.direct = run->options->direct;
+	repository.manifest = run->manifest = allocate_zeros(sizeof(BackupManifest));
+	repository.sink = run->sink;
+	run->list = &run->manifest->list;
+	run->refused = !backup_repository_read(&repository);
+	if (run->refused)
+		return;
+	run->ranges = run->manifest->ranges;
+	run->nranges = run->manifest->nranges;
+	if (run->wal == NULL)
+		run->wal = repository.archive;
+	repository.keep_wal = run->wal == NULL;
+	backup_repository_keep(&repository);
+	run->spool = repository.spool;
+	run->folders = repository.folders;
+	run->base = run->spool->folder.path;
+}
+
 /* Reads manifest, files and pages, which is all but what the WAL decides. */
 static void
 read_backup(BackupRun *run)
@@ -667,8 +724,15 @@ read_backup(BackupRun *run)
 	tar.direct = run->options->direct;
 	run->suspects.include_healed = run->options->include_healed;
 	run->base = run->options->root;
-	run->tar = run->summary->tar = backup_tar_is(run->options->root);
-	read_manifest(run);
+	run->wal = run->options->wal;
+	run->stored = run->summary->stored = pgbackrest_is(run->options->root);
+	run->tar = run->summary->tar = !run->stored && backup_tar_is(run->options->root);
+	if (run->stored)
+		read_repository(run);
+	else
+		read_manifest(run);
+	if (run->refused)
+		return;
 	if (run->tar)
 		read_archives(run, &tar);
 	backup_meta_read(&run->meta, run->base, run->sink);
@@ -679,21 +743,13 @@ read_backup(BackupRun *run)
 		verify_archives(run, &tar);
 	else
 	{
-		walk(run);
+		if (!run->stored)
+			walk(run);
 		verify_files(run);
 	}
 }
 
 /* ---- the backups before it ---- */
-
-static void *
-allocate_zeros(size_t size)
-{
-	void	   *memory = host_alloc(size);
-
-	memset(memory, 0, size);
-	return memory;
-}
 
 static void
 emit_prior(void *arg, const BackupFinding *finding)
@@ -793,7 +849,7 @@ read_priors(BackupRun *run)
 
 		begin_prior(&run->priors[i], run, i);
 		read_backup(prior);
-		if (prior->tar)
+		if (prior->spool != NULL)
 			backup_spool_end(prior->spool);
 	}
 }
@@ -814,16 +870,19 @@ backup_run(const BackupOptions *options, BackupSink *sink,
 	run.suspects.arg = &run;
 	read_priors(&run);
 	read_backup(&run);
+	if (run.refused)
+		return result;
 	join_chain(&run);
 	if (run.manifest->status != BACKUP_OK)
 		backup_gaps_find(run.list, run.base, run.meta.major, &run.suspects);
 	/* without an archive nothing is known of its files */
 	if (!run.unread || run.meta.major[0] != '\0')
-		backup_cluster_verify(run.base, !run.tar, options->direct && !run.tar,
+		backup_cluster_verify(run.base, run.spool == NULL,
+							  options->direct && run.spool == NULL,
 							  is_told, &run, &run.suspects, sink);
 	verify_wal(&run);
 	backup_parts_end(&parts);
-	if (run.tar)
+	if (run.spool != NULL)
 		backup_spool_end(run.spool);
 	return BACKUP_RUN_OK;
 }

@@ -37,6 +37,7 @@ typedef struct BackupSummary
 	char		label[BACKUP_LABEL_MAX];
 	bool		incremental;
 	bool		tar;
+	bool		stored;			/* in the repository of pgBackRest */
 	bool		no_manifest;
 	bool		checksums_off;	/* of the cluster, as pg_control says */
 	bool		has_system;

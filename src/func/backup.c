@@ -241,7 +241,7 @@ SQL_FUNCTION(accel_verify_backup)
 const char *
 accel_backup_format(const BackupSummary *summary)
 {
-	return summary->tar ? "tar" : summary->incremental ? "incremental" : "plain";
+	return summary->stored ? "pgbackrest" : summary->tar ? "tar" : summary->incremental ? "incremental" : "plain";
 }
 
 const char *

@@ -30,7 +30,7 @@ extern void accel_backup_run(const BackupOptions *options, BackupSink *sink,
  */
 extern char *accel_text_of_bytes(const char *bytes);
 
-/* Returns plain, tar or incremental. */
+/* Returns plain, tar, incremental or pgbackrest. */
 extern const char *accel_backup_format(const BackupSummary *summary);
 
 /*

@@ -1,0 +1,618 @@
+/*
+ * pgbackrest.c
+ *	  Reads what pgBackRest writes of a backup in its repository.
+ *
+ * The facts are those of its user guide, and of what releases 2.45 and later
+ * write.  A value is taken as it stands in the line.  Those that matter have
+ * no escapes: digits, LSNs, and the names of backups.
+ *
+ * The manifest's own checksum is of something else than its bytes.  So the
+ * manifest is held against the copy that pgBackRest writes beside it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "backup/pgbackrest.h"
+#include "host/digits.h"
+#include "host/host.h"
+#include "host/print.h"
+
+#define COPY		PGBACKREST_MANIFEST ".copy"
+#define DATA		"pg_data"
+#define FORMAT		5			/* of the repository */
+#define SALTED		"Salted__"	/* begins what is encrypted */
+
+/* A part of the manifest. */
+typedef struct Text
+{
+	const char *at;
+	size_t		len;
+} Text;
+
+typedef struct Parse
+{
+	BackupManifest *manifest;
+	PgBackRest *backup;
+	Text		section;
+	size_t		line;
+	ManifestRange range;
+	uint32_t	stop_timeline;
+	bool		has_format;
+	bool		bundled;		/* it may have bundles, and no empty files */
+} Parse;
+
+/* ---- values ---- */
+
+static bool
+is(Text text, const char *word)
+{
+	return text.len == strlen(word) && memcmp(text.at, word, text.len) == 0;
+}
+
+static bool
+begins(Text text, const char *prefix)
+{
+	return text.len >= strlen(prefix) &&
+		memcmp(text.at, prefix, strlen(prefix)) == 0;
+}
+
+static Text
+after(Text text, size_t len)
+{
+	Text		rest = {text.at + len, text.len - len};
+
+	return rest;
+}
+
+/* Takes the quotation marks from a string. */
+static Text
+unquoted(Text value)
+{
+	Text		inner = {value.at + 1, value.len - 2};
+
+	return value.len >= 2 && value.at[0] == '"' ? inner : value;
+}
+
+/* All of it is a number. */
+static bool
+number(Text value, uint64_t most, uint64_t *result)
+{
+	return digits_read(value.at, most, result) == value.at + value.len;
+}
+
+static bool
+lsn(Text value, uint64_t *result)
+{
+	unsigned	high;
+	unsigned	low;
+	char		digits[32];
+
+	value = unquoted(value);
+	if (value.len >= sizeof(digits))
+		return false;
+	memcpy(digits, value.at, value.len);
+	digits[value.len] = '\0';
+	if (sscanf(digits, "%X/%X", &high, &low) != 2)
+		return false;
+	*result = (uint64_t) high << 32 | low;
+	return true;
+}
+
+/* That of the name of a segment. */
+static bool
+timeline(Text value, uint32_t *result)
+{
+	char		digits[9];
+	char	   *end;
+
+	value = unquoted(value);
+	if (value.len != 24)
+		return false;
+	memcpy(digits, value.at, 8);
+	digits[8] = '\0';
+	*result = (uint32_t) strtoul(digits, &end, 16);
+	return *end == '\0';
+}
+
+static int
+hexadecimal(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool
+digest(Text value, uint8_t result[HOST_SHA1_BYTES])
+{
+	value = unquoted(value);
+	if (value.len != 2 * HOST_SHA1_BYTES)
+		return false;
+	for (size_t i = 0; i < HOST_SHA1_BYTES; i++)
+	{
+		int			high = hexadecimal(value.at[2 * i]);
+		int			low = hexadecimal(value.at[2 * i + 1]);
+
+		if (high < 0 || low < 0)
+			return false;
+		result[i] = (uint8_t) (high << 4 | low);
+	}
+	return true;
+}
+
+/* ---- objects of one line ---- */
+
+/* The end of a string, which begins with its quotation mark, or NULL. */
+static const char *
+end_of_string(const char *at, const char *end)
+{
+	for (at++; at < end; at++)
+	{
+		if (*at == '\\')
+			at++;
+		else if (*at == '"')
+			return at + 1;
+	}
+	return NULL;
+}
+
+/* The end of a value: a string, a list in brackets, or a word. */
+static const char *
+end_of_value(const char *at, const char *end)
+{
+	int			depth = 0;
+
+	while (at < end)
+	{
+		if (depth == 0 && (*at == ',' || *at == '}'))
+			return at;
+		if (*at == '[' || *at == '{')
+			depth++;
+		else if (*at == ']' || *at == '}')
+			depth--;
+		if (*at != '"')
+			at++;
+		else if ((at = end_of_string(at, end)) == NULL)
+			return NULL;
+	}
+	return NULL;
+}
+
+/*
+ * Takes the next field of an object, whose brace or comma comes first.
+ * Returns false at its end, and then *rest is empty unless it is no object.
+ */
+static bool
+next_field(Text *rest, Text *name, Text *value)
+{
+	const char *end = rest->at + rest->len;
+	const char *at;
+
+	if (is(*rest, "}") || is(*rest, "{}"))
+	{
+		rest->len = 0;
+		return false;
+	}
+	if (rest->len < 2 || rest->at[1] != '"' ||
+		(at = end_of_string(rest->at + 1, end)) == NULL ||
+		at == end || *at != ':')
+		return false;
+	name->at = rest->at + 2;
+	name->len = (size_t) (at - name->at) - 1;
+	value->at = at + 1;
+	at = end_of_value(value->at, end);
+	if (at == NULL)
+		return false;
+	value->len = (size_t) (at - value->at);
+	rest->at = at;
+	rest->len = (size_t) (end - at);
+	return true;
+}
+
+/* ---- files ---- */
+
+typedef struct File
+{
+	uint64_t	size;
+	bool		has_size;
+	bool		has_digest;
+	bool		has_bytes;
+	bool		blocks;			/* it is stored by its blocks */
+	uint8_t		digest[HOST_SHA1_BYTES];
+	Text		reference;
+	uint64_t	bundle;
+	BackupStored stored;
+} File;
+
+/* The fields of a file stored by its blocks begin with "bi". */
+static bool
+read_field(File *file, Text name, Text value)
+{
+	if (is(name, "size"))
+		return file->has_size = number(value, INT64_MAX, &file->size);
+	if (is(name, "checksum"))
+		return file->has_digest = digest(value, file->digest);
+	if (is(name, "reference"))
+	{
+		file->reference = unquoted(value);
+		return file->reference.len > 0;
+	}
+	if (is(name, "bni"))
+		return number(value, UINT32_MAX, &file->bundle);
+	if (is(name, "bno"))
+		return number(value, INT64_MAX, &file->stored.offset);
+	if (is(name, "repo-size"))
+		return file->has_bytes = number(value, INT64_MAX, &file->stored.bytes);
+	if (begins(name, "bi"))
+		file->blocks = true;
+	return true;
+}
+
+/* Where it is left out, a file is stored with as many bytes as it has. */
+static bool
+read_file(File *file, Text value)
+{
+	Text		name;
+	Text		of;
+
+	memset(file, 0, sizeof(*file));
+	while (next_field(&value, &name, &of))
+		if (!read_field(file, name, of))
+			return false;
+	if (!file->has_bytes)
+		file->stored.bytes = file->size;
+	return value.len == 0 && file->has_size &&
+		(file->has_digest || file->size == 0);
+}
+
+/* The path within the data directory, or NULL if it is not of a backup. */
+static char *
+path_of(Text name)
+{
+	char	   *path;
+
+	if (begins(name, DATA "/"))
+		name = after(name, strlen(DATA "/"));
+	else if (!begins(name, "pg_tblspc/"))
+		return NULL;
+	path = host_print("%.*s", (int) name.len, name.at);
+	if (backup_path_possible(path))
+		return path;
+	host_free(path);
+	return NULL;
+}
+
+/* References come in runs, so a name is kept once for many files. */
+static uint64_t
+folder_of(Parse *parse, Text reference)
+{
+	BackupList *list = &parse->manifest->list;
+	const BackupStored *last = list->stored_count > 0 ?
+		&list->stored[list->stored_count - 1] : NULL;
+	char	   *name;
+	uint64_t	at;
+
+	if (reference.len == 0)
+		return BACKUP_STORED_OWN;
+	if (last != NULL && last->folder != BACKUP_STORED_OWN &&
+		is(reference, list->names + last->folder))
+		return last->folder;
+	name = host_print("%.*s", (int) reference.len, reference.at);
+	at = backup_list_add_name(list, name);
+	host_free(name);
+	return at;
+}
+
+static void
+add_file(Parse *parse, const char *path, File *file)
+{
+	BackupList *list = &parse->manifest->list;
+	BackupStored *stored = &file->stored;
+
+	stored->folder = folder_of(parse, file->reference);
+	stored->bundle = (uint32_t) file->bundle;
+	stored->format = (uint8_t) parse->backup->format;
+	stored->nothing = parse->bundled && file->size == 0;
+	backup_list_add(list, path, (int64_t) file->size,
+					file->has_digest ? MANIFEST_SHA1 : MANIFEST_NONE,
+					file->has_digest ? file->digest : NULL);
+	if (file->blocks)
+	{
+		parse->backup->incremental++;
+		list->entries[list->count - 1].ignored = true;
+	}
+	backup_list_add_stored(list, stored);
+}
+
+static bool
+parse_file(Parse *parse, Text name, Text value)
+{
+	char	   *path = path_of(name);
+	File		file;
+	bool		good = path != NULL && read_file(&file, value) &&
+		memchr(file.reference.at == NULL ? "" : file.reference.at, '/',
+			   file.reference.len) == NULL;
+
+	if (good && parse->manifest->list.count < BACKUP_FILES_MAX)
+		add_file(parse, path, &file);
+	else if (good)
+		backup_manifest_fail(parse->manifest, BACKUP_UNSUPPORTED_VERSION,
+							 host_print("manifest has too many files"));
+	host_free(path);
+	return good;
+}
+
+static bool
+parse_folder(Parse *parse, Text name)
+{
+	PgBackRest *backup = parse->backup;
+	char	   *path;
+
+	if (is(name, DATA) || is(name, "pg_tblspc"))
+		return true;
+	path = path_of(name);
+	if (path == NULL)
+		return false;
+	HOST_MAKE_ROOM(backup->folders, backup->nfolders, backup->room);
+	backup->folders[backup->nfolders++] = path;
+	return true;
+}
+
+/* ---- what the backup is ---- */
+
+static bool
+parse_format(Parse *parse, Text value)
+{
+	uint64_t	format = 0;
+
+	if (!number(value, UINT32_MAX, &format))
+		return false;
+	parse->has_format = true;
+	if (format != FORMAT)
+		backup_manifest_fail(parse->manifest, BACKUP_UNSUPPORTED_VERSION,
+							 host_print("format %u of the repository is not supported",
+										(unsigned) format));
+	return true;
+}
+
+static bool
+parse_backup(Parse *parse, Text name, Text value)
+{
+	uint64_t	seconds = 0;
+
+	if (is(name, "backup-bundle"))
+		parse->bundled = is(value, "true");
+	if (is(name, "backup-lsn-start"))
+		return lsn(value, &parse->range.start);
+	if (is(name, "backup-lsn-stop"))
+		return lsn(value, &parse->range.end);
+	if (is(name, "backup-archive-start"))
+		return timeline(value, &parse->range.timeline);
+	if (is(name, "backup-archive-stop"))
+		return timeline(value, &parse->stop_timeline);
+	if (is(name, "backup-timestamp-stop"))
+	{
+		if (!number(value, INT64_MAX, &seconds))
+			return false;
+		parse->manifest->newest = (int64_t) seconds;
+	}
+	return true;
+}
+
+static bool
+parse_server(Parse *parse, Text name, Text value)
+{
+	uint64_t	id = 0;
+
+	if (is(name, "db-system-id"))
+		return parse->manifest->has_system =
+			number(value, UINT64_MAX, &parse->manifest->system);
+	if (is(name, "db-version"))
+	{
+		value = unquoted(value);
+		snprintf(parse->backup->version, sizeof(parse->backup->version), "%.*s",
+				 (int) value.len, value.at);
+	}
+	if (!is(name, "db-id"))
+		return true;
+	if (!number(value, UINT32_MAX, &id))
+		return false;
+	parse->backup->id = (uint32_t) id;
+	return true;
+}
+
+static bool
+parse_option(Parse *parse, Text name, Text value)
+{
+	char		suffix[16];
+
+	if (!is(name, "option-compress-type"))
+		return true;
+	value = unquoted(value);
+	if (is(value, "none"))
+		return true;
+	snprintf(suffix, sizeof(suffix), ".%.*s", (int) value.len, value.at);
+	parse->backup->format = decode_format_suffixed(suffix);
+	return parse->backup->format != DECODE_PLAIN;
+}
+
+static bool
+parse_value(Parse *parse, Text name, Text value)
+{
+	if (is(parse->section, "target:file"))
+		return parse_file(parse, name, value);
+	if (is(parse->section, "target:path"))
+		return parse_folder(parse, name);
+	if (is(parse->section, "backrest") && is(name, "backrest-format"))
+		return parse_format(parse, value);
+	if (is(parse->section, "backup"))
+		return parse_backup(parse, name, value);
+	if (is(parse->section, "backup:db"))
+		return parse_server(parse, name, value);
+	if (is(parse->section, "backup:option"))
+		return parse_option(parse, name, value);
+	return true;
+}
+
+/* ---- lines ---- */
+
+/* A name may have '=' itself, and an object begins with its brace. */
+static const char *
+find_equal(Text line, bool object)
+{
+	const char *at = line.at;
+	const char *end = line.at + line.len;
+
+	while ((at = memchr(at, '=', (size_t) (end - at))) != NULL)
+	{
+		if (!object || (at + 1 < end && at[1] == '{'))
+			return at;
+		at++;
+	}
+	return NULL;
+}
+
+static bool
+parse_line(Parse *parse, Text line)
+{
+	const char *equal;
+	Text		name = {line.at};
+	Text		value;
+
+	if (line.len == 0)
+		return true;
+	if (line.at[0] == '[' && line.at[line.len - 1] == ']')
+	{
+		parse->section.at = line.at + 1;
+		parse->section.len = line.len - 2;
+		return true;
+	}
+	equal = find_equal(line, is(parse->section, "target:file") ||
+					   is(parse->section, "target:path"));
+	if (equal == NULL)
+		return false;
+	name.len = (size_t) (equal - line.at);
+	value = after(line, name.len + 1);
+	return parse_value(parse, name, value);
+}
+
+static void
+finish(Parse *parse)
+{
+	BackupManifest *manifest = parse->manifest;
+
+	if (!parse->has_format || manifest->list.count == 0)
+		backup_manifest_fail(manifest, BACKUP_BAD_FORMAT,
+							 host_print("not a manifest of pgBackRest"));
+	if (manifest->status != BACKUP_OK)
+		return;
+	/* of a backup of a running server, on one timeline */
+	if (parse->range.start != 0 && parse->range.end > parse->range.start &&
+		parse->range.timeline != 0 &&
+		parse->range.timeline == parse->stop_timeline)
+		manifest->ranges[manifest->nranges++] = parse->range;
+	if (backup_list_end(&manifest->list) != NULL)
+		backup_manifest_fail(manifest, BACKUP_BAD_FORMAT,
+							 host_print("duplicate path name in backup manifest"));
+}
+
+void
+pgbackrest_parse(const char *bytes, size_t size, BackupManifest *manifest,
+				 PgBackRest *backup)
+{
+	Parse		parse = {manifest, backup};
+	const char *end = bytes + size;
+
+	if (size >= strlen(SALTED) && memcmp(bytes, SALTED, strlen(SALTED)) == 0)
+	{
+		backup_manifest_fail(manifest, BACKUP_NOT_VERIFIABLE,
+							 host_print("the repository is encrypted"));
+		return;
+	}
+	while (bytes < end && manifest->status == BACKUP_OK)
+	{
+		const char *stop = memchr(bytes, '\n', (size_t) (end - bytes));
+		Text		line = {bytes, (size_t) ((stop == NULL ? end : stop) - bytes)};
+
+		host_interrupts();
+		parse.line++;
+		if (!parse_line(&parse, line))
+			backup_manifest_fail(manifest, BACKUP_BAD_FORMAT,
+								 host_print("invalid line %zu", parse.line));
+		bytes = stop == NULL ? end : stop + 1;
+	}
+	finish(&parse);
+}
+
+/* ---- the repository ---- */
+
+bool
+pgbackrest_is(const char *root)
+{
+	char	   *manifest = host_print("%s/" PGBACKREST_MANIFEST, root);
+	struct stat status;
+	bool		there = stat(manifest, &status) == 0;
+
+	host_free(manifest);
+	return there;
+}
+
+/* Is there another file than the copy, which is gone in no sound backup? */
+static bool
+differs(const char *root, bool direct, const char *bytes, size_t size)
+{
+	BackupManifest *of_copy = host_alloc(sizeof(BackupManifest));
+	char	   *path = host_print("%s/" COPY, root);
+	size_t		copied = 0;
+	char	   *copy;
+	bool		same;
+
+	memset(of_copy, 0, sizeof(*of_copy));
+	copy = backup_manifest_bytes(of_copy, path, direct, &copied);
+	same = copy != NULL && copied == size && memcmp(copy, bytes, size) == 0;
+	host_free(copy);
+	host_free(path);
+	host_free(of_copy);
+	return !same;
+}
+
+void
+pgbackrest_read(const char *root, bool direct, BackupManifest *manifest,
+				PgBackRest *backup)
+{
+	char	   *path = host_print("%s/" PGBACKREST_MANIFEST, root);
+	size_t		size = 0;
+	char	   *bytes;
+
+	memset(manifest, 0, sizeof(*manifest));
+	memset(backup, 0, sizeof(*backup));
+	bytes = backup_manifest_bytes(manifest, path, direct, &size);
+	host_free(path);
+	if (bytes != NULL)
+	{
+		pgbackrest_parse(bytes, size, manifest, backup);
+		backup->differs = differs(root, direct, bytes, size);
+		host_free(bytes);
+	}
+	if (manifest->status != BACKUP_OK)
+		backup_manifest_drop(manifest);
+}
+
+char *
+pgbackrest_archive(const char *root, const PgBackRest *backup)
+{
+	char	   *above = host_print("%s/..", root);
+	char	   *stanza = realpath(above, NULL);
+	char	   *archive = NULL;
+	struct stat status;
+
+	if (stanza != NULL)
+		archive = host_print("%s/../../archive/%s/%s-%u", stanza,
+							 strrchr(stanza, '/') + 1, backup->version, backup->id);
+	free(stanza);
+	host_free(above);
+	if (archive != NULL && stat(archive, &status) == 0 && S_ISDIR(status.st_mode))
+		return archive;
+	host_free(archive);
+	return NULL;
+}

@@ -1,0 +1,49 @@
+/*
+ * pgbackrest.h
+ *	  Reads what pgBackRest writes of a backup in its repository.
+ *
+ * A file backup.manifest lies in the folder of each backup.  It has sections,
+ * and a line per value, which is JSON.  A file of the backup has its size and
+ * its SHA-1 there.  One that an earlier backup has, too, is stored only there.
+ */
+#ifndef ACCEL_BACKUP_PGBACKREST_H
+#define ACCEL_BACKUP_PGBACKREST_H
+
+#include "backup/json.h"
+#include "decode/format.h"
+
+#define PGBACKREST_MANIFEST	"backup.manifest"
+
+typedef struct PgBackRest
+{
+	DecodeFormat format;		/* of all files */
+	char		version[16];	/* of the server */
+	uint32_t	id;				/* of its archive, beside the version */
+	char	  **folders;		/* of the data directory, by their paths */
+	size_t		nfolders;
+	size_t		room;
+	uint64_t	incremental;	/* files stored by their blocks, not read */
+	bool		differs;		/* the copy of the manifest does */
+} PgBackRest;
+
+/* Is a directory that of a backup of pgBackRest? */
+extern bool pgbackrest_is(const char *root);
+
+/* Reads the manifest of a backup. */
+extern void pgbackrest_read(const char *root, bool direct,
+							BackupManifest *manifest, PgBackRest *backup);
+
+/*
+ * Parses one, for which both arguments are zero.  A byte of zero follows the
+ * bytes.
+ */
+extern void pgbackrest_parse(const char *bytes, size_t size,
+							 BackupManifest *manifest, PgBackRest *backup);
+
+/*
+ * Returns the directory of WAL that belongs to the backup, or NULL if it is
+ * not there.
+ */
+extern char *pgbackrest_archive(const char *root, const PgBackRest *backup);
+
+#endif							/* ACCEL_BACKUP_PGBACKREST_H */
