@@ -166,6 +166,7 @@ typedef struct DatabaseRun
 	History		history;
 	TimestampTz started;
 	TimestampTz deadline;		/* 0 if none */
+	bool		advanced;		/* something was verified, see run_is_late() */
 	TimestampTz next_report;	/* 0 if none */
 	RunTotals	totals;
 	int64		unverified;		/* relations that were to be told of */
@@ -261,6 +262,12 @@ extern void run_relation_unverifiable(DatabaseRun *run,
 									  const char *why);
 
 extern bool run_batch_enough(DatabaseRun *run);
+
+/*
+ * Is the time limit over?  It does not count before something was verified, so
+ * that runs which go on where the last one stopped come to an end.
+ */
+extern bool run_is_late(const DatabaseRun *run);
 
 /* Does anybody wait for a relation that is locked here?  Asked now and then. */
 extern TimestampTz run_next_look(void);

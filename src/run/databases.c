@@ -15,6 +15,7 @@
 
 #include "access/genam.h"
 #include "access/table.h"
+#include "access/transam.h"
 #include "catalog/pg_authid.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_type.h"
@@ -42,7 +43,7 @@
 /* For how long a place for a worker is waited for, in microseconds. */
 #define WORKER_PATIENCE		(2 * USECS_PER_SEC)
 
-/* For how long a deputy is waited for after the time limit. */
+/* For how long a deputy is waited for after the time limit, or its start. */
 #define DEPUTY_OVERTIME		(5 * USECS_PER_SEC)
 
 typedef struct Database
@@ -80,6 +81,7 @@ typedef struct Leader
 	bool		spoke;			/* it has verified something */
 	bool		ended;			/* as it should */
 	bool		yielded;
+	TimestampTz overdue;		/* when it is ended, 0 for never */
 	char		error[SCAN_MESSAGE_SIZE];
 } Leader;
 
@@ -235,16 +237,13 @@ run_databases(DatabaseRun *run)
 		tell_of_dropped(&tour);
 }
 
-/*
- * Loads of each database when its stalest relation was last verified, or of
- * one database all that is known of its relations.
- */
+/* Loads of databases or relations what the trusted runs, $2, say of them. */
 static void
-load_known(DatabaseRun *run, const char *statement, Oid database,
+load_known(DatabaseRun *run, const char *statement, Oid first,
 		   DeputyKnown **known, Size *count)
 {
 	Oid			types[] = {OIDOID, INT8ARRAYOID};
-	Datum		values[] = {ObjectIdGetDatum(database), (Datum) 0};
+	Datum		values[] = {ObjectIdGetDatum(first), (Datum) 0};
 
 	*known = NULL;
 	*count = 0;
@@ -281,6 +280,29 @@ leave_verified(Tour *tour)
 		Min(tour->given.leave_since, tour->run->started) : tour->run->started;
 }
 
+/*
+ * Loads of each database when its stalest relation was last verified.  What was
+ * dropped or rewritten since has no file, or a new one whose age nobody knows.
+ * It counts as the last that was verified there, so that no database is first
+ * for ever, nor last.
+ */
+static void
+load_ages(Tour *tour)
+{
+	DatabaseRun *run = tour->run;
+
+	load_known(run, "SELECT v.datid, 0::oid, 0::oid, min("
+			   " CASE WHEN " HISTORY_SCHEMA ".internal_file_exists(v.datid, v.tablespace, v.filenode)"
+			   " THEN v.verified_at ELSE v.last END) FROM"
+			   " (SELECT DISTINCT ON (r.datid, r.relid) r.datid, r.tablespace, r.filenode,"
+			   " r.verified_at, max(r.verified_at) OVER (PARTITION BY r.datid) AS last"
+			   " FROM " HISTORY_SCHEMA ".verify_run_relations r"
+			   " WHERE r.relid >= $1 AND r.run = ANY ($2)"
+			   " ORDER BY r.datid, r.relid, r.verified_at DESC) v GROUP BY v.datid",
+			   run->options.include_catalogs ? InvalidOid : FirstNormalObjectId,
+			   &tour->ages, &tour->nages);
+}
+
 static void
 tour_part(Tour *tour, RunStale part)
 {
@@ -292,11 +314,7 @@ tour_part(Tour *tour, RunStale part)
 	if (part == RUN_PART_KNOWN)
 	{
 		leave_verified(tour);
-		load_known(run, "SELECT v.datid, 0::oid, 0::oid, min(v.at) FROM"
-				   " (SELECT r.datid, max(r.verified_at) AS at"
-				   " FROM " HISTORY_SCHEMA ".verify_run_relations r"
-				   " WHERE $1 = $1 AND r.run = ANY ($2) GROUP BY r.datid, r.relid) v"
-				   " GROUP BY v.datid", InvalidOid, &tour->ages, &tour->nages);
+		load_ages(tour);
 	}
 	while (!run->stopped && next_database(tour, &database))
 	{
@@ -354,16 +372,21 @@ next_database(Tour *tour, Database *found)
 	return best != NULL;
 }
 
+static void
+stop_here(DatabaseRun *run)
+{
+	run->stopped = true;
+	if (run->options.order == RUN_ORDER_OID)
+		run->stopped_at = run->at;
+}
+
 /* The time limit may have passed between two of them. */
 static bool
 time_is_up(DatabaseRun *run)
 {
-	if (run->deadline == 0 || GetCurrentTimestamp() < run->deadline)
-		return false;
-	run->stopped = true;
-	if (run->options.order == RUN_ORDER_OID)
-		run->stopped_at = run->at;
-	return true;
+	if (run_is_late(run))
+		stop_here(run);
+	return run->stopped;
 }
 
 /* Has it blocks that may have lost a write, or the shared relations that have? */
@@ -478,8 +501,12 @@ exists(Oid database)
 static bool
 is_there(DatabaseRun *run, const Database *database)
 {
-	while (foreign_database_wanted(database->oid) && !time_is_up(run))
+	while (!run->stopped && foreign_database_wanted(database->oid))
+	{
+		if (run->deadline != 0 && GetCurrentTimestamp() >= run->deadline)
+			stop_here(run);
 		task_doze();
+	}
 	return !run->stopped && exists(database->oid);
 }
 
@@ -540,6 +567,7 @@ report_unverified(DatabaseRun *run, const Database *database, const char *why)
 	run_keep_row(run, NULL, page_status_name(PAGE_NOT_VERIFIABLE), why);
 	run->totals.findings++;
 	run->totals.unverifiable++;
+	run->advanced = true;
 	ereport(WARNING,
 			(errcode(ERRCODE_WARNING),
 			 errmsg("could not verify database \"%s\": %s", database->name, why)));
@@ -567,6 +595,7 @@ fill_shared(Leader *leader, const DeputyKnown *known, Size nknown)
 	shared->options = run->options;
 	shared->started = run->started;
 	shared->deadline = run->deadline;
+	shared->advanced = run->advanced;
 	shared->recording = run->recording;
 	shared->checksums_off = run->checksums_off;
 	pg_atomic_init_u32(&shared->over, 0);
@@ -630,6 +659,8 @@ start_deputy(Tour *tour, Leader *leader)
 		task_doze();
 	}
 	shm_mq_set_handle(leader->queue, leader->handle);
+	if (run->deadline != 0)
+		leader->overdue = Max(run->deadline, GetCurrentTimestamp()) + DEPUTY_OVERTIME;
 	tour->no_workers = false;
 	leader->error[0] = '\0';
 	return true;
@@ -640,10 +671,8 @@ static void
 on_idle(void *arg)
 {
 	Leader	   *leader = arg;
-	DatabaseRun *run = leader->run;
 
-	if (run->deadline != 0 &&
-		GetCurrentTimestamp() >= run->deadline + DEPUTY_OVERTIME)
+	if (leader->overdue != 0 && GetCurrentTimestamp() >= leader->overdue)
 		TerminateBackgroundWorker(leader->handle);
 }
 
@@ -765,6 +794,7 @@ on_batch(Leader *leader, const DeputyMessage *message)
 	LedgerPage *pages;
 
 	leader->spoke = true;
+	run->advanced |= message->kind != DEPUTY_LOST_END;
 	relation.schema = name_of(leader, message->schema);
 	relation.name = name_of(leader, message->name);
 	relation.owner = name_of(leader, message->owner);

@@ -25,6 +25,7 @@ typedef struct DeputyShared
 	RunOptions	options;		/* their arrays are not for the deputy */
 	TimestampTz started;
 	TimestampTz deadline;
+	bool		advanced;		/* the run has verified something */
 	bool		recording;
 	bool		checksums_off;	/* that has been said */
 	pg_atomic_uint32 over;

@@ -111,6 +111,7 @@ begin_run(Deputy *deputy)
 	run->options = shared->options;
 	run->started = shared->started;
 	run->deadline = shared->deadline;
+	run->advanced = shared->advanced;
 	run->recording = shared->recording;
 	run->checksums_off = shared->checksums_off;
 	run->database = shared->foreign.database;

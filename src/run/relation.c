@@ -67,11 +67,18 @@ static BatchResult next_batch(DatabaseRun *run, const RunRelation *relation,
 static void begin_time(DatabaseRun *run);
 static void report_failures(DatabaseRun *run);
 
+bool
+run_is_late(const DatabaseRun *run)
+{
+	return run->deadline != 0 && run->advanced &&
+		GetCurrentTimestamp() >= run->deadline;
+}
+
 /* The run stops then, whatever else is the matter. */
 static bool
 time_is_up(DatabaseRun *run)
 {
-	if (run->deadline != 0 && GetCurrentTimestamp() >= run->deadline)
+	if (run_is_late(run))
 		run->stopped = true;
 	return deputy_must_end(run);
 }
@@ -431,11 +438,11 @@ run_batch_enough(DatabaseRun *run)
 {
 	TimestampTz now = GetCurrentTimestamp();
 
-	if (run->deadline != 0 && now >= run->deadline + OVERTIME)
+	if (run->deadline != 0 && now >= Max(run->deadline, run->batch_end) + OVERTIME)
 		ereport(ERROR,
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg("a worker of this run does not answer")));
-	if (now >= run->batch_end || deputy_must_end(run) || (run->deadline != 0 && now >= run->deadline))
+	if (now >= run->batch_end || deputy_must_end(run) || run_is_late(run))
 		return true;
 	return run_waited_for(run->relation->item.relid, run->relation->shared,
 						  &run->next_look);
@@ -466,6 +473,7 @@ run_end_batch(DatabaseRun *run, bool complete)
 	const RunRelation *batch = &run->batch;
 	MemoryContext context = CurrentMemoryContext;
 
+	run->advanced |= complete || batch->blocks > 0;
 	relation->blocks += batch->blocks;
 	relation->bytes += batch->bytes;
 	relation->new_pages += batch->new_pages;

@@ -247,6 +247,16 @@ is(query("SELECT count(*) FROM (SELECT v.*, row_number() OVER (ORDER BY verified
 		AND NOT (database = 'fresh' OR relation_name = 'n')"), '0', 'what nobody had verified comes first');
 is(query("SELECT count(*) = count(DISTINCT (datid, relid)) FROM verify_run_relations WHERE run = $number"), 't', 'nothing twice');
 
+# a time that is too short for anything: each call gets something done all the same
+query('CREATE TABLE gone AS SELECT 1 AS i', 'store');
+my ($whole) = call('CALL verify_cluster(include_catalogs => false)') =~ /INFO:  completed: \d+ databases, (\d+) relations/;
+query('DROP TABLE gone', 'store');
+$whole--;
+$number = query('SELECT max(run) + 1 FROM verify_runs');
+call("CALL verify_cluster(include_catalogs => false, cluster_files => false, order_by => 'stalest', max_duration => '1 us')") for 1 .. $whole;
+is(query("SELECT count(*), count(DISTINCT (datid, relid)) FROM verify_run_relations WHERE run >= $number"), "$whole|$whole",
+	'as many short calls as there are relations verify each');
+
 # wrong use
 like(call("CALL verify_cluster(ARRAY['nowhere'])"), qr/ERROR:  database "nowhere" does not exist/, 'an unknown database');
 like(call("CALL verify_cluster(resume_at => '16384/main/0')"), qr/ERROR:  invalid resume_at.*\nDETAIL:  Expected the OID of a database/, 'a position without a database');
@@ -267,6 +277,19 @@ my ($first) = $said =~ /stopped: \d+ databases?, (\d+) relations?/;
 my ($rest) = call("CALL verify_cluster(resume_at => '$position')", $standby) =~ /completed: \d+ databases?, (\d+) relations/;
 is($first + $rest, $all, 'from which the next one goes on');
 is($standby->safe_psql('postgres', 'SELECT max(run) FROM verify_runs'), $number, 'without a record');
+$standby->stop;
+
+# nor does one where nothing is recorded stay where it is
+$standby->start;
+my ($at, $calls, $verified) = ('', 0, 0);
+do
+{
+	$said = call("CALL verify_cluster(include_catalogs => false, cluster_files => false, verbose => true, max_duration => '1 us'$at)", $standby);
+	$verified += () = $said =~ /INFO: .* verified /g;
+	$at = $said =~ /pass (resume_at => '[^']+')/ ? ", $1" : '';
+} while ($at && ++$calls < 2 * $whole);
+like($said, qr/INFO:  completed: /, 'short calls on a standby come to an end') or diag $said;
+is($verified, $whole, 'after each relation');
 $standby->stop;
 
 # no place for a worker
