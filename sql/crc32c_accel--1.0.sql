@@ -898,7 +898,8 @@ CREATE FUNCTION internal_progress(
 	OUT bytes_total bigint,
 	OUT bytes_done bigint,
 	OUT bytes_per_second bigint,
-	OUT estimated_end_at timestamptz)
+	OUT estimated_end_at timestamptz,
+	OUT backup text)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_internal_progress'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED ROWS 5;
@@ -910,7 +911,7 @@ GRANT EXECUTE ON FUNCTION internal_progress() TO pg_stat_scan_tables;
 CREATE VIEW verify_progress AS
 	SELECT p.pid, p.datid, p.relid, p.fork, p.blocks_total, p.blocks_done,
 		p.findings, p.started_at, p.relations_total, p.relations_done,
-		p.bytes_total, p.bytes_done, p.bytes_per_second, p.estimated_end_at
+		p.bytes_total, p.bytes_done, p.bytes_per_second, p.estimated_end_at, p.backup
 	FROM internal_progress() p;
 COMMENT ON VIEW verify_progress IS
 'running verifications, one row per session (workers are counted under their leader); nothing of sessions whose track_activities is off';
@@ -922,12 +923,13 @@ COMMENT ON COLUMN verify_progress.blocks_total IS 'blocks of this fork to verify
 COMMENT ON COLUMN verify_progress.blocks_done IS 'blocks of this fork verified';
 COMMENT ON COLUMN verify_progress.findings IS 'findings of the whole run so far';
 COMMENT ON COLUMN verify_progress.started_at IS 'when the run began';
-COMMENT ON COLUMN verify_progress.relations_total IS 'relations that the run verifies; NULL, as the rest: not the run of a database';
+COMMENT ON COLUMN verify_progress.relations_total IS 'relations that the run verifies; NULL: not the run of a database';
 COMMENT ON COLUMN verify_progress.relations_done IS 'relations done';
-COMMENT ON COLUMN verify_progress.bytes_total IS 'bytes of the main forks of all these relations';
-COMMENT ON COLUMN verify_progress.bytes_done IS 'bytes of main forks done';
+COMMENT ON COLUMN verify_progress.bytes_total IS 'bytes of the main forks of all these relations, or of the backups that verify_backups is to read, with those before an incremental one; NULL, as what follows: neither';
+COMMENT ON COLUMN verify_progress.bytes_done IS 'bytes of them done';
 COMMENT ON COLUMN verify_progress.bytes_per_second IS 'rate since the start';
 COMMENT ON COLUMN verify_progress.estimated_end_at IS 'when the run ends at this rate';
+COMMENT ON COLUMN verify_progress.backup IS 'the backup that verify_backups reads, by the first 63 bytes of its name; NULL: none';
 REVOKE ALL ON verify_progress FROM PUBLIC;
 GRANT SELECT ON verify_progress TO pg_stat_scan_tables;
 

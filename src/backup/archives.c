@@ -122,10 +122,14 @@ static ssize_t
 read_stored(void *arg, void *buffer, size_t len, uint64_t offset)
 {
 	Reading    *reading = arg;
+	ssize_t		got;
 
 	if (reading->scan.window == NULL)
 		len = host_turn(reading->tar->throttle, len);
-	return file_scan_read(&reading->scan, buffer, len, (off_t) offset);
+	got = file_scan_read(&reading->scan, buffer, len, (off_t) offset);
+	if (got > 0)
+		backup_progress(reading->tar->progress, got);
+	return got;
 }
 
 static size_t

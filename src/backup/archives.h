@@ -8,6 +8,7 @@
 #include "backup/archive_names.h"
 #include "backup/judge.h"
 #include "backup/parts.h"
+#include "backup/progress.h"
 #include "backup/sink.h"
 #include "backup/spool.h"
 
@@ -25,6 +26,7 @@ typedef struct BackupTar
 	const BackupWatch *watch;	/* nothing but its files and WAL, or NULL */
 	struct Throttle *throttle;
 	bool		direct;			/* read past the page cache */
+	const BackupProgress *progress; /* NULL if nobody asks */
 	BackupSpool *spool;
 	BackupParts *parts;			/* of incremental files, NULL if nobody asks */
 	BackupSink *sink;			/* of what is found of archives, and extra */

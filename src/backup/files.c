@@ -185,6 +185,7 @@ backup_files_verify(const BackupList *list, const BackupFileOptions *options,
 			continue;
 		backup_files_read(&reader, list->by_size[i], &file);
 		backup_totals_add(totals, &file);
+		backup_progress(options->progress, file.bytes);
 	}
 	backup_files_end(&reader);
 }

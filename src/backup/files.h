@@ -6,6 +6,7 @@
 #define ACCEL_BACKUP_FILES_H
 
 #include "backup/judge.h"
+#include "backup/progress.h"
 #include "backup/stored.h"
 #include "host/file_scan.h"
 
@@ -16,6 +17,7 @@ typedef struct BackupFileOptions
 	int			workers;
 	struct Throttle *throttle;	/* NULL if no bound */
 	bool		direct;			/* read past the page cache */
+	const BackupProgress *progress; /* NULL if nobody asks */
 	const BackupWatch *watch;	/* NULL if there is none, as with workers */
 } BackupFileOptions;
 

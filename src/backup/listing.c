@@ -74,7 +74,10 @@ add_file(Listing *listing, const char *path)
 	add_line(result, line);
 	result->files++;
 	if (there)
+	{
+		result->bytes += (uint64_t) status.st_size;
 		note_times(result, &status);
+	}
 	if (there && strcmp(path, MANIFEST_FILE) == 0)
 	{
 		result->has_manifest = true;

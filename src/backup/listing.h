@@ -14,6 +14,7 @@
 typedef struct BackupListing
 {
 	uint64_t	files;
+	uint64_t	bytes;			/* of them all */
 	uint64_t	digest;			/* of names, sizes, modification times, and of
 								 * the manifest's own checksum */
 	bool		settled;		/* what is written from now on has another

@@ -90,6 +90,7 @@ deliver_message(ParallelTasks *parallel, const void *data)
 	if (message->totals)
 	{
 		backup_totals_add(tasks->sum, &message->body.totals);
+		backup_progress(tasks->options.progress, message->body.totals.bytes);
 		if (tasks->throttle != NULL)
 			throttle_copy(tasks->throttle, tasks->options.throttle);
 		return;

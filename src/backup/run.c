@@ -358,6 +358,7 @@ verify_files(BackupRun *run)
 	files.workers = run->options->workers;
 	files.throttle = run->options->throttle;
 	files.direct = run->options->direct;
+	files.progress = run->options->progress;
 	run->options->verify_files(run->list, &files, on_finding, run, &totals);
 	summarize_files(run, &totals);
 }
@@ -722,6 +723,7 @@ read_backup(BackupRun *run)
 
 	tar.throttle = run->options->throttle;
 	tar.direct = run->options->direct;
+	tar.progress = run->options->progress;
 	run->suspects.include_healed = run->options->include_healed;
 	run->base = run->options->root;
 	run->wal = run->options->wal;

@@ -30,6 +30,7 @@ typedef struct BackupOptions
 	uint16_t	magic;			/* of pages of WAL, 0 if the backup tells it */
 	struct Throttle *throttle;	/* of all that is read, NULL if no bound */
 	bool		direct;			/* read past the page cache */
+	const BackupProgress *progress; /* NULL if nobody asks */
 } BackupOptions;
 
 typedef struct BackupSummary

@@ -12,7 +12,7 @@
 #include "func/signature.h"
 #include "page/progress.h"
 
-#define PROGRESS_COLUMNS	14
+#define PROGRESS_COLUMNS	15
 
 static void emit_row(ReturnSetInfo *rsinfo, const ProgressRow *row);
 
@@ -27,7 +27,7 @@ SQL_FUNCTION(accel_internal_progress)
 	return (Datum) 0;
 }
 
-/* Values that only the run of a database knows are NULL elsewhere. */
+/* What a run does not know is NULL. */
 static void
 emit_row(ReturnSetInfo *rsinfo, const ProgressRow *row)
 {
@@ -37,7 +37,8 @@ emit_row(ReturnSetInfo *rsinfo, const ProgressRow *row)
 	bool		database = row->relations_total > 0;
 	double		seconds = (GetCurrentTimestamp() - row->started) / (double) USECS_PER_SEC;
 	int64		done = Min(row->bytes_done, row->bytes_total);
-	bool		rate = database && done > 0 && seconds > 0;
+	bool		backup = row->backup[0] != '\0';
+	bool		rate = (database || backup) && done > 0 && seconds > 0;
 
 	values[0] = Int32GetDatum(row->pid);
 	values[1] = ObjectIdGetDatum(row->datid);
@@ -56,7 +57,10 @@ emit_row(ReturnSetInfo *rsinfo, const ProgressRow *row)
 									 (TimestampTz) (seconds * USECS_PER_SEC *
 													row->bytes_total / done) : 0);
 	nulls[2] = nulls[3] = !relation;
-	nulls[8] = nulls[9] = nulls[10] = nulls[11] = !database;
+	values[14] = backup ? CStringGetTextDatum(row->backup) : (Datum) 0;
+	nulls[8] = nulls[9] = !database;
+	nulls[10] = nulls[11] = !database && !backup;
+	nulls[14] = !backup;
 	nulls[12] = nulls[13] = !rate;
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }

@@ -9,6 +9,7 @@
  */
 #include "compat.h"
 
+#include "miscadmin.h"
 #include "pgstat.h"
 #include "utils/backend_progress.h"
 #include "utils/backend_status.h"
@@ -30,8 +31,13 @@ enum
 	PARAM_RELATIONS_DONE,
 	PARAM_BYTES_TOTAL,
 	PARAM_BYTES_DONE,			/* of the relations that are done */
-	PARAM_RELID
+	PARAM_RELID,
+	PARAM_NAME,					/* of a backup, up to the end */
+	PARAM_END = PARAM_NAME + PROGRESS_NAME_BYTES / sizeof(int64)
 };
+
+StaticAssertDecl(PARAM_END <= PGSTAT_NUM_PROGRESS_PARAM,
+				 "the server has a place for each");
 
 static int64 *my_params(void);
 
@@ -117,6 +123,49 @@ progress_database(const ProgressRow *row)
 	set_param(PARAM_RELID, InvalidOid);
 }
 
+/* All of a name at once, since others read it. */
+static void
+show_name(const char *name)
+{
+	int			params[PARAM_END - PARAM_NAME];
+	int64		values[PARAM_END - PARAM_NAME];
+
+	for (int i = 0; i < lengthof(params); i++)
+		params[i] = PARAM_NAME + i;
+	memcpy(values, name, sizeof(values));
+	if (my_params() != NULL)
+		pgstat_progress_update_multi_param(lengthof(params), params, values);
+}
+
+void
+progress_backup(const ProgressRow *row)
+{
+	if (my_params() == NULL)
+		progress_begin();
+	set_param(PARAM_STARTED, row->started);
+	set_param(PARAM_FINDINGS, row->findings);
+	set_param(PARAM_BYTES_TOTAL, row->bytes_total);
+	set_param(PARAM_BYTES_DONE, row->bytes_done);
+	show_name(row->backup);
+}
+
+void
+progress_bytes(int64 bytes)
+{
+	add_to_param(PARAM_BYTES_DONE, bytes);
+}
+
+/* It is in the encoding of the database of its session. */
+static void
+read_name(ProgressRow *row, const int64 *params)
+{
+	memcpy(row->backup, params + PARAM_NAME, PROGRESS_NAME_BYTES);
+	row->backup[PROGRESS_NAME_BYTES - 1] = '\0';
+	for (char *c = row->backup; *c != '\0' && row->datid != MyDatabaseId; c++)
+		if (IS_HIGHBIT_SET(*c))
+			*c = '?';
+}
+
 int
 progress_backends(void)
 {
@@ -147,6 +196,7 @@ progress_read(int backend, ProgressRow *row)
 	row->relations_done = params[PARAM_RELATIONS_DONE];
 	row->bytes_total = params[PARAM_BYTES_TOTAL];
 	row->bytes_done = params[PARAM_BYTES_DONE];
+	read_name(row, params);
 	if (OidIsValid(row->relid) && row->fork == MAIN_FORKNUM)
 		row->bytes_done += row->blocks_done * BLCKSZ;
 	return true;

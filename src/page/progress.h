@@ -11,6 +11,9 @@
 
 #include "page/sink.h"
 
+/* The longest name of a backup that is shown whole, with its terminator. */
+#define PROGRESS_NAME_BYTES	64
+
 typedef struct ProgressRow
 {
 	int			pid;
@@ -23,8 +26,10 @@ typedef struct ProgressRow
 	TimestampTz started;		/* of the whole run */
 	int64		relations_total;	/* 0 if it is not the run of a database */
 	int64		relations_done;
-	int64		bytes_total;	/* of the main forks of all relations */
+	int64		bytes_total;	/* of the main forks of all relations, or of
+								 * all backups to read */
 	int64		bytes_done;
+	char		backup[PROGRESS_NAME_BYTES];	/* "" if there is none */
 } ProgressRow;
 
 /*
@@ -50,6 +55,13 @@ extern void progress_database(const ProgressRow *row);
  * before.
  */
 extern void progress_fork_blocks(int64 total, int64 done);
+
+/*
+ * Shows the run over backups, by a row whose started, findings, bytes and
+ * backup are read, and then that so many bytes more are done.
+ */
+extern void progress_backup(const ProgressRow *row);
+extern void progress_bytes(int64 bytes);
 
 /* How many backends to ask for, and whether one of them verifies something. */
 extern int	progress_backends(void);

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 
 #include "access/xlog.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -29,6 +30,7 @@
 #include "func/backup.h"
 #include "func/func.h"
 #include "host/file_path.h"
+#include "page/progress.h"
 #include "run/backup_record.h"
 #include "run/memory.h"
 #include "run/procedure.h"
@@ -87,6 +89,7 @@ typedef struct BackupsRun
 	bool		incomplete;		/* a folder could not be looked through */
 	List	   *remembered;		/* of BackupVerdict */
 	BackupTotals totals;
+	ProgressRow progress;
 
 	/* to be written */
 	const BackupVerdict *verdict;
@@ -516,10 +519,42 @@ begin_verdict(const BackupsRun *run, const Backup *backup,
 		backup->listing.manifest;
 }
 
+/* With those before it, which are read, too. */
+static int64
+bytes_of(const BackupsRun *run, const Backup *backup)
+{
+	int64		bytes = (int64) backup->listing.bytes;
+
+	for (int i = 0; i < backup->npriors; i++)
+		bytes += (int64) run->backups[backup->priors[i]].listing.bytes;
+	return bytes;
+}
+
+static void
+show_progress(void *arg, int64_t bytes)
+{
+	progress_bytes(bytes);
+}
+
+/* What was not read of the one before is done, too. */
+static void
+show_backup(BackupsRun *run, const Backup *backup)
+{
+	int			bytes = pg_mbcliplen(backup->name, (int) strlen(backup->name),
+									 PROGRESS_NAME_BYTES - 1);
+
+	memset(run->progress.backup, 0, PROGRESS_NAME_BYTES);
+	memcpy(run->progress.backup, backup->name, bytes);
+	run->progress.started = run->memory.started;
+	run->progress.findings = run->totals.bad;
+	progress_backup(&run->progress);
+}
+
 static void
 read_backup(BackupsRun *run, const Backup *backup, BackupVerdict *verdict)
 {
 	FirstFinding first = {{note_finding, &first}};
+	static const BackupProgress progress = {show_progress, NULL};
 	BackupOptions options = run->options;
 	BackupSummary summary;
 	const char **priors = palloc((backup->npriors + 1) * sizeof(char *));
@@ -527,6 +562,7 @@ read_backup(BackupsRun *run, const Backup *backup, BackupVerdict *verdict)
 	for (int i = 0; i < backup->npriors; i++)
 		priors[i] = run->backups[backup->priors[i]].path;
 	options.root = backup->path;
+	options.progress = &progress;
 	options.prior = priors;
 	options.nprior = backup->npriors;
 	accel_backup_run(&options, &first.sink, &summary);
@@ -643,6 +679,7 @@ verify_backup(BackupsRun *run, const Backup *backup)
 	MemoryContext old = MemoryContextSwitchTo(run->backup_context);
 	BackupVerdict verdict;
 
+	show_backup(run, backup);
 	PG_TRY();
 	{
 		read_backup(run, backup, &verdict);
@@ -663,6 +700,7 @@ verify_backup(BackupsRun *run, const Backup *backup)
 		forget_gone(run, backup->name);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(run->backup_context);
+	run->progress.bytes_done += bytes_of(run, backup);
 	procedure_commit();
 }
 
@@ -702,7 +740,10 @@ verify_all(BackupsRun *run)
 		const Backup *backup = &run->backups[i];
 
 		if (is_wanted(run, backup) && !is_unfinished(run, backup))
+		{
 			wanted[count++] = backup;
+			run->progress.bytes_total += bytes_of(run, backup);
+		}
 		else
 			pass_over(run, backup);
 	}
@@ -820,6 +861,7 @@ SQL_FUNCTION(accel_verify_backups)
 	read_arguments(run, fcinfo);
 	memory_lock(&run->memory, run->memory.directory);
 	memory_run(&run->memory, verify_backups, report_end, run);
+	progress_end();
 	if (raise)
 		raise_findings(run);
 	SPI_finish();

@@ -276,10 +276,15 @@ my $other = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'),
 	'<', \undef, '>', \$out, '2>', \my $err);
 Accel::seen_in($node, $other, q{SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 5 AND granted}) or fail('it never began');
 like(call(), qr/ERROR:  directory "\Q$root\E" is being verified by another session/, 'one session at a time');
+my $bytes = 0;
+$bytes += $_ foreach split /\n/, qx(find '$root' -type f -printf '%s\n');
+Accel::seen_in($node, $other, 'SELECT count(*) > 0 FROM verify_progress WHERE bytes_done > 0') or fail('it shows no progress');
+is(sql("SELECT abs(bytes_total - $bytes) < 10000, bytes_done BETWEEN 1 AND $bytes - 1, backup IN (SELECT v.backup FROM verify_backup_verdicts v WHERE directory = '$root'),
+	estimated_end_at > now(), relations_total, relid FROM verify_progress"), "t|t|t|t||", 'its progress');
 sql(q{SELECT pg_cancel_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 5});
 $other->finish;
 like($err, qr/INFO:  cancelled: .*ERROR:  canceling statement due to user request/s, 'which can be cancelled');
-is(sql(q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'}), '0', 'and leaves no lock');
+is(sql(q{SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'}) . sql('SELECT count(*) FROM verify_progress'), '00', 'and leaves no lock, nor a row of its progress');
 
 for my $in ("BEGIN; CALL verify_backups('$root')", "SET default_transaction_isolation = serializable; CALL verify_backups('$root')")
 {
