@@ -24,17 +24,18 @@ read_pieces(BackupFileReader *reader, BackupJudge *judge, FileScan *scan)
 		int64_t		left = scan->size - offset;
 		size_t		wanted = left < (int64_t) BACKUP_PIECE_BYTES ?
 			(size_t) left : BACKUP_PIECE_BYTES;
+		const char *piece;
 		ssize_t		got;
 
 		if (scan->window == NULL)
 			wanted = host_turn(reader->options->throttle, wanted);
-		got = file_scan_read(scan, reader->buffer, wanted, offset);
+		piece = file_scan_piece(scan, reader->buffer, wanted, offset, &got);
 		if (got < (ssize_t) wanted)
 		{
 			backup_judge_failure(judge, got < 0 ? errno : 0, offset);
 			return false;
 		}
-		backup_judge_piece(judge, reader->buffer, wanted);
+		backup_judge_piece(judge, piece, wanted);
 		offset += got;
 	}
 	return true;

@@ -84,17 +84,19 @@ crc_range(FileScan *scan, int64 offset, int64 length)
 	length = Min(length, PG_INT64_MAX - offset);
 	while (done < length)
 	{
-		size_t		piece = Min(length - done, BUFFER_BYTES);
-		ssize_t		got = file_scan_read(scan, buffer, piece, offset + done);
+		size_t		wanted = Min(length - done, BUFFER_BYTES);
+		ssize_t		got;
+		const void *piece = file_scan_piece(scan, buffer, wanted,
+											offset + done, &got);
 
 		if (got < 0)
 			ereport(ERROR,
 					(errcode_for_file_access(),
 					 errmsg("could not read file \"%s\" at offset " INT64_FORMAT ": %m",
 							scan->path, offset + done)));
-		reg = checksum_crc32c(reg, buffer, (size_t) got);
+		reg = checksum_crc32c(reg, piece, (size_t) got);
 		done += got;
-		if ((size_t) got < piece)
+		if ((size_t) got < wanted)
 			break;
 	}
 	if (done < Min(length, present))

@@ -147,6 +147,16 @@ fill_window(FileScan *scan, off_t offset)
 	return error == 0 || from + (off_t) window->held > offset;
 }
 
+/* Does the window hold the byte at an offset, or can it be filled so? */
+static bool
+reach(FileScan *scan, off_t offset)
+{
+	const FileWindow *window = scan->window;
+
+	return (offset >= window->at && offset < window->at + (off_t) window->held) ||
+		fill_window(scan, offset);
+}
+
 static ssize_t
 read_window(FileScan *scan, void *buffer, size_t length, off_t offset)
 {
@@ -159,13 +169,10 @@ read_window(FileScan *scan, void *buffer, size_t length, off_t offset)
 		size_t		skip;
 		size_t		some;
 
-		if (at < window->at || at >= window->at + (off_t) window->held)
-		{
-			if (!fill_window(scan, at))
-				return -1;
-			if (at >= window->at + (off_t) window->held)
-				break;			/* the end of the file */
-		}
+		if (!reach(scan, at))
+			return -1;
+		if (at >= window->at + (off_t) window->held)
+			break;				/* the end of the file */
 		skip = (size_t) (at - window->at);
 		some = window->held - skip;
 		if (some > length - done)
@@ -174,6 +181,22 @@ read_window(FileScan *scan, void *buffer, size_t length, off_t offset)
 		done += some;
 	}
 	return (ssize_t) done;
+}
+
+const void *
+file_scan_piece(FileScan *scan, void *buffer, size_t length, off_t offset,
+				ssize_t *got)
+{
+	const FileWindow *window = scan->window;
+
+	if (window != NULL && reach(scan, offset) &&
+		offset + (off_t) length <= window->at + (off_t) window->held)
+	{
+		*got = (ssize_t) length;
+		return window->bytes + (offset - window->at);
+	}
+	*got = file_scan_read(scan, buffer, length, offset);
+	return buffer;
 }
 
 void

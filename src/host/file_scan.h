@@ -77,6 +77,13 @@ extern FileScanResult file_scan_open_direct(FileScan *scan, const char *path,
 extern ssize_t file_scan_read(FileScan *scan, void *buffer, size_t length,
 							  off_t offset);
 
+/*
+ * The same, but returns where the bytes are.  That is the buffer, or the window
+ * until the next read, where it holds them all.  So they are not copied.
+ */
+extern const void *file_scan_piece(FileScan *scan, void *buffer,
+								   size_t length, off_t offset, ssize_t *got);
+
 /* Takes the size of the open file again, which may have grown. */
 extern void file_scan_resize(FileScan *scan);
 

@@ -64,6 +64,20 @@ read_stored(void *arg, void *buffer, size_t len, uint64_t offset)
 	return file_scan_read(&file->scan, buffer, len, (off_t) offset);
 }
 
+/* Reads all in place, if the window of reads of the device has it. */
+static const uint8_t *
+find_in_place(WalFile *file, uint8_t *buffer, size_t len, uint64_t offset)
+{
+	const uint8_t *piece;
+	ssize_t		got;
+
+	if (file->scan.window == NULL || file->stopped ||
+		offset + len > (uint64_t) file->scan.size)
+		return NULL;
+	piece = file_scan_piece(&file->scan, buffer, len, (off_t) offset, &got);
+	return got == (ssize_t) len ? piece : NULL;
+}
+
 /*
  * Reads all, turn by turn.  Returns bytes read, less at the end, -1 with
  * errno.
@@ -298,10 +312,17 @@ const uint8_t *
 wal_file_piece(WalFile *file, uint8_t *buffer, uint64_t offset,
 			   size_t wanted, size_t *len, WalVerdict *failed)
 {
+	const uint8_t *piece;
 	ssize_t		got;
 
 	if (file->format != DECODE_PLAIN)
 		return decoded_piece(file, buffer, offset, wanted, len, failed);
+	piece = find_in_place(file, buffer, wanted, offset);
+	if (piece != NULL)
+	{
+		*len = wanted;
+		return piece;
+	}
 	got = read_whole(file, buffer, wanted, offset);
 	if (got < 0)
 	{
