@@ -1140,6 +1140,7 @@ CREATE FUNCTION verify_wal_images(
 	start_lsn pg_lsn DEFAULT NULL,
 	end_lsn pg_lsn DEFAULT NULL,
 	max_rate integer DEFAULT 0,
+	direct_io boolean DEFAULT false,
 	OUT tablespace oid,
 	OUT database oid,
 	OUT relfilenode oid,
@@ -1154,10 +1155,10 @@ CREATE FUNCTION verify_wal_images(
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_verify_wal_images'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED;
-COMMENT ON FUNCTION verify_wal_images(text, pg_lsn, pg_lsn, integer) IS
+COMMENT ON FUNCTION verify_wal_images(text, pg_lsn, pg_lsn, integer, boolean) IS
 'names the full-page images in WAL that are older than the WAL before them: lost writes that the server has built upon; directory NULL is pg_wal, start NULL its oldest segment, end NULL its end';
-REVOKE ALL ON FUNCTION verify_wal_images(text, pg_lsn, pg_lsn, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION verify_wal_images(text, pg_lsn, pg_lsn, integer) TO pg_read_server_files;
+REVOKE ALL ON FUNCTION verify_wal_images(text, pg_lsn, pg_lsn, integer, boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_wal_images(text, pg_lsn, pg_lsn, integer, boolean) TO pg_read_server_files;
 
 CREATE FUNCTION verify_wal_findings(
 	directory text,

@@ -141,20 +141,24 @@ emit_image(void *arg, const LostImage *image)
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
-/* verify_wal_images(directory text, start_lsn, end_lsn pg_lsn, max_rate integer) */
+/*
+ * verify_wal_images(directory text, start_lsn, end_lsn pg_lsn, max_rate
+ * integer, direct_io boolean)
+ */
 SQL_FUNCTION(accel_verify_wal_images)
 {
 	WalDirectory dir;
 	LostImageOptions options;
 	Throttle	throttle;
+	bool		direct = accel_boolean(fcinfo, 4, false);
 
 	InitMaterializedSRF(fcinfo, 0);
 	options.start = PG_ARGISNULL(1) ? 0 : PG_GETARG_LSN(1);
 	options.end = PG_ARGISNULL(2) ? WAL_LSN_MAX : PG_GETARG_LSN(2);
 	options.memory = (size_t) maintenance_work_mem * 1024;
 	accel_check_lsns(options.start, options.end);
-	options.throttle = max_rate_argument(fcinfo, 3, false, &throttle);
-	accel_wal_directory(&dir, accel_text(fcinfo, 0), false, NULL);
+	options.throttle = max_rate_argument(fcinfo, 3, direct, &throttle);
+	accel_wal_directory(&dir, accel_text(fcinfo, 0), direct, NULL);
 	options.dir = &dir;
 	options.timeline = 0;
 	options.block_size = BLCKSZ;

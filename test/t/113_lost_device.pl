@@ -200,10 +200,14 @@ foreach my $fs ('ext4', 'xfs')
 	system('sync', glob("$archive/*")) == 0 or die 'sync';
 	Device::mend();
 	is($of->("'$archive', direct_io => true"), '', 'an archive on a device');
+	my $images = sub { return sql("SELECT string_agg(status || ' ' || (segment = '$middle'), ',') FROM verify_wal_images('$archive', direct_io => $_[0])") };
+	is($images->('true'), '', '... its images');
 	my $kept_too = Device::keep("$archive/$middle");
 	Device::damage('ext4', Device::place_of("$archive/$middle", 300000));
 	is($of->("'$archive'"), '', '... damaged below the page cache: nothing without direct_io');
 	is($of->("'$archive', direct_io => true"), 'not_verifiable true', '... which tells of it');
+	is($images->('false'), '', '... verify_wal_images: nothing without direct_io');
+	like($images->('true'), qr/^not_verifiable/, '... which tells of it');
 	sql('DROP TABLE beside');
 }
 
