@@ -47,6 +47,7 @@ typedef struct DigestCall
 	ReturnSetInfo *rsinfo;
 	History		history;
 	LedgerServer server;
+	SPIPlanPtr	plan;			/* of the rows of a file */
 	Oid			database;		/* which is judged now */
 	const char *database_name;
 	int			workers;
@@ -57,10 +58,22 @@ typedef struct DigestCall
 
 static void judge_own(DigestCall *call);
 static void judge_others(DigestCall *call);
-static void ask_table(DigestJudge *judge, int64 from);
+static bool ask_table(DigestJudge *judge, int64 from);
 static void emit_finding(DigestJudge *judge, const DigestFinding *finding);
 static void emit_words(DigestCall *call, const DigestFinding *finding, const char *words);
 static void report_findings(const DigestCall *call);
+
+static void
+judge_all(DigestCall *call, Oid relation)
+{
+	if (OidIsValid(relation))
+		judge_relation(&call->judge, relation, true);
+	else
+	{
+		judge_own(call);
+		judge_others(call);
+	}
+}
 
 SQL_FUNCTION(accel_verify_page_digests)
 {
@@ -79,13 +92,16 @@ SQL_FUNCTION(accel_verify_page_digests)
 	ledger_server(&call->server);
 	call->database = MyDatabaseId;
 	call->database_name = get_database_name(MyDatabaseId);
-	if (!PG_ARGISNULL(0))
-		judge_relation(&call->judge, PG_GETARG_OID(0), true);
-	else
+	PG_TRY();
 	{
-		judge_own(call);
-		judge_others(call);
+		judge_all(call, PG_ARGISNULL(0) ? InvalidOid : PG_GETARG_OID(0));
 	}
+	PG_FINALLY();
+	{
+		if (call->plan != NULL)
+			SPI_freeplan(call->plan);
+	}
+	PG_END_TRY();
 	SPI_finish();
 	scan_run_end(&call->judge.scan);
 	report_findings(call);
@@ -121,47 +137,56 @@ ask_oids(DigestCall *call, const char *statement, Oid database, int64 *count)
 	return oids;
 }
 
-/* Returns the first block from there on that has a row, or -1. */
-static int64
-first_block(DigestCall *call, const LedgerFile *file, int64 from)
+/*
+ * Selects the rows of a range of blocks, which begins with the first one from
+ * there on, and may select some beyond it.  Sets *more if there may be any.
+ */
+static uint64
+select_range(DigestCall *call, const LedgerFile *file, int64 from, bool *more)
 {
-	Oid			types[] = {OIDOID, OIDOID, OIDOID, OIDOID, INT8OID};
-	Datum		values[] = {ObjectIdGetDatum(file->database),
-		ObjectIdGetDatum(file->tablespace),
-		ObjectIdGetDatum(file->number),
-	ObjectIdGetDatum(file->relid), Int64GetDatum(from)};
-	int64		first = -1;
+	uint64		count = ledger_select_some(&call->history, &call->plan, file, from,
+										   RANGE_ROWS + 1);
+	int64		end;
 
-	if (ask(call, "SELECT t.first_block FROM " HISTORY_SCHEMA ".internal_page_digests t"
-			" WHERE t.datid = $1 AND t.tablespace = $2 AND t.filenode = $3"
-			" AND t.relid = $4 AND t.first_block >= $5"
-			" ORDER BY t.first_block LIMIT 1", 5, types, values) > 0)
-		first = DatumGetInt64(history_column(SPI_tuptable->vals[0], 1));
-	SPI_freetuptable(SPI_tuptable);
-	return first;
+	*more = count > RANGE_ROWS;
+	if (count == 0)
+		return 0;
+	end = ledger_first_block(SPI_tuptable->vals[0]) + RANGE_BLOCKS;
+	if (ledger_first_block(SPI_tuptable->vals[count - 1]) >= end)
+		*more = true;
+	else if (*more)
+	{
+		/* the same blocks more than once */
+		SPI_freetuptable(SPI_tuptable);
+		count = ledger_select(&call->history, NULL, file, from, end);
+	}
+	return count;
 }
 
 /* Hands the rows of a range of blocks to a function. */
-static void
+static bool
 read_range(DigestCall *call, const LedgerFile *file, int64 from,
 		   void (*row_read) (void *arg, const LedgerRow *row, const LedgerPage *known),
 		   void *arg)
 {
-	int64		first = first_block(call, file, from);
-	uint64		count;
+	bool		more;
+	uint64		count = select_range(call, file, from, &more);
+	int64		end = 0;
 
-	if (first < 0)
-		return;
-	count = ledger_select(&call->history, NULL, file, first, first + RANGE_BLOCKS);
 	for (uint64 i = 0; i < count; i++)
 	{
 		LedgerPage	known[LEDGER_BLOCKS];
 		LedgerRow	row;
 
 		ledger_read(SPI_tuptable->vals[i], file, &call->server, &row, known);
+		if (i == 0)
+			end = row.first + RANGE_BLOCKS;
+		if (row.first >= end)
+			break;
 		row_read(arg, &row, known);
 	}
 	SPI_freetuptable(SPI_tuptable);
+	return more;
 }
 
 /* ---------------------------------------------------------------- *
@@ -174,10 +199,10 @@ on_row(void *arg, const LedgerRow *row, const LedgerPage *known)
 	judge_row(arg, row, known);
 }
 
-static void
+static bool
 ask_table(DigestJudge *judge, int64 from)
 {
-	read_range((DigestCall *) judge, &judge->file, from, on_row, judge);
+	return read_range((DigestCall *) judge, &judge->file, from, on_row, judge);
 }
 
 static void
@@ -205,10 +230,10 @@ judge_own(DigestCall *call)
  *		Other databases
  * ---------------------------------------------------------------- */
 
-static void
+static bool
 ask_for_other(Elsewhere *elsewhere, const LedgerFile *file, int64 from)
 {
-	read_range(elsewhere->arg, file, from, elsewhere_row, elsewhere);
+	return read_range(elsewhere->arg, file, from, elsewhere_row, elsewhere);
 }
 
 static void

@@ -162,8 +162,9 @@ on_message(void *arg, const char *message, Size bytes)
 			{
 				ElsewhereAsk asked = *(const ElsewhereAsk *) message;
 
-				elsewhere->ask(elsewhere, &asked.file, asked.from);
-				answer(elsewhere, "", 1);
+				char		more = elsewhere->ask(elsewhere, &asked.file, asked.from);
+
+				answer(elsewhere, &more, 1);
 				break;
 			}
 		case ELSEWHERE_FINDING:

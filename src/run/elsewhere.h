@@ -64,7 +64,10 @@ typedef struct ElsewhereFinding
 	DigestFinding finding;
 } ElsewhereFinding;
 
-/* The answer is so many of these, and then an empty message of one byte. */
+/*
+ * The answer is so many of these, and then a message of one byte, 1 if there are
+ * more beyond the range.
+ */
 typedef struct ElsewhereRow
 {
 	LedgerRow	row;
@@ -86,7 +89,7 @@ struct Elsewhere
 	Throttle   *throttle;
 
 	/* hands rows to elsewhere_row(), as the ask of a DigestJudge */
-	void		(*ask) (Elsewhere *elsewhere, const LedgerFile *file, int64 from);
+	bool		(*ask) (Elsewhere *elsewhere, const LedgerFile *file, int64 from);
 	void		(*emit) (Elsewhere *elsewhere, const DigestFinding *finding);
 
 	/* elsewhere_find() sets these */

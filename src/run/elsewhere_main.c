@@ -33,7 +33,7 @@ extern PGDLLEXPORT void accel_elsewhere_main(Datum segment);
 
 static ElsewhereWorker *join(Datum handle);
 static void judge_one(ElsewhereWorker *worker, Oid relid);
-static void ask_session(DigestJudge *judge, int64 from);
+static bool ask_session(DigestJudge *judge, int64 from);
 static void emit_finding(DigestJudge *judge, const DigestFinding *finding);
 static bool note_enough(ScanSink *sink);
 static void lock_relation(Oid relid);
@@ -94,31 +94,37 @@ judge_one(ElsewhereWorker *worker, Oid relid)
  *		Questions and findings
  * ---------------------------------------------------------------- */
 
+/* Returns NULL at the end of the answer. */
 static const ElsewhereRow *
-receive_row(ElsewhereWorker *worker)
+receive_row(ElsewhereWorker *worker, bool *more)
 {
 	Size		bytes;
 	void	   *message;
 
 	if (shm_mq_receive(worker->answers, &bytes, &message, false) != SHM_MQ_SUCCESS)
 		proc_exit(0);
-	return bytes == sizeof(ElsewhereRow) ? message : NULL;
+	if (bytes == sizeof(ElsewhereRow))
+		return message;
+	*more = *(const char *) message != 0;
+	return NULL;
 }
 
-static void
+static bool
 ask_session(DigestJudge *judge, int64 from)
 {
 	ElsewhereWorker *worker = (ElsewhereWorker *) judge;
 	ElsewhereAsk question;
 	const ElsewhereRow *row;
+	bool		more = false;
 
 	memset(&question, 0, sizeof(question));
 	question.kind = ELSEWHERE_ASK;
 	question.file = judge->file;
 	question.from = from;
 	foreign_send(worker->queue, &question, sizeof(question));
-	while ((row = receive_row(worker)) != NULL)
+	while ((row = receive_row(worker, &more)) != NULL)
 		judge_row(judge, &row->row, row->known);
+	return more;
 }
 
 static void

@@ -32,9 +32,9 @@
 #include "run/judge.h"
 
 static void judge_file(DigestJudge *judge);
-static bool load_range(DigestJudge *judge, int64 from);
 static void scan_range(DigestJudge *judge);
 static void judge_range(DigestJudge *judge);
+static void end_range(DigestJudge *judge);
 static void note_digest(ScanSink *sink, const DigestRow *row);
 static void emit_unjudged(DigestJudge *judge);
 
@@ -44,6 +44,8 @@ judge_begin(DigestJudge *judge, int workers, int max_rate)
 	judge->sink.digest = LEDGER_DIGESTS;
 	judge->sink.part = note_digest;
 	scan_run_begin(&judge->scan, &judge->sink, workers, max_rate, false);
+	judge->known = palloc0(RANGE_BLOCKS * sizeof(LedgerPage));
+	judge->read = palloc0(RANGE_BLOCKS * sizeof(LedgerPage));
 	judge->context = AllocSetContextCreate(CurrentMemoryContext, "digests",
 										   ALLOCSET_DEFAULT_SIZES);
 }
@@ -77,14 +79,22 @@ judge_file(DigestJudge *judge)
 {
 	MemoryContext old = MemoryContextSwitchTo(judge->context);
 	int64		from = 0;
+	bool		more;
 
-	while (load_range(judge, from))
+	do
 	{
-		scan_range(judge);
-		judge_range(judge);
+		judge->first = -1;
+		more = judge->ask(judge, from);
+		if (judge->first < 0)
+			break;
+		if (judge->blocks > 0)
+		{
+			scan_range(judge);
+			judge_range(judge);
+		}
 		from = judge->first + RANGE_BLOCKS;
-		MemoryContextReset(judge->context);
-	}
+		end_range(judge);
+	} while (more);
 	if (from == 0)
 		judge->unjudged[LEDGER_NONE_RECORDED] = 1;
 	MemoryContextSwitchTo(old);
@@ -100,22 +110,20 @@ count_known(const LedgerPage *known)
 	return count;
 }
 
-/* Returns false if there is no row from there on. */
-static bool
-load_range(DigestJudge *judge, int64 from)
-{
-	judge->first = -1;
-	judge->ask(judge, from);
-	return judge->first >= 0;
-}
-
 static void
 begin_range(DigestJudge *judge, int64 first)
 {
 	judge->first = first;
+	judge->blocks = 0;
 	memset(judge->rows, 0, sizeof(judge->rows));
-	judge->known = MemoryContextAllocZero(judge->context, RANGE_BLOCKS * sizeof(LedgerPage));
-	judge->read = MemoryContextAllocZero(judge->context, RANGE_BLOCKS * sizeof(LedgerPage));
+}
+
+static void
+end_range(DigestJudge *judge)
+{
+	memset(judge->known, 0, judge->blocks * sizeof(LedgerPage));
+	memset(judge->read, 0, judge->blocks * sizeof(LedgerPage));
+	MemoryContextReset(judge->context);
 }
 
 /* What is no evidence is not known. */
@@ -133,6 +141,7 @@ judge_row(DigestJudge *judge, const LedgerRow *row, const LedgerPage *known)
 	{
 		judge->rows[at / LEDGER_BLOCKS] = *row;
 		memcpy(&judge->known[at], known, LEDGER_BLOCKS * sizeof(LedgerPage));
+		judge->blocks = Max(judge->blocks, at + LEDGER_BLOCKS);
 	}
 }
 
@@ -140,7 +149,7 @@ static void
 scan_range(DigestJudge *judge)
 {
 	RelationScanOptions options = SCAN_OPTIONS_ALL;
-	int64		end = judge->first + RANGE_BLOCKS;
+	int64		end = judge->first + judge->blocks;
 
 	options.fork = MAIN_FORKNUM;
 	options.first = (BlockNumber) judge->first;
@@ -164,7 +173,7 @@ note_digest(ScanSink *sink, const DigestRow *row)
 	int64		at = row->first - judge->first;
 	LedgerPage *page = &judge->read[at];
 
-	if (at < 0 || at >= RANGE_BLOCKS || row->broken)
+	if (at < 0 || at >= judge->blocks || row->broken)
 		return;
 	page->disk = row->empty ? LEDGER_NOTHING : LEDGER_PAGE;
 	page->lsn = row->lsn;
@@ -287,7 +296,7 @@ judge_range(DigestJudge *judge)
 	reader.throttle = judge->scan.policy.throttle;
 	page_mask_init(&mask, judge->rel, MAIN_FORKNUM);
 	map_witness_init(&witness, &fork);
-	for (int64 at = 0; at < RANGE_BLOCKS; at++)
+	for (int64 at = 0; at < judge->blocks; at++)
 	{
 		if (!is_suspect(judge, at))
 			continue;

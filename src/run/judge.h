@@ -52,9 +52,9 @@ struct DigestJudge
 	/*
 	 * Hands to judge_row() the rows of judge->file from there on that are
 	 * about a range of blocks, in their order.  The range begins with the
-	 * first one.
+	 * first one.  Returns false if there is none beyond it.
 	 */
-	void		(*ask) (DigestJudge *judge, int64 from);
+	bool		(*ask) (DigestJudge *judge, int64 from);
 	void		(*emit) (DigestJudge *judge, const DigestFinding *finding);
 
 	/* locks a relation, or NULL to wait for it as any other session */
@@ -69,7 +69,10 @@ struct DigestJudge
 
 	/* its range at work */
 	int64		first;			/* -1 if none */
+	int64		blocks;			/* up to the end of its last row */
 	LedgerRow	rows[RANGE_ROWS];
+
+	/* of RANGE_BLOCKS, zeros between two ranges, and beyond the blocks */
 	LedgerPage *known;
 	LedgerPage *read;
 };

@@ -33,7 +33,7 @@
 
 #define LEDGER_TABLE_NAME	"internal_page_digests"
 
-/* Columns of the table, and of what ledger_select() selects. */
+/* Columns of the table, and of what is selected of it. */
 enum
 {
 	ROW_DATID,
@@ -189,6 +189,31 @@ ledger_select(const History *history, SPIPlanPtr *kept,
 	return SPI_processed;
 }
 
+uint64
+ledger_select_some(const History *history, SPIPlanPtr *kept,
+				   const LedgerFile *file, int64 first, int64 rows)
+{
+	Oid			types[] = {OIDOID, OIDOID, OIDOID, OIDOID, INT8OID, INT8OID};
+	Datum		values[] = {ObjectIdGetDatum(file->database),
+		ObjectIdGetDatum(file->tablespace), ObjectIdGetDatum(file->number),
+	ObjectIdGetDatum(file->relid), Int64GetDatum(first), Int64GetDatum(rows)};
+
+	history_execute(history, LEDGER_TABLE_NAME, SPI_OK_SELECT, kept,
+					"SELECT t.* FROM " HISTORY_SCHEMA ".internal_page_digests t"
+					" WHERE t.datid = $1 AND t.tablespace = $2"
+					" AND t.filenode = $3 AND t.relid = $4"
+					" AND t.first_block >= $5"
+					" ORDER BY t.first_block LIMIT $6",
+					lengthof(types), types, values, NULL);
+	return SPI_processed;
+}
+
+int64
+ledger_first_block(HeapTuple tuple)
+{
+	return DatumGetInt64(history_column(tuple, ROW_FIRST_BLOCK + 1));
+}
+
 void
 ledger_read(HeapTuple tuple, const LedgerFile *file,
 			const LedgerServer *server, LedgerRow *row, LedgerPage *known)
@@ -196,7 +221,7 @@ ledger_read(HeapTuple tuple, const LedgerFile *file,
 	bytea	   *lsns = DatumGetByteaPP(history_column(tuple, ROW_LSNS + 1));
 	bytea	   *digests = DatumGetByteaPP(history_column(tuple, ROW_DIGESTS + 1));
 
-	row->first = DatumGetInt64(history_column(tuple, ROW_FIRST_BLOCK + 1));
+	row->first = ledger_first_block(tuple);
 	row->recorded_at = DatumGetTimestampTz(history_column(tuple, ROW_RECORDED_AT + 1));
 	row->origin.taken = DatumGetLSN(history_column(tuple, ROW_TAKEN_LSN + 1));
 	row->origin.system = (uint64) DatumGetInt64(history_column(tuple, ROW_SYSTEM_IDENTIFIER + 1));

@@ -80,6 +80,12 @@ typedef struct LedgerRow
 extern uint64 ledger_select(const History *history, SPIPlanPtr *kept,
 							const LedgerFile *file, int64 first, int64 next);
 
+/* The same of blocks from first on, at most so many rows. */
+extern uint64 ledger_select_some(const History *history, SPIPlanPtr *kept,
+								 const LedgerFile *file, int64 first, int64 rows);
+
+extern int64 ledger_first_block(HeapTuple tuple);
+
 /* Reads one of them, with LEDGER_BLOCKS pages that it knows of. */
 extern void ledger_read(HeapTuple tuple, const LedgerFile *file,
 						const LedgerServer *server, LedgerRow *row,

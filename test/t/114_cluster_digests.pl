@@ -146,6 +146,14 @@ Ledger::while_stopped($node, sub {
 });
 is(judged(), '', 'nothing is found once they are healed');
 
+# Rows of blocks that are far behind each other, and more of the same blocks than a
+# range has rows: each of them is judged.
+my $far = join ';', map { "UPDATE far SET first_block = $_->[0]; INSERT INTO internal_page_digests SELECT far.* FROM far, generate_series(1, $_->[1])" }
+  [ 131072, 130 ], [ 132096, 1 ], [ 393216, 1 ];
+query("BEGIN; CREATE TEMP TABLE far AS SELECT * FROM internal_page_digests WHERE datid = $oid{shop} AND relid = $relid{large} AND first_block = 0; $far; COMMIT");
+like(query("SELECT message FROM verify_page_digests() WHERE datid = $oid{shop} AND relation_name = 'large'"), qr/^3072 blocks: /, 'in each range of blocks');
+query("DELETE FROM internal_page_digests WHERE datid = $oid{shop} AND relid = $relid{large} AND first_block > 130000");
+
 # What is not judged is said: a locked relation, a rewritten one, a lack of rights or workers
 my $why = sub { query("$_[0] SELECT message FROM verify_page_digests() WHERE status = 'not_verifiable' AND database = 'shop' AND $_[1]") };
 my $gate = Accel::gate($node, 'large', 'shop');
