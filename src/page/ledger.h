@@ -94,10 +94,11 @@ typedef struct LedgerOrigin
 
 /*
  * Why a row is no evidence here, or LEDGER_NO_REASON.  here->taken is the end
- * of WAL, and here->timeline the one whose WAL has the LSN at row->taken.
+ * of WAL, and here->timeline the one whose WAL has the LSN at row->taken.  A
+ * row of another system is evidence if pg_upgrade has made this one of it.
  */
 extern LedgerReason ledger_refuse(const LedgerOrigin *row,
-								  const LedgerOrigin *here);
+								  const LedgerOrigin *here, bool upgraded);
 
 extern const char *ledger_reason_words(LedgerReason reason);
 

@@ -90,6 +90,7 @@ SQL_FUNCTION(accel_verify_page_digests)
 		elog(ERROR, "SPI_connect failed");
 	call->history = history_of(fcinfo);
 	ledger_server(&call->server);
+	call->server.upgraded = accel_boolean(fcinfo, 3, false);
 	call->database = MyDatabaseId;
 	call->database_name = get_database_name(MyDatabaseId);
 	PG_TRY();

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "access/timeline.h"
+#include "access/transam.h"
 #include "access/xlog.h"
 #include "access/xlogrecovery.h"
 #include "catalog/pg_type.h"
@@ -159,15 +160,18 @@ ledger_server(LedgerServer *server)
 	}
 	server->origin.timeline = timeline;
 	server->history = readTimeLineHistory(timeline);
+	server->upgraded = false;
 }
 
 static LedgerReason
-refuse(const LedgerOrigin *row, const LedgerServer *server)
+refuse(const LedgerOrigin *row, const LedgerFile *file,
+	   const LedgerServer *server)
 {
 	LedgerOrigin here = server->origin;
 
 	here.timeline = tliOfPointInHistory(row->taken, server->history);
-	return ledger_refuse(row, &here);
+	return ledger_refuse(row, &here, server->upgraded &&
+						 file->relid >= FirstNormalObjectId);
 }
 
 uint64
@@ -227,7 +231,7 @@ ledger_read(HeapTuple tuple, const LedgerFile *file,
 	row->origin.system = (uint64) DatumGetInt64(history_column(tuple, ROW_SYSTEM_IDENTIFIER + 1));
 	row->origin.timeline = (uint32) DatumGetInt64(history_column(tuple, ROW_TIMELINE_ID + 1));
 	row->origin.mask = (uint32) DatumGetInt32(history_column(tuple, ROW_MASK_VERSION + 1));
-	row->refused = refuse(&row->origin, server);
+	row->refused = refuse(&row->origin, file, server);
 	if (!ledger_unpack(known, (uint8 *) VARDATA_ANY(lsns),
 					   VARSIZE_ANY_EXHDR(lsns),
 					   (uint8 *) VARDATA_ANY(digests),

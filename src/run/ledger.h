@@ -59,6 +59,8 @@ typedef struct LedgerServer
 {
 	LedgerOrigin origin;
 	List	   *history;		/* of its timeline */
+	bool		upgraded;		/* by pg_upgrade, from the one that rows are
+								 * of */
 } LedgerServer;
 
 extern void ledger_server(LedgerServer *server);

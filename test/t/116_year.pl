@@ -161,34 +161,14 @@ sub fail_over
 
 sub upgrade
 {
-	my ($bindir, $settings) = @ENV{qw(ACCEL_NEXT_BINDIR ACCEL_NEXT_CONF)};
-	my $old_bindir = $node->config_data('--bindir');
-
 	damage();			# it is copied
-	# 15.20 marks columns in a way that the wheel's 16, which is older, does not take
-	query(q[UPDATE pg_attribute SET attoptions = NULL WHERE attoptions::text LIKE '{pg_attver=%'], $_)
-	  foreach split /\n/, query('SELECT datname FROM pg_database WHERE datallowconn');
-	$node->stop;
-	@install = (install_path => $bindir =~ s/\/bin$//r) if $bindir;
-	my $next = PostgreSQL::Test::Cluster->new('next', @install);
-	$bindir //= $old_bindir;
-	$next->init(extra => ['--data-checksums'], allows_streaming => 1);
-	$next->append_conf('postgresql.conf', slurp_file($settings // $ENV{ACCEL_STAGED_CONF}));
-	$next->append_conf('postgresql.conf', $conf);
-	my $here = `pwd`;
-	chomp $here;
-	chdir $folder or die;
-	my ($output, $errors) = run_command([ "$bindir/pg_upgrade", '--old-datadir' => $node->data_dir, '--new-datadir' => $next->data_dir,
-		'--old-bindir' => $old_bindir, '--new-bindir' => $bindir, '--socketdir' => $node->host, '--old-port' => $node->port,
-		'--new-port' => $next->port ]);
-	chdir $here or die;
-	if ($output =~ /libraries that are missing/)
+	my $next = Accel::upgrade($node, $conf);
+	if (!$next)
 	{
-		note 'pg_upgrade of this version looks for extensions in $libdir alone';
 		Accel::start_under($clock, $node);
 		return;
 	}
-	like($output, qr/^Upgrade Complete$/m, "night $night: pg_upgrade") or note $output, $errors;
+	@install = (install_path => $ENV{ACCEL_NEXT_BINDIR} =~ s/\/bin$//r) if $ENV{ACCEL_NEXT_BINDIR};
 	Accel::start_under($clock, $next);
 	my $runs = 'SELECT count(*) FROM verify_runs';
 	succeed($next);

@@ -214,6 +214,39 @@ sub wait_at_gate
 }
 
 # Starts a server with a library preloaded by the loader.
+# Stops a server and makes the next one of it by pg_upgrade, which is not started.  That
+# is of the next major version, if the test has a line "# Next:" and there is one, else of
+# the same.  Returns nothing if it cannot be done.
+sub upgrade
+{
+	my ($node, $conf) = @_;
+	my ($bindir, $settings) = @ENV{qw(ACCEL_NEXT_BINDIR ACCEL_NEXT_CONF)};
+	my $old_bindir = $node->config_data('--bindir');
+	my @install = $bindir ? (install_path => $bindir =~ s/\/bin$//r) : ();
+
+	# 15.20 marks columns in a way that the wheel's 16, which is older, does not take
+	$node->safe_psql($_, q[UPDATE pg_attribute SET attoptions = NULL WHERE attoptions::text LIKE '{pg_attver=%'])
+	  foreach split /\n/, $node->safe_psql('postgres', 'SELECT datname FROM pg_database WHERE datallowconn');
+	$node->stop;
+	my $next = PostgreSQL::Test::Cluster->new('next', @install);
+	$bindir //= $old_bindir;
+	$next->init(extra => ['--data-checksums'], allows_streaming => 1);
+	$next->append_conf('postgresql.conf', slurp_file($settings // $ENV{ACCEL_STAGED_CONF}) . $conf);
+	chomp(my $here = `pwd`);
+	chdir PostgreSQL::Test::Utils::tempdir() or die;
+	my ($output, $errors) = run_command([ "$bindir/pg_upgrade", '--old-datadir' => $node->data_dir, '--new-datadir' => $next->data_dir,
+		'--old-bindir' => $old_bindir, '--new-bindir' => $bindir, '--socketdir' => $node->host, '--old-port' => $node->port,
+		'--new-port' => $next->port ]);
+	chdir $here or die;
+	if ($output =~ /libraries that are missing/)
+	{
+		Test::More::note('pg_upgrade of this version looks for extensions in $libdir alone');
+		return;
+	}
+	Test::More::like($output, qr/^Upgrade Complete$/m, 'pg_upgrade') or Test::More::note($output, $errors);
+	return $next;
+}
+
 sub start_under
 {
 	my ($library, $node) = @_;

@@ -122,18 +122,35 @@ test_origins(void)
 	const LedgerOrigin here = {5, 3, 1501, K};
 	LedgerOrigin row = here;
 
-	check(ledger_refuse(&row, &here) == LEDGER_NO_REASON, "our own row");
+	check(ledger_refuse(&row, &here, false) == LEDGER_NO_REASON, "our own row");
 	row.system++;
-	check(ledger_refuse(&row, &here) == LEDGER_FOREIGN_SYSTEM, "a foreign system");
+	check(ledger_refuse(&row, &here, false) == LEDGER_FOREIGN_SYSTEM, "a foreign system");
 	row = here;
 	row.timeline--;
-	check(ledger_refuse(&row, &here) == LEDGER_OTHER_HISTORY, "another timeline");
+	check(ledger_refuse(&row, &here, false) == LEDGER_OTHER_HISTORY, "another timeline");
 	row = here;
 	row.taken++;
-	check(ledger_refuse(&row, &here) == LEDGER_OTHER_HISTORY, "the future");
+	check(ledger_refuse(&row, &here, false) == LEDGER_OTHER_HISTORY, "the future");
 	row = here;
 	row.mask++;
-	check(ledger_refuse(&row, &here) == LEDGER_OTHER_MASK, "another mask");
+	check(ledger_refuse(&row, &here, false) == LEDGER_OTHER_MASK, "another mask");
+	row = (LedgerOrigin) {6, 9, 1801, K};
+	check(ledger_refuse(&row, &here, true) == LEDGER_NO_REASON, "the old cluster, of another release");
+	row.mask = 1802;
+	check(ledger_refuse(&row, &here, true) == LEDGER_OTHER_MASK, "the old cluster, another mask");
+	row.mask = 2001;
+	check(ledger_refuse(&row, &here, true) == LEDGER_OTHER_MASK, "the old cluster, a release that nobody tried");
+	row.mask = 1401;
+	check(ledger_refuse(&row, &here, true) == LEDGER_OTHER_MASK, "the old cluster, a release that is too old");
+	row.mask = 1801;
+	row.taken++;
+	check(ledger_refuse(&row, &here, true) == LEDGER_OTHER_HISTORY, "the old cluster, the future");
+	row = here;
+	row.timeline--;
+	check(ledger_refuse(&row, &here, true) == LEDGER_OTHER_HISTORY, "our own, another timeline, after pg_upgrade");
+	row = here;
+	row.mask = 1801;
+	check(ledger_refuse(&row, &here, true) == LEDGER_OTHER_MASK, "our own, another mask, after pg_upgrade");
 	for (int reason = LEDGER_NO_REASON + 1; reason < LEDGER_REASONS; reason++)
 		check(ledger_reason_words((LedgerReason) reason) != NULL, "no words for %d", reason);
 }
