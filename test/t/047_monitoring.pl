@@ -6,6 +6,7 @@ use warnings;
 use Accel;
 use Cwd ();
 use HTTP::Tiny;
+use JSON::PP ();
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(usleep);
@@ -121,7 +122,7 @@ query('DROP DATABASE many WITH (FORCE)');
 
 SKIP:
 {
-	skip 'no prometheus-postgres-exporter', 4 + map { @{ $_->{gauges} } } values %exported
+	skip 'no prometheus-postgres-exporter', 6 + map { @{ $_->{gauges} } } values %exported
 	  if !$program{'prometheus-postgres-exporter'};
 	my $address = '127.0.0.1:' . PostgreSQL::Test::Cluster::get_free_port();
 	query('CREATE ROLE watcher LOGIN; GRANT pg_monitor TO watcher');
@@ -149,7 +150,34 @@ SKIP:
 	}
 	like($scraped, qr/^pg_exporter_last_scrape_error 0$/m, 'the exporter: databases without the extension are no error');
 	unlike($err, qr/level=error/, 'the exporter: no error');
+	dashboard_shows($scraped);
 	query('DROP DATABASE elsewhere WITH (FORCE)');
+}
+
+# Grafana: each panel's expressions have values, of what the exporter told, as
+# Prometheus takes it.
+sub dashboard_shows
+{
+	my ($told) = @_;
+	my $dashboard = JSON::PP::decode_json(slurp_file("$examples/grafana_dashboard.json"));
+	my @expressions = map { $_->{expr} } map { @{ $_->{targets} } } @{ $dashboard->{panels} };
+	my ($list) = grep { $_->{name} eq 'instance' } @{ $dashboard->{templating}{list} };
+	my ($name) = $list->{query} =~ /^label_values\((\w+), instance\)$/;
+
+	cmp_ok(scalar(grep { /\binstance=~"\$instance"/ } @expressions), '==', scalar(@expressions), 'the dashboard: all is of the chosen servers');
+  SKIP:
+	{
+		skip 'no promtool', 1 if !$program{promtool};
+		# an age that is not known has no line: here all have one
+		my @series = map { /^(crc32c_accel_\w+)\{(.*)\} (\S+)$/ ? [ qq($1\{instance="main:9187",$2\}), $3 eq '-1' ? 5 : $3 ] : () } split /\n/, $told;
+		append_to_file("$archive/dashboard_test.yaml", "evaluation_interval: 1h\ntests:\n  - interval: 1h\n    input_series:\n"
+			  . join('', map { "      - {series: '$_->[0]', values: '$_->[1]x1'}\n" } @series)
+			  . "    promql_expr_test:\n"
+			  . join('', map { "      - {expr: 'clamp_max(count($_), 1)', eval_time: 1h, exp_samples: [{labels: '{}', value: 1}]}\n" }
+				map { s/\$instance/.*9187/gr } @expressions, "group($name) * 1"));
+		command_ok([ 'promtool', 'test', 'rules', "$archive/dashboard_test.yaml" ], 'the dashboard: each expression has values');
+	}
+	return;
 }
 
 # Prometheus: what fires each alert, and it alone, beside a server that is in order.
