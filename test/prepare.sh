@@ -32,7 +32,7 @@ for part in "$@"; do
 		pgtap) packages="$packages $server postgresql-$major-pgtap" chroots="$chroots $other_majors" ;;
 		tap)
 			packages="$packages $server libipc-run-perl lz4 zstd" chroots="$chroots $other_majors"
-			[ -z "$all" ] || monitoring="check-postgres postgresql-$major-cron prometheus prometheus-postgres-exporter pgbackrest barman patroni"
+			[ -z "$all" ] || monitoring="check-postgres postgresql-$major-cron prometheus prometheus-postgres-exporter pgbackrest barman rsync patroni"
 			[ -z "$all" ] || devices=$file_system_packages
 			;;
 		matrix) packages="$packages $server clang libclang-rt-dev qemu-user-static binfmt-support qemu-system-x86 cpio
@@ -47,7 +47,7 @@ for part in "$@"; do
 			;;
 		states) packages="$packages mmdebstrap" states=1 ;;
 		packages) packages="$packages $server libipc-run-perl python3-venv python3-pip python3-matplotlib mmdebstrap" releases=$debian_releases ;;
-		mutants) packages="$packages $server postgresql-$major-pgtap clang libclang-rt-dev mmdebstrap patch pgbackrest" states=1 ;;
+		mutants) packages="$packages $server postgresql-$major-pgtap clang libclang-rt-dev mmdebstrap patch pgbackrest barman" states=1 ;;
 		*) die "unknown part: $part" ;;
 	esac
 done

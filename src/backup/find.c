@@ -12,7 +12,9 @@
 #include <sys/stat.h>
 
 #include "backup/archive_names.h"
+#include "backup/barman.h"
 #include "backup/find.h"
+#include "backup/pgbackrest.h"
 #include "host/host.h"
 #include "host/print.h"
 
@@ -37,6 +39,9 @@ typedef struct Search
 	bool		plain;			/* and what is a data directory's alone */
 	bool		archived;
 	bool		served;
+	bool		manifested;		/* by pgBackRest */
+	bool		informed;		/* by barman or pgBackRest */
+	bool		has_data;		/* an entry of this name */
 } Search;
 
 static void
@@ -68,6 +73,9 @@ note_name(void *arg, const char *name)
 	search->archived |= backup_archive_read(name, &archive) &&
 		archive.kind == BACKUP_ARCHIVE_BASE;
 	search->served |= strcmp(name, "postmaster.pid") == 0;
+	search->manifested |= strcmp(name, PGBACKREST_MANIFEST) == 0;
+	search->informed |= strcmp(name, BARMAN_INFO) == 0;
+	search->has_data |= strcmp(name, BARMAN_DATA) == 0;
 	add_name(&search->inside, name);
 }
 
@@ -101,6 +109,11 @@ judge_folder(Search *search, const char *folder)
 {
 	bool		tar = search->archived && !search->plain;
 
+	if (search->manifested || (search->informed && search->has_data))
+	{
+		search->found(search->arg, folder, BACKUP_FIND_STORED);
+		return false;
+	}
 	if (search->labelled && search->plain && search->served)
 		search->found(search->arg, folder, BACKUP_FIND_SERVER);
 	else if (search->labelled || tar)
@@ -115,6 +128,7 @@ look_through(Search *search, const char *folder)
 	char	   *full = host_print("%s/%s", search->root, folder);
 
 	search->labelled = search->plain = search->archived = search->served = false;
+	search->manifested = search->informed = search->has_data = false;
 	if (!host_list(full, note_name, search))
 	{
 		/* one that is gone meanwhile is none */

@@ -11,7 +11,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "backup/barman.h"
 #include "backup/listing.h"
+#include "backup/pgbackrest.h"
 #include "backup/walk.h"
 #include "host/file_scan.h"
 #include "host/file_time.h"
@@ -58,6 +60,15 @@ note_times(BackupListing *listing, const struct stat *status)
 	listing->settled &= file_time_is_settled(&status->st_mtim);
 }
 
+/* Is it a file that its program writes when the backup is complete? */
+static bool
+is_manifest(const char *path)
+{
+	return strcmp(path, MANIFEST_FILE) == 0 ||
+		strcmp(path, PGBACKREST_MANIFEST) == 0 ||
+		strcmp(path, BARMAN_INFO) == 0;
+}
+
 static void
 add_file(Listing *listing, const char *path)
 {
@@ -78,7 +89,7 @@ add_file(Listing *listing, const char *path)
 		result->bytes += (uint64_t) status.st_size;
 		note_times(result, &status);
 	}
-	if (there && strcmp(path, MANIFEST_FILE) == 0)
+	if (there && is_manifest(path))
 	{
 		result->has_manifest = true;
 		result->manifest_at = file_time_microseconds(&status.st_mtim);
@@ -162,6 +173,45 @@ read_manifest_line(Listing *listing)
 	add_line(listing->result, listing->result->manifest);
 }
 
+/*
+ * Files of a backup may lie in those before it, whose names its manifest has.
+ * What changes there changes this one.
+ */
+static void
+walk_references(Listing *listing, const PgBackRest *backup)
+{
+	const char *root = listing->root;
+
+	for (size_t i = 0; i < backup->nreferences; i++)
+	{
+		char	   *name = host_print("../%s/", backup->references[i]);
+		char	   *folder = host_print("%s/%s", root, name);
+		struct stat status;
+
+		listing->below = name;
+		if (stat(folder, &status) == 0)
+			backup_walk(folder, on_walk, listing);
+		else
+			add_line(listing->result, name);
+		host_free(folder);
+		host_free(name);
+	}
+}
+
+static void
+read_stored(Listing *listing)
+{
+	PgBackRest	backup;
+
+	if (!pgbackrest_is(listing->root))
+		return;
+	pgbackrest_references(listing->root, &backup);
+	walk_references(listing, &backup);
+	snprintf(listing->result->manifest, BACKUP_MANIFEST_DIGITS, "%s", backup.own);
+	/* what its files hold is read, however they are compressed */
+	listing->result->bytes = backup.bytes;
+}
+
 void
 backup_listing_read(const char *root, bool tar, BackupListing *listing)
 {
@@ -176,6 +226,7 @@ backup_listing_read(const char *root, bool tar, BackupListing *listing)
 	{
 		backup_walk(root, on_walk, &state);
 		walk_rest(&state);
+		read_stored(&state);
 	}
 	else if (!host_list(root, on_name, &state))
 		add_line(listing, "/");

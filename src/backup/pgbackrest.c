@@ -46,20 +46,20 @@ typedef struct Parse
 /* ---- values ---- */
 
 static bool
-is(Text text, const char *word)
+text_is(Text text, const char *word)
 {
 	return text.len == strlen(word) && memcmp(text.at, word, text.len) == 0;
 }
 
 static bool
-begins(Text text, const char *prefix)
+text_begins(Text text, const char *prefix)
 {
 	return text.len >= strlen(prefix) &&
 		memcmp(text.at, prefix, strlen(prefix)) == 0;
 }
 
 static Text
-after(Text text, size_t len)
+text_after(Text text, size_t len)
 {
 	Text		rest = {text.at + len, text.len - len};
 
@@ -77,13 +77,13 @@ unquoted(Text value)
 
 /* All of it is a number. */
 static bool
-number(Text value, uint64_t most, uint64_t *result)
+parse_number(Text value, uint64_t most, uint64_t *result)
 {
 	return digits_read(value.at, most, result) == value.at + value.len;
 }
 
 static bool
-lsn(Text value, uint64_t *result)
+parse_lsn(Text value, uint64_t *result)
 {
 	unsigned	high;
 	unsigned	low;
@@ -102,7 +102,7 @@ lsn(Text value, uint64_t *result)
 
 /* That of the name of a segment. */
 static bool
-timeline(Text value, uint32_t *result)
+parse_timeline(Text value, uint32_t *result)
 {
 	char		digits[9];
 	char	   *end;
@@ -123,7 +123,7 @@ hexadecimal(char c)
 }
 
 static bool
-digest(Text value, uint8_t result[HOST_SHA1_BYTES])
+parse_digest(Text value, uint8_t result[HOST_SHA1_BYTES])
 {
 	value = unquoted(value);
 	if (value.len != 2 * HOST_SHA1_BYTES)
@@ -188,7 +188,7 @@ next_field(Text *rest, Text *name, Text *value)
 	const char *end = rest->at + rest->len;
 	const char *at;
 
-	if (is(*rest, "}") || is(*rest, "{}"))
+	if (text_is(*rest, "}") || text_is(*rest, "{}"))
 	{
 		rest->len = 0;
 		return false;
@@ -228,22 +228,22 @@ typedef struct File
 static bool
 read_field(File *file, Text name, Text value)
 {
-	if (is(name, "size"))
-		return file->has_size = number(value, INT64_MAX, &file->size);
-	if (is(name, "checksum"))
-		return file->has_digest = digest(value, file->digest);
-	if (is(name, "reference"))
+	if (text_is(name, "size"))
+		return file->has_size = parse_number(value, INT64_MAX, &file->size);
+	if (text_is(name, "checksum"))
+		return file->has_digest = parse_digest(value, file->digest);
+	if (text_is(name, "reference"))
 	{
 		file->reference = unquoted(value);
 		return file->reference.len > 0;
 	}
-	if (is(name, "bni"))
-		return number(value, UINT32_MAX, &file->bundle);
-	if (is(name, "bno"))
-		return number(value, INT64_MAX, &file->stored.offset);
-	if (is(name, "repo-size"))
-		return file->has_bytes = number(value, INT64_MAX, &file->stored.bytes);
-	if (begins(name, "bi"))
+	if (text_is(name, "bni"))
+		return parse_number(value, UINT32_MAX, &file->bundle);
+	if (text_is(name, "bno"))
+		return parse_number(value, INT64_MAX, &file->stored.offset);
+	if (text_is(name, "repo-size"))
+		return file->has_bytes = parse_number(value, INT64_MAX, &file->stored.bytes);
+	if (text_begins(name, "bi"))
 		file->blocks = true;
 	return true;
 }
@@ -271,9 +271,9 @@ path_of(Text name)
 {
 	char	   *path;
 
-	if (begins(name, DATA "/"))
-		name = after(name, strlen(DATA "/"));
-	else if (!begins(name, "pg_tblspc/"))
+	if (text_begins(name, DATA "/"))
+		name = text_after(name, strlen(DATA "/"));
+	else if (!text_begins(name, "pg_tblspc/"))
 		return NULL;
 	path = host_print("%.*s", (int) name.len, name.at);
 	if (backup_path_possible(path))
@@ -295,7 +295,7 @@ folder_of(Parse *parse, Text reference)
 	if (reference.len == 0)
 		return BACKUP_STORED_OWN;
 	if (last != NULL && last->folder != BACKUP_STORED_OWN &&
-		is(reference, list->names + last->folder))
+		text_is(reference, list->names + last->folder))
 		return last->folder;
 	name = host_print("%.*s", (int) reference.len, reference.at);
 	at = backup_list_add_name(list, name);
@@ -348,7 +348,7 @@ parse_folder(Parse *parse, Text name)
 	PgBackRest *backup = parse->backup;
 	char	   *path;
 
-	if (is(name, DATA) || is(name, "pg_tblspc"))
+	if (text_is(name, DATA) || text_is(name, "pg_tblspc"))
 		return true;
 	path = path_of(name);
 	if (path == NULL)
@@ -365,7 +365,7 @@ parse_format(Parse *parse, Text value)
 {
 	uint64_t	format = 0;
 
-	if (!number(value, UINT32_MAX, &format))
+	if (!parse_number(value, UINT32_MAX, &format))
 		return false;
 	parse->has_format = true;
 	if (format != FORMAT)
@@ -380,19 +380,19 @@ parse_backup(Parse *parse, Text name, Text value)
 {
 	uint64_t	seconds = 0;
 
-	if (is(name, "backup-bundle"))
-		parse->bundled = is(value, "true");
-	if (is(name, "backup-lsn-start"))
-		return lsn(value, &parse->range.start);
-	if (is(name, "backup-lsn-stop"))
-		return lsn(value, &parse->range.end);
-	if (is(name, "backup-archive-start"))
-		return timeline(value, &parse->range.timeline);
-	if (is(name, "backup-archive-stop"))
-		return timeline(value, &parse->stop_timeline);
-	if (is(name, "backup-timestamp-stop"))
+	if (text_is(name, "backup-bundle"))
+		parse->bundled = text_is(value, "true");
+	if (text_is(name, "backup-lsn-start"))
+		return parse_lsn(value, &parse->range.start);
+	if (text_is(name, "backup-lsn-stop"))
+		return parse_lsn(value, &parse->range.end);
+	if (text_is(name, "backup-archive-start"))
+		return parse_timeline(value, &parse->range.timeline);
+	if (text_is(name, "backup-archive-stop"))
+		return parse_timeline(value, &parse->stop_timeline);
+	if (text_is(name, "backup-timestamp-stop"))
 	{
-		if (!number(value, INT64_MAX, &seconds))
+		if (!parse_number(value, INT64_MAX, &seconds))
 			return false;
 		parse->manifest->newest = (int64_t) seconds;
 	}
@@ -404,18 +404,18 @@ parse_server(Parse *parse, Text name, Text value)
 {
 	uint64_t	id = 0;
 
-	if (is(name, "db-system-id"))
+	if (text_is(name, "db-system-id"))
 		return parse->manifest->has_system =
-			number(value, UINT64_MAX, &parse->manifest->system);
-	if (is(name, "db-version"))
+			parse_number(value, UINT64_MAX, &parse->manifest->system);
+	if (text_is(name, "db-version"))
 	{
 		value = unquoted(value);
 		snprintf(parse->backup->version, sizeof(parse->backup->version), "%.*s",
 				 (int) value.len, value.at);
 	}
-	if (!is(name, "db-id"))
+	if (!text_is(name, "db-id"))
 		return true;
-	if (!number(value, UINT32_MAX, &id))
+	if (!parse_number(value, UINT32_MAX, &id))
 		return false;
 	parse->backup->id = (uint32_t) id;
 	return true;
@@ -426,10 +426,10 @@ parse_option(Parse *parse, Text name, Text value)
 {
 	char		suffix[16];
 
-	if (!is(name, "option-compress-type"))
+	if (!text_is(name, "option-compress-type"))
 		return true;
 	value = unquoted(value);
-	if (is(value, "none"))
+	if (text_is(value, "none"))
 		return true;
 	snprintf(suffix, sizeof(suffix), ".%.*s", (int) value.len, value.at);
 	parse->backup->format = decode_format_suffixed(suffix);
@@ -439,17 +439,17 @@ parse_option(Parse *parse, Text name, Text value)
 static bool
 parse_value(Parse *parse, Text name, Text value)
 {
-	if (is(parse->section, "target:file"))
+	if (text_is(parse->section, "target:file"))
 		return parse_file(parse, name, value);
-	if (is(parse->section, "target:path"))
+	if (text_is(parse->section, "target:path"))
 		return parse_folder(parse, name);
-	if (is(parse->section, "backrest") && is(name, "backrest-format"))
+	if (text_is(parse->section, "backrest") && text_is(name, "backrest-format"))
 		return parse_format(parse, value);
-	if (is(parse->section, "backup"))
+	if (text_is(parse->section, "backup"))
 		return parse_backup(parse, name, value);
-	if (is(parse->section, "backup:db"))
+	if (text_is(parse->section, "backup:db"))
 		return parse_server(parse, name, value);
-	if (is(parse->section, "backup:option"))
+	if (text_is(parse->section, "backup:option"))
 		return parse_option(parse, name, value);
 	return true;
 }
@@ -476,7 +476,7 @@ static bool
 parse_line(Parse *parse, Text line)
 {
 	const char *equal;
-	Text		name = {line.at};
+	Text		name = {line.at, 0};
 	Text		value;
 
 	if (line.len == 0)
@@ -487,12 +487,12 @@ parse_line(Parse *parse, Text line)
 		parse->section.len = line.len - 2;
 		return true;
 	}
-	equal = find_equal(line, is(parse->section, "target:file") ||
-					   is(parse->section, "target:path"));
+	equal = find_equal(line, text_is(parse->section, "target:file") ||
+					   text_is(parse->section, "target:path"));
 	if (equal == NULL)
 		return false;
 	name.len = (size_t) (equal - line.at);
-	value = after(line, name.len + 1);
+	value = text_after(line, name.len + 1);
 	return parse_value(parse, name, value);
 }
 
@@ -520,7 +520,7 @@ void
 pgbackrest_parse(const char *bytes, size_t size, BackupManifest *manifest,
 				 PgBackRest *backup)
 {
-	Parse		parse = {manifest, backup};
+	Parse		parse = {.manifest = manifest,.backup = backup};
 	const char *end = bytes + size;
 
 	if (size >= strlen(SALTED) && memcmp(bytes, SALTED, strlen(SALTED)) == 0)
@@ -596,6 +596,91 @@ pgbackrest_read(const char *root, bool direct, BackupManifest *manifest,
 	}
 	if (manifest->status != BACKUP_OK)
 		backup_manifest_drop(manifest);
+}
+
+/* ---- other backups ---- */
+
+static void
+add_reference(PgBackRest *backup, const char *self, const char *name, size_t len)
+{
+	if (len == 0 || memchr(name, '/', len) != NULL ||
+		(strlen(self) == len && memcmp(self, name, len) == 0))
+		return;
+	HOST_MAKE_ROOM(backup->references, backup->nreferences,
+				   backup->room_references);
+	backup->references[backup->nreferences++] = host_print("%.*s", (int) len, name);
+}
+
+/* The value of the first line that begins so, up to its quotation mark. */
+static const char *
+find_value(const char *bytes, const char *line, size_t *len)
+{
+	const char *at = strstr(bytes, line);
+
+	*len = 0;
+	if (at == NULL)
+		return bytes;
+	at += strlen(line);
+	*len = strcspn(at, "\"\n");
+	return at;
+}
+
+static void
+parse_references(const char *bytes, PgBackRest *backup)
+{
+	size_t		len;
+	const char *at = find_value(bytes, "\nbackup-label=\"", &len);
+	char	   *self = host_print("%.*s", (int) len, at);
+	const char *end;
+
+	at = find_value(bytes, "\nbackup-reference=\"", &len);
+	for (end = at + len; at < end; at++)
+	{
+		size_t		name = strcspn(at, ",\"");
+
+		add_reference(backup, self, at, name);
+		at += name;
+	}
+	host_free(self);
+	at = find_value(bytes, "\nbackrest-checksum=\"", &len);
+	snprintf(backup->own, sizeof(backup->own), "%.*s", (int) len, at);
+}
+
+static uint64_t
+sum_sizes(const char *bytes)
+{
+	static const char name[] = "\"size\":";
+	uint64_t	sum = 0;
+	uint64_t	size;
+
+	while ((bytes = strstr(bytes, name)) != NULL)
+	{
+		bytes += strlen(name);
+		if (digits_read(bytes, INT64_MAX, &size) != NULL)
+			sum += size;
+	}
+	return sum;
+}
+
+void
+pgbackrest_references(const char *root, PgBackRest *backup)
+{
+	BackupManifest *manifest = host_alloc(sizeof(BackupManifest));
+	char	   *path = host_print("%s/" PGBACKREST_MANIFEST, root);
+	size_t		size = 0;
+	char	   *bytes;
+
+	memset(manifest, 0, sizeof(*manifest));
+	memset(backup, 0, sizeof(*backup));
+	bytes = backup_manifest_bytes(manifest, path, false, &size);
+	if (bytes != NULL)
+	{
+		parse_references(bytes, backup);
+		backup->bytes = sum_sizes(bytes);
+	}
+	host_free(bytes);
+	host_free(path);
+	host_free(manifest);
 }
 
 char *

@@ -11,6 +11,7 @@
 
 #include "backup/json.h"
 #include "decode/format.h"
+#include "host/host.h"
 
 #define PGBACKREST_MANIFEST	"backup.manifest"
 
@@ -24,6 +25,13 @@ typedef struct PgBackRest
 	size_t		room;
 	uint64_t	incremental;	/* files stored by their blocks, not read */
 	bool		differs;		/* the copy of the manifest does */
+
+	/* in pgbackrest_references() alone */
+	char	  **references;		/* folders of other backups with files of it */
+	size_t		nreferences;
+	size_t		room_references;
+	char		own[2 * HOST_SHA1_BYTES + 1];	/* checksum in the manifest */
+	uint64_t	bytes;			/* that all files hold */
 } PgBackRest;
 
 /* Is a directory that of a backup of pgBackRest? */
@@ -39,6 +47,12 @@ extern void pgbackrest_read(const char *root, bool direct,
  */
 extern void pgbackrest_parse(const char *bytes, size_t size,
 							 BackupManifest *manifest, PgBackRest *backup);
+
+/*
+ * Reads of the manifest only which other backups it needs, its own checksum,
+ * and how much is read to verify the backup.
+ */
+extern void pgbackrest_references(const char *root, PgBackRest *backup);
 
 /*
  * Returns the directory of WAL that belongs to the backup, or NULL if it is

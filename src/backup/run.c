@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "backup/archives.h"
+#include "backup/barman_check.h"
 #include "backup/chain.h"
 #include "backup/cluster.h"
 #include "backup/files.h"
@@ -45,7 +46,9 @@ typedef struct BackupRun
 	BackupSummary *summary;
 	const char *base;			/* where small files and WAL are, the root or
 								 * what was taken from archives */
+	const char *root;			/* of its files */
 	const char *wal;			/* the folder of its WAL, NULL for its own */
+	Barman		barman;			/* what this says of it, if it does */
 	bool		tar;
 	bool		stored;			/* in the repository of another program */
 	bool		refused;		/* which says nothing of it */
@@ -97,7 +100,7 @@ static void
 read_manifest(BackupRun *run)
 {
 	BackupManifest *manifest = host_alloc(sizeof(BackupManifest));
-	char	   *path = host_print("%s/%s", run->options->root, MANIFEST_FILE);
+	char	   *path = host_print("%s/%s", run->root, MANIFEST_FILE);
 
 	backup_manifest_read(manifest, path, run->options->direct);
 	host_free(path);
@@ -169,7 +172,7 @@ walk(BackupRun *run)
 {
 	bool		listed = run->manifest->status == BACKUP_OK;
 
-	backup_walk(run->options->root,
+	backup_walk(run->root,
 				listed ? compare_with_manifest : add_to_list, run);
 	if (!listed)
 		(void) backup_list_end(run->list);
@@ -351,7 +354,7 @@ summarize_files(BackupRun *run, const BackupFileTotals *totals)
 static void
 verify_files(BackupRun *run)
 {
-	BackupFileOptions files = {run->options->root};
+	BackupFileOptions files = {run->root};
 	BackupFileTotals totals;
 
 	set_rules(run, &files.judge);
@@ -694,7 +697,7 @@ look_for_directories(const BackupOptions *options, const char **refused)
 static void
 read_repository(BackupRun *run)
 {
-	BackupRepository repository = {run->options->root};
+	BackupRepository repository = {run->root};
 
 	repository.throttle = run->options->throttle;
 	repository.direct = run->options->direct;
@@ -715,26 +718,53 @@ read_repository(BackupRun *run)
 	run->base = run->spool->folder.path;
 }
 
+/* The files of a backup of barman are in a folder of its own folder. */
+static void
+enter_barman(BackupRun *run)
+{
+	const char *root = run->options->root;
+
+	if (!barman_is(root))
+		return;
+	run->root = host_print("%s/" BARMAN_DATA, root);
+	if (run->wal == NULL)
+		run->wal = barman_archive(root);
+	run->refused = !backup_barman_check(root, &run->barman, run->sink);
+}
+
+/* A manifest of servers before 17 does not have it. */
+static void
+take_system(BackupRun *run)
+{
+	if (run->manifest->has_system || !run->barman.has_system)
+		return;
+	run->manifest->has_system = true;
+	run->manifest->system = run->barman.system;
+}
+
 /* Reads manifest, files and pages, which is all but what the WAL decides. */
 static void
 read_backup(BackupRun *run)
 {
-	BackupTar	tar = {run->options->root};
+	BackupTar	tar = {NULL};
 
+	run->suspects.include_healed = run->options->include_healed;
+	run->root = run->options->root;
+	run->wal = run->options->wal;
+	enter_barman(run);
+	tar.root = run->base = run->root;
 	tar.throttle = run->options->throttle;
 	tar.direct = run->options->direct;
 	tar.progress = run->options->progress;
-	run->suspects.include_healed = run->options->include_healed;
-	run->base = run->options->root;
-	run->wal = run->options->wal;
-	run->stored = run->summary->stored = pgbackrest_is(run->options->root);
-	run->tar = run->summary->tar = !run->stored && backup_tar_is(run->options->root);
-	if (run->stored)
+	run->stored = run->summary->stored = pgbackrest_is(run->root);
+	run->tar = run->summary->tar = !run->stored && backup_tar_is(run->root);
+	if (!run->refused && run->stored)
 		read_repository(run);
-	else
+	else if (!run->refused)
 		read_manifest(run);
 	if (run->refused)
 		return;
+	take_system(run);
 	if (run->tar)
 		read_archives(run, &tar);
 	backup_meta_read(&run->meta, run->base, run->sink);
@@ -808,7 +838,7 @@ add_link(BackupChain *chain, const BackupRun *run)
 {
 	BackupLink *link = &chain->links[chain->count++];
 
-	link->root = run->options->root;
+	link->root = run->root;
 	link->parts = run->tar ? run->parts : NULL;
 	link->meta = &run->meta;
 	link->list = run->list;

@@ -24,6 +24,8 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
+#include "backup/archives.h"
+#include "backup/barman.h"
 #include "backup/find.h"
 #include "backup/listing.h"
 #include "backup/origin.h"
@@ -50,6 +52,7 @@ typedef struct Backup
 	const char *name;			/* below the directory, as text */
 	char	   *path;
 	bool		tar;
+	bool		stored;			/* in a repository, with its own WAL */
 	BackupListing listing;
 	size_t	   *priors;			/* numbers of the backups before it */
 	int			npriors;
@@ -202,6 +205,7 @@ add_backup(BackupsRun *run, const char *path, BackupFindKind kind)
 	backup->path = strcmp(path, ".") == 0 ? pstrdup(run->memory.directory) :
 		psprintf("%s/%s", run->memory.directory, path);
 	backup->tar = kind == BACKUP_FIND_TAR;
+	backup->stored = kind == BACKUP_FIND_STORED;
 }
 
 /* A link to what is found by its own name needs no word. */
@@ -240,6 +244,7 @@ on_found(void *arg, const char *path, BackupFindKind kind)
 	{
 		case BACKUP_FIND_PLAIN:
 		case BACKUP_FIND_TAR:
+		case BACKUP_FIND_STORED:
 			add_backup(run, path, kind);
 			break;
 		case BACKUP_FIND_SERVER:
@@ -316,6 +321,18 @@ compute_digest(const BackupsRun *run, Backup *backup)
 	backup->digest = digest;
 }
 
+/* barman has the data directory in a folder, and pgBackRest needs no word. */
+static void
+read_origin(const Backup *backup, BackupOrigin *origin)
+{
+	char	   *data = psprintf("%s/" BARMAN_DATA, backup->path);
+
+	if (backup->stored)
+		backup_origin_read(data, backup_tar_is(data), origin);
+	else
+		backup_origin_read(backup->path, backup->tar, origin);
+}
+
 static void
 look_at_all(BackupsRun *run)
 {
@@ -329,7 +346,7 @@ look_at_all(BackupsRun *run)
 
 		CHECK_FOR_INTERRUPTS();
 		backup_listing_read(backup->path, backup->tar, &backup->listing);
-		backup_origin_read(backup->path, backup->tar, &run->origins[i]);
+		read_origin(backup, &run->origins[i]);
 		backup->remembered = find_remembered(run, backup->name);
 	}
 	for (size_t i = 0; i < run->count; i++)
@@ -352,7 +369,8 @@ is_wanted(const BackupsRun *run, const Backup *backup)
 	return known == NULL || known->gone || is_unverifiable(known) ||
 		!known->has_digest || known->digest != backup->digest ||
 		known->verified_at <= run->reverify ||
-		(run->options.wal != NULL && status_is_finding(known->status));
+		((run->options.wal != NULL || backup->stored) &&
+		 status_is_finding(known->status));
 }
 
 static bool

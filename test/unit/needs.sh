@@ -68,8 +68,8 @@ rooms_wal="decode/format page/status wal/block_history wal/block_image wal/block
 rooms_cluster="page/status wal/blocks cluster/control cluster/judge cluster/map cluster/past
 	cluster/slru cluster/state cluster/verdict"
 rooms_tar="decode/format backup/archive_names backup/names backup/tar"
-rooms_find="$rooms_cluster backup/archive_names backup/find backup/label backup/listing backup/manifest backup/names
-	backup/origin backup/parse backup/tar backup/walk host/direct host/file_scan host/print"
+rooms_find="$rooms_cluster backup/archive_names backup/barman backup/find backup/json backup/label backup/list
+	backup/listing backup/manifest backup/names backup/origin backup/pgbackrest backup/parse backup/tar backup/walk host/direct host/file_scan host/print"
 rooms_verify="$rooms_wal $rooms_cluster $rooms_tar page/judge page/kind backup/end backup/fate
 	backup/increment backup/label backup/manifest backup/parse"
 

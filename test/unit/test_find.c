@@ -120,6 +120,30 @@ host_turn(struct Throttle *throttle, size_t len)
 	return len;
 }
 
+/* No manifest of PostgreSQL is read here. */
+HostSha *
+host_sha_begin(HostShaAlgorithm algorithm)
+{
+	(void) algorithm;
+	return NULL;
+}
+
+void
+host_sha_add(HostSha *sha, const void *data, size_t len)
+{
+	(void) sha;
+	(void) data;
+	(void) len;
+}
+
+bool
+host_sha_end(HostSha *sha, uint8_t *digest)
+{
+	(void) sha;
+	(void) digest;
+	return false;
+}
+
 /* ---- folders and files ---- */
 
 static const char *
@@ -181,7 +205,7 @@ static char found[4096];
 static void
 note_found(void *arg, const char *path, BackupFindKind kind)
 {
-	static const char letters[] = {'p', 't', 's', 'l', 'f'};
+	static const char letters[] = {'p', 't', 'o', 's', 'l', 'f'};
 	char		line[512];
 	size_t		at = 0;
 	size_t		len = (size_t) snprintf(line, sizeof(line), "%s:%c ", path, letters[kind]);
@@ -243,7 +267,13 @@ test_find(void)
 	check(symlink("copy", path_of("latest")) == 0, "link");
 	check(symlink("nowhere", path_of("dead")) == 0, "dead link");
 	check(symlink("copy/PG_VERSION", path_of("to a file")) == 0, "link to a file");
-	check(strcmp(find_all(), "copy:p deep/er/lost:p latest:l server:s tar/below:t tar:t young:p ") == 0, "all kinds: %s", found);
+	make_folder("repo");
+	make_file("repo/backup.info", "");
+	make_data_directory("repo/label", "backup.manifest");
+	make_folder("barman");
+	make_file("barman/backup.info", "");
+	make_data_directory("barman/data", "backup_label");
+	check(strcmp(find_all(), "barman:o copy:p deep/er/lost:p latest:l repo/label:o server:s tar/below:t tar:t young:p ") == 0, "all kinds: %s", found);
 	make_file("backup_label", "");
 	check(strcmp(find_all(), ".:p ") == 0, "the root is one: %s", found);
 	check(unlink(path_of("backup_label")) == 0, "unlink");
