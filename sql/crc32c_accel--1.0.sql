@@ -223,7 +223,7 @@ RETURNS record
 AS 'MODULE_PATHNAME', 'accel_heal_block'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION heal_block(regclass, text, bigint, boolean, boolean) IS
-'writes the good page of shared buffers over its damaged block on disk, with WAL, and reads it back; superusers only';
+'writes the good page of shared buffers over its damaged or older block on disk, with WAL, and reads it back; superusers only';
 REVOKE ALL ON FUNCTION heal_block(regclass, text, bigint, boolean, boolean) FROM PUBLIC;
 
 CREATE FUNCTION restore_block(
