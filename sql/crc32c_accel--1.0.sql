@@ -601,6 +601,7 @@ CREATE FUNCTION verify_page_digests(
 	workers integer DEFAULT 0,
 	max_rate integer DEFAULT 0,
 	after_pg_upgrade boolean DEFAULT false,
+	direct_io boolean DEFAULT false,
 	OUT relation regclass,
 	OUT blkno bigint,
 	OUT path text,
@@ -616,10 +617,10 @@ CREATE FUNCTION verify_page_digests(
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'accel_verify_page_digests'
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE ROWS 10;
-COMMENT ON FUNCTION verify_page_digests(regclass, integer, integer, boolean) IS
-'judges the blocks on this server''s disk by what verify_database or verify_cluster (record_digests => true) has recorded: stale_page, diverged and gone; on the same server, a standby or a restored backup; after_pg_upgrade judges by what the old cluster has recorded; relation NULL is all that are recorded, in other databases too, by a worker there';
-REVOKE ALL ON FUNCTION verify_page_digests(regclass, integer, integer, boolean) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION verify_page_digests(regclass, integer, integer, boolean) TO pg_stat_scan_tables;
+COMMENT ON FUNCTION verify_page_digests(regclass, integer, integer, boolean, boolean) IS
+'judges the blocks on this server''s disk by what verify_database or verify_cluster (record_digests => true) has recorded: stale_page, diverged and gone; on the same server, a standby or a restored backup; after_pg_upgrade judges by what the old cluster has recorded; direct_io reads past the page cache; relation NULL is all that are recorded, in other databases too, by a worker there';
+REVOKE ALL ON FUNCTION verify_page_digests(regclass, integer, integer, boolean, boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_page_digests(regclass, integer, integer, boolean, boolean) TO pg_stat_scan_tables;
 
 CREATE FUNCTION prune_history(older_than interval)
 RETURNS bigint

@@ -50,8 +50,7 @@ typedef struct DigestCall
 	SPIPlanPtr	plan;			/* of the rows of a file */
 	Oid			database;		/* which is judged now */
 	const char *database_name;
-	int			workers;
-	int			max_rate;
+	DigestReading reading;
 	int64		findings;
 	int64		of_indexes;
 } DigestCall;
@@ -83,9 +82,10 @@ SQL_FUNCTION(accel_verify_page_digests)
 	call->rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	call->judge.ask = ask_table;
 	call->judge.emit = emit_finding;
-	call->workers = accel_integer(fcinfo, 1, 0);
-	call->max_rate = accel_integer(fcinfo, 2, 0);
-	judge_begin(&call->judge, call->workers, call->max_rate);
+	call->reading.workers = accel_integer(fcinfo, 1, 0);
+	call->reading.max_rate = accel_integer(fcinfo, 2, 0);
+	call->reading.direct = accel_boolean(fcinfo, 4, false);
+	judge_begin(&call->judge, &call->reading);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	call->history = history_of(fcinfo);
@@ -257,8 +257,7 @@ judge_other(DigestCall *call, Elsewhere *elsewhere)
 								 elsewhere->database, &count);
 	elsewhere->nrelids = (Size) count;
 	elsewhere->arg = call;
-	elsewhere->workers = call->workers;
-	elsewhere->max_rate = call->max_rate;
+	elsewhere->reading = call->reading;
 	elsewhere->throttle = &call->judge.scan.throttle;
 	elsewhere->ask = ask_for_other;
 	elsewhere->emit = emit_of_other;

@@ -80,8 +80,7 @@ make_shared(Elsewhere *elsewhere)
 	shared = dsm_segment_address(elsewhere->segment);
 	memset(shared, 0, sizeof(*shared));
 	foreign_share(&shared->foreign, elsewhere->database, 0, elsewhere->throttle);
-	shared->workers = elsewhere->workers;
-	shared->max_rate = elsewhere->max_rate;
+	shared->reading = elsewhere->reading;
 	shared->nrelids = elsewhere->nrelids;
 	memcpy(elsewhere_relids(shared), elsewhere->relids,
 		   elsewhere->nrelids * sizeof(Oid));

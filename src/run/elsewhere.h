@@ -13,8 +13,7 @@
 typedef struct ElsewhereShared
 {
 	ForeignShared foreign;		/* first */
-	int			workers;
-	int			max_rate;
+	DigestReading reading;
 	Size		nrelids;
 } ElsewhereShared;
 
@@ -84,8 +83,7 @@ struct Elsewhere
 	Oid			database;
 	const Oid  *relids;
 	Size		nrelids;
-	int			workers;
-	int			max_rate;
+	DigestReading reading;
 	Throttle   *throttle;
 
 	/* hands rows to elsewhere_row(), as the ask of a DigestJudge */

@@ -51,7 +51,7 @@ accel_elsewhere_main(Datum segment)
 	worker->judge.lock = lock_relation;
 	worker->judge.sink.enough = note_enough;
 	MemoryContextSwitchTo(context);
-	judge_begin(&worker->judge, worker->shared->workers, worker->shared->max_rate);
+	judge_begin(&worker->judge, &worker->shared->reading);
 	throttle_copy(&worker->judge.scan.throttle, &worker->shared->foreign.throttle);
 	for (Size i = 0; i < worker->shared->nrelids; i++)
 		judge_one(worker, elsewhere_relids(worker->shared)[i]);

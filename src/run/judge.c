@@ -39,11 +39,12 @@ static void note_digest(ScanSink *sink, const DigestRow *row);
 static void emit_unjudged(DigestJudge *judge);
 
 void
-judge_begin(DigestJudge *judge, int workers, int max_rate)
+judge_begin(DigestJudge *judge, const DigestReading *how)
 {
 	judge->sink.digest = LEDGER_DIGESTS;
 	judge->sink.part = note_digest;
-	scan_run_begin(&judge->scan, &judge->sink, workers, max_rate, false);
+	scan_run_begin(&judge->scan, &judge->sink, how->workers, how->max_rate,
+				   how->direct);
 	judge->known = palloc0(RANGE_BLOCKS * sizeof(LedgerPage));
 	judge->read = palloc0(RANGE_BLOCKS * sizeof(LedgerPage));
 	judge->context = AllocSetContextCreate(CurrentMemoryContext, "digests",
@@ -292,7 +293,10 @@ judge_range(DigestJudge *judge)
 	if (!page_mask_exact(judge->rel, MAIN_FORKNUM) ||
 		(judge->file.kind == LEDGER_SEQUENCE && fork_moved(&fork)))
 		return;
-	fork_reader_init(&reader, &fork);
+	if (judge->scan.policy.direct)
+		fork_reader_init_direct(&reader, &fork, SCAN_PIECE_BLOCKS);
+	else
+		fork_reader_init(&reader, &fork);
 	reader.throttle = judge->scan.policy.throttle;
 	page_mask_init(&mask, judge->rel, MAIN_FORKNUM);
 	map_witness_init(&witness, &fork);

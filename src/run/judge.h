@@ -77,8 +77,14 @@ struct DigestJudge
 	LedgerPage *read;
 };
 
-/* Begins with the bound on the rate and the workers that are given. */
-extern void judge_begin(DigestJudge *judge, int workers, int max_rate);
+typedef struct DigestReading
+{
+	int			workers;
+	int			max_rate;		/* kB per second, 0 for no bound */
+	bool		direct;			/* of the device, past the page cache */
+} DigestReading;
+
+extern void judge_begin(DigestJudge *judge, const DigestReading *how);
 
 /* If it is not required, a relation that is not there is passed over. */
 extern void judge_relation(DigestJudge *judge, Oid relid, bool required);

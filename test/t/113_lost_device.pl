@@ -76,6 +76,10 @@ foreach my $fs ('ext4', 'xfs')
 		is(found('direct_io => true'), '', '... and none was lost');
 		ok(Device::leaves_cache($path, sub { found('direct_io => true') }), '... which leaves the page cache as it was');
 
+		sql("CALL verify_database(ARRAY['$t'::regclass], cluster_files => false, record_digests => true)");
+		my $known = sub { return sql("SELECT string_agg(blkno || ' ' || status, ',' ORDER BY blkno) FROM verify_page_digests('$t'$_[0]) WHERE status <> 'not_verifiable'") };
+		is($known->(', direct_io => true'), '', '... by the page ledger, too');
+
 		# adjacent ones, and some far apart
 		my %chosen = map { $_ => 1 } @changed[ 0 .. 39 ], map { $changed[ rand @changed ] } 1 .. 60;
 		my @lost = sort { $a <=> $b } keys %chosen;
@@ -87,6 +91,8 @@ foreach my $fs ('ext4', 'xfs')
 		is(found(''), '', "$fs: an older page on the device below the page cache: nothing without direct_io");
 		is(found('direct_io => true'), $all, '... each with it');
 		is(found('direct_io => true, max_rate => 20000'), $all, '... with a bound on the rate');
+		is($known->(''), '', '... nor by the page ledger');
+		is($known->(', direct_io => true'), join(',', map { "$_ stale_page" } grep { !$zero{$_} } @lost), '... which knows all older pages with it');
 		my $said = sql("SELECT string_agg(message, E'\\n' ORDER BY blkno) FROM verify_lost_writes(direct_io => true) WHERE blkno IN ($lost[0], $lost[3])");
 		my $wants = 'WAL wants \S*?[0-9A-F]+/[0-9A-F]+ or later; the page cache holds the page with LSN [0-9A-F]+/[0-9A-F]+; shared buffers hold the page with LSN [0-9A-F]+/[0-9A-F]+, which will not be written unless it changes';
 		like($said, qr{^a write was lost: the page on the device has LSN [0-9A-F]+/[0-9A-F]+, $wants\n}, '... in words');
