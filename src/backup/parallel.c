@@ -166,7 +166,7 @@ share_files(ParallelTasks *parallel, void *shared_memory)
 	at += entries_bytes(list->count);
 	memcpy(at, list->by_size, list->count * sizeof(uint32));
 	at += order_bytes(list->count);
-	if (shared->stored)
+	if (list->stored != NULL)
 	{
 		memcpy(at, list->stored, list->count * sizeof(BackupStored));
 		at += stored_bytes(list->count);
