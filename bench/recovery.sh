@@ -47,7 +47,7 @@ bench_sql "CHECKPOINT"
 echo "\\set aid random(1, 100000 * :scale)
 UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = :aid;" >"$scratch/update.sql"
 chmod a+r "$scratch/update.sql"
-bench_client "$bindir/pgbench" -n -M prepared -c "$clients" -T $seconds -f "$scratch/update.sql" >"$scratch/load.log" 2>&1 &
+bench_client "$bindir/pgbench" -n -M prepared -s $scale -c "$clients" -T $seconds -f "$scratch/update.sql" >"$scratch/load.log" 2>&1 &
 load=$!
 sleep 1
 database_kb=$(bench_sql "SELECT sum(pg_database_size(oid))::bigint / 1024 FROM pg_database")
