@@ -174,42 +174,39 @@ refuse(const LedgerOrigin *row, const LedgerFile *file,
 						 file->relid >= FirstNormalObjectId);
 }
 
-uint64
-ledger_select(const History *history, SPIPlanPtr *kept,
-			  const LedgerFile *file, int64 first, int64 next)
+/* Selects rows of a file from a block on, with the bound of the statement. */
+static uint64
+select_rows(const History *history, SPIPlanPtr *kept, const LedgerFile *file,
+			int64 first, const char *statement, int64 bound)
 {
 	Oid			types[] = {OIDOID, OIDOID, OIDOID, OIDOID, INT8OID, INT8OID};
 	Datum		values[] = {ObjectIdGetDatum(file->database),
 		ObjectIdGetDatum(file->tablespace), ObjectIdGetDatum(file->number),
-	ObjectIdGetDatum(file->relid), Int64GetDatum(first), Int64GetDatum(next)};
+	ObjectIdGetDatum(file->relid), Int64GetDatum(first), Int64GetDatum(bound)};
 
 	history_execute(history, LEDGER_TABLE_NAME, SPI_OK_SELECT, kept,
-					"SELECT t.* FROM " HISTORY_SCHEMA ".internal_page_digests t"
-					" WHERE t.datid = $1 AND t.tablespace = $2"
-					" AND t.filenode = $3 AND t.relid = $4"
-					" AND t.first_block >= $5 AND t.first_block < $6"
-					" ORDER BY t.first_block",
-					lengthof(types), types, values, NULL);
+					statement, lengthof(types), types, values, NULL);
 	return SPI_processed;
+}
+
+#define SELECT_ROWS	"SELECT t.* FROM " HISTORY_SCHEMA ".internal_page_digests t" \
+	" WHERE t.datid = $1 AND t.tablespace = $2 AND t.filenode = $3" \
+	" AND t.relid = $4 AND t.first_block >= $5"
+
+uint64
+ledger_select(const History *history, SPIPlanPtr *kept,
+			  const LedgerFile *file, int64 first, int64 next)
+{
+	return select_rows(history, kept, file, first, SELECT_ROWS
+					   " AND t.first_block < $6 ORDER BY t.first_block", next);
 }
 
 uint64
 ledger_select_some(const History *history, SPIPlanPtr *kept,
 				   const LedgerFile *file, int64 first, int64 rows)
 {
-	Oid			types[] = {OIDOID, OIDOID, OIDOID, OIDOID, INT8OID, INT8OID};
-	Datum		values[] = {ObjectIdGetDatum(file->database),
-		ObjectIdGetDatum(file->tablespace), ObjectIdGetDatum(file->number),
-	ObjectIdGetDatum(file->relid), Int64GetDatum(first), Int64GetDatum(rows)};
-
-	history_execute(history, LEDGER_TABLE_NAME, SPI_OK_SELECT, kept,
-					"SELECT t.* FROM " HISTORY_SCHEMA ".internal_page_digests t"
-					" WHERE t.datid = $1 AND t.tablespace = $2"
-					" AND t.filenode = $3 AND t.relid = $4"
-					" AND t.first_block >= $5"
-					" ORDER BY t.first_block LIMIT $6",
-					lengthof(types), types, values, NULL);
-	return SPI_processed;
+	return select_rows(history, kept, file, first, SELECT_ROWS
+					   " ORDER BY t.first_block LIMIT $6", rows);
 }
 
 int64
