@@ -23,6 +23,7 @@ check_tablespace(const char *data, uint32_t tablespace, BackupSink *sink)
 	char	   *placed = host_print("%s/../%u", data, tablespace);
 	struct stat status;
 
+	host_interrupts();
 	if (stat(link, &status) != 0)
 	{
 		if (stat(placed, &status) == 0)

@@ -23,6 +23,11 @@
 #define DATA		"pg_data"
 #define FORMAT		5			/* of the repository */
 #define SALTED		"Salted__"	/* begins what is encrypted */
+#define DIGITS		"0123456789ABCDEFabcdef"
+#define LABEL		"0123456789FDI-_"	/* 20260131-235959F_20260201-235959I */
+
+/* A backup has files of those before it, up to a full one. */
+#define REFERENCES_MAX	4096
 
 /* A part of the manifest. */
 typedef struct Text
@@ -88,13 +93,16 @@ parse_lsn(Text value, uint64_t *result)
 	unsigned	high;
 	unsigned	low;
 	char		digits[32];
+	int			len = 0;
 
 	value = unquoted(value);
 	if (value.len >= sizeof(digits))
 		return false;
 	memcpy(digits, value.at, value.len);
 	digits[value.len] = '\0';
-	if (sscanf(digits, "%X/%X", &high, &low) != 2)
+	if (strspn(digits, DIGITS "/") != value.len ||
+		sscanf(digits, "%8X/%8X%n", &high, &low, &len) != 2 ||
+		(size_t) len != value.len)
 		return false;
 	*result = (uint64_t) high << 32 | low;
 	return true;
@@ -105,15 +113,14 @@ static bool
 parse_timeline(Text value, uint32_t *result)
 {
 	char		digits[9];
-	char	   *end;
 
 	value = unquoted(value);
 	if (value.len != 24)
 		return false;
 	memcpy(digits, value.at, 8);
 	digits[8] = '\0';
-	*result = (uint32_t) strtoul(digits, &end, 16);
-	return *end == '\0';
+	*result = (uint32_t) strtoul(digits, NULL, 16);
+	return strspn(digits, DIGITS) == 8;
 }
 
 static int
@@ -138,6 +145,19 @@ parse_digest(Text value, uint8_t result[HOST_SHA1_BYTES])
 		result[i] = (uint8_t) (high << 4 | low);
 	}
 	return true;
+}
+
+/*
+ * The name of a backup, which is that of its folder.  No other path is made of
+ * it, like that of the folder above.
+ */
+static bool
+is_label(Text text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if (strchr(LABEL, text.at[i]) == NULL || text.at[i] == '\0')
+			return false;
+	return text.len > 0;
 }
 
 /* ---- objects of one line ---- */
@@ -193,7 +213,7 @@ next_field(Text *rest, Text *name, Text *value)
 		rest->len = 0;
 		return false;
 	}
-	if (rest->len < 2 || rest->at[1] != '"' ||
+	if (rest->len < 2 || rest->at[0] == '}' || rest->at[1] != '"' ||
 		(at = end_of_string(rest->at + 1, end)) == NULL ||
 		at == end || *at != ':')
 		return false;
@@ -235,7 +255,7 @@ read_field(File *file, Text name, Text value)
 	if (text_is(name, "reference"))
 	{
 		file->reference = unquoted(value);
-		return file->reference.len > 0;
+		return is_label(file->reference);
 	}
 	if (text_is(name, "bni"))
 		return parse_number(value, UINT32_MAX, &file->bundle);
@@ -248,10 +268,14 @@ read_field(File *file, Text name, Text value)
 	return true;
 }
 
-/* Where it is left out, a file is stored with as many bytes as it has. */
+/*
+ * Where it is left out, a file is stored with as many bytes as it has.  One
+ * that is not in a bundle is stored from its beginning.
+ */
 static bool
 read_file(File *file, Text value)
 {
+	BackupStored *stored = &file->stored;
 	Text		name;
 	Text		of;
 
@@ -260,9 +284,12 @@ read_file(File *file, Text value)
 		if (!read_field(file, name, of))
 			return false;
 	if (!file->has_bytes)
-		file->stored.bytes = file->size;
+		stored->bytes = file->size;
+	if (file->bundle == 0)
+		stored->offset = 0;
 	return value.len == 0 && file->has_size &&
-		(file->has_digest || file->size == 0);
+		(file->has_digest || file->size == 0) &&
+		stored->bytes <= INT64_MAX - stored->offset;
 }
 
 /* The path within the data directory, or NULL if it is not of a backup. */
@@ -311,8 +338,6 @@ add_file(Parse *parse, const char *path, File *file)
 
 	stored->folder = folder_of(parse, file->reference);
 	stored->bundle = (uint32_t) file->bundle;
-	stored->format = (uint8_t) parse->backup->format;
-	stored->nothing = parse->bundled && file->size == 0;
 	backup_list_add(list, path, (int64_t) file->size,
 					file->has_digest ? MANIFEST_SHA1 : MANIFEST_NONE,
 					file->has_digest ? file->digest : NULL);
@@ -329,9 +354,7 @@ parse_file(Parse *parse, Text name, Text value)
 {
 	char	   *path = path_of(name);
 	File		file;
-	bool		good = path != NULL && read_file(&file, value) &&
-		memchr(file.reference.at == NULL ? "" : file.reference.at, '/',
-			   file.reference.len) == NULL;
+	bool		good = path != NULL && read_file(&file, value);
 
 	if (good && parse->manifest->list.count < BACKUP_FILES_MAX)
 		add_file(parse, path, &file);
@@ -350,6 +373,8 @@ parse_folder(Parse *parse, Text name)
 
 	if (text_is(name, DATA) || text_is(name, "pg_tblspc"))
 		return true;
+	if (backup->nfolders == BACKUP_FILES_MAX)
+		return false;
 	path = path_of(name);
 	if (path == NULL)
 		return false;
@@ -399,6 +424,17 @@ parse_backup(Parse *parse, Text name, Text value)
 	return true;
 }
 
+/* It becomes part of a path, so it is digits and dots. */
+static bool
+parse_version(Text value, char version[PGBACKREST_VERSION])
+{
+	if (value.len >= PGBACKREST_VERSION)
+		return false;
+	memcpy(version, value.at, value.len);
+	version[value.len] = '\0';
+	return strspn(version, "0123456789.") == value.len;
+}
+
 static bool
 parse_server(Parse *parse, Text name, Text value)
 {
@@ -408,11 +444,7 @@ parse_server(Parse *parse, Text name, Text value)
 		return parse->manifest->has_system =
 			parse_number(value, UINT64_MAX, &parse->manifest->system);
 	if (text_is(name, "db-version"))
-	{
-		value = unquoted(value);
-		snprintf(parse->backup->version, sizeof(parse->backup->version), "%.*s",
-				 (int) value.len, value.at);
-	}
+		return parse_version(unquoted(value), parse->backup->version);
 	if (!text_is(name, "db-id"))
 		return true;
 	if (!parse_number(value, UINT32_MAX, &id))
@@ -481,6 +513,9 @@ parse_line(Parse *parse, Text line)
 
 	if (line.len == 0)
 		return true;
+	/* what follows such a byte would be cut off silently */
+	if (memchr(line.at, '\0', line.len) != NULL)
+		return false;
 	if (line.at[0] == '[' && line.at[line.len - 1] == ']')
 	{
 		parse->section.at = line.at + 1;
@@ -496,6 +531,19 @@ parse_line(Parse *parse, Text line)
 	return parse_value(parse, name, value);
 }
 
+/* Sections may have come in any order. */
+static void
+say_how_stored(const Parse *parse)
+{
+	BackupList *list = &parse->manifest->list;
+
+	for (uint32_t i = 0; i < list->stored_count; i++)
+	{
+		list->stored[i].format = (uint8_t) parse->backup->format;
+		list->stored[i].nothing = parse->bundled && list->entries[i].size == 0;
+	}
+}
+
 static void
 finish(Parse *parse)
 {
@@ -506,6 +554,7 @@ finish(Parse *parse)
 							 host_print("not a manifest of pgBackRest"));
 	if (manifest->status != BACKUP_OK)
 		return;
+	say_how_stored(parse);
 	/* of a backup of a running server, on one timeline */
 	if (parse->range.start != 0 && parse->range.end > parse->range.start &&
 		parse->range.timeline != 0 &&
@@ -600,15 +649,34 @@ pgbackrest_read(const char *root, bool direct, BackupManifest *manifest,
 
 /* ---- other backups ---- */
 
-static void
-add_reference(PgBackRest *backup, const char *self, const char *name, size_t len)
+/* Is a backup the present one, or named already? */
+static bool
+is_named(const PgBackRest *backup, const char *self, const char *name)
 {
-	if (len == 0 || memchr(name, '/', len) != NULL ||
-		(strlen(self) == len && memcmp(self, name, len) == 0))
+	if (strcmp(self, name) == 0)
+		return true;
+	for (size_t i = 0; i < backup->nreferences; i++)
+		if (strcmp(backup->references[i], name) == 0)
+			return true;
+	return false;
+}
+
+static void
+add_reference(PgBackRest *backup, const char *self, Text text)
+{
+	char	   *name;
+
+	if (!is_label(text))
 		return;
+	name = host_print("%.*s", (int) text.len, text.at);
+	if (is_named(backup, self, name))
+	{
+		host_free(name);
+		return;
+	}
 	HOST_MAKE_ROOM(backup->references, backup->nreferences,
 				   backup->room_references);
-	backup->references[backup->nreferences++] = host_print("%.*s", (int) len, name);
+	backup->references[backup->nreferences++] = name;
 }
 
 /* The value of the first line that begins so, up to its quotation mark. */
@@ -626,7 +694,7 @@ find_value(const char *bytes, const char *line, size_t *len)
 }
 
 static void
-parse_references(const char *bytes, PgBackRest *backup)
+find_references(const char *bytes, PgBackRest *backup)
 {
 	size_t		len;
 	const char *at = find_value(bytes, "\nbackup-label=\"", &len);
@@ -634,18 +702,20 @@ parse_references(const char *bytes, PgBackRest *backup)
 	const char *end;
 
 	at = find_value(bytes, "\nbackup-reference=\"", &len);
-	for (end = at + len; at < end; at++)
+	end = at + len;
+	for (int i = 0; i < REFERENCES_MAX && at < end; i++, at++)
 	{
-		size_t		name = strcspn(at, ",\"");
+		Text		name = {at, strcspn(at, ",\"\n")};
 
-		add_reference(backup, self, at, name);
-		at += name;
+		add_reference(backup, self, name);
+		at += name.len;
 	}
 	host_free(self);
 	at = find_value(bytes, "\nbackrest-checksum=\"", &len);
 	snprintf(backup->own, sizeof(backup->own), "%.*s", (int) len, at);
 }
 
+/* At most INT64_MAX. */
 static uint64_t
 sum_sizes(const char *bytes)
 {
@@ -655,11 +725,19 @@ sum_sizes(const char *bytes)
 
 	while ((bytes = strstr(bytes, name)) != NULL)
 	{
+		host_interrupts();
 		bytes += strlen(name);
 		if (digits_read(bytes, INT64_MAX, &size) != NULL)
-			sum += size;
+			sum = size < INT64_MAX - sum ? sum + size : INT64_MAX;
 	}
 	return sum;
+}
+
+void
+pgbackrest_parse_references(const char *bytes, PgBackRest *backup)
+{
+	find_references(bytes, backup);
+	backup->bytes = sum_sizes(bytes);
 }
 
 void
@@ -674,10 +752,7 @@ pgbackrest_references(const char *root, PgBackRest *backup)
 	memset(backup, 0, sizeof(*backup));
 	bytes = backup_manifest_bytes(manifest, path, false, &size);
 	if (bytes != NULL)
-	{
-		parse_references(bytes, backup);
-		backup->bytes = sum_sizes(bytes);
-	}
+		pgbackrest_parse_references(bytes, backup);
 	host_free(bytes);
 	host_free(path);
 	host_free(manifest);

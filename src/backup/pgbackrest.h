@@ -14,11 +14,12 @@
 #include "host/host.h"
 
 #define PGBACKREST_MANIFEST	"backup.manifest"
+#define PGBACKREST_VERSION	16
 
 typedef struct PgBackRest
 {
 	DecodeFormat format;		/* of all files */
-	char		version[16];	/* of the server */
+	char		version[PGBACKREST_VERSION];	/* of the server */
 	uint32_t	id;				/* of its archive, beside the version */
 	char	  **folders;		/* of the data directory, by their paths */
 	size_t		nfolders;
@@ -53,6 +54,9 @@ extern void pgbackrest_parse(const char *bytes, size_t size,
  * and how much is read to verify the backup.
  */
 extern void pgbackrest_references(const char *root, PgBackRest *backup);
+
+/* The same of its bytes, up to the first zero.  *backup is zero before. */
+extern void pgbackrest_parse_references(const char *bytes, PgBackRest *backup);
 
 /*
  * Returns the directory of WAL that belongs to the backup, or NULL if it is

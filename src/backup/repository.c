@@ -81,20 +81,29 @@ keep_folders(BackupRepository *repository)
 	}
 }
 
-/* What is wrong with the file is found when it is judged. */
+/*
+ * What is wrong with the file is found when it is judged.  No more of it is
+ * kept than the manifest says that it has, whatever it is decompressed to.
+ */
 static void
 keep_file(BackupRepository *repository, StoredReader *reader, char *buffer,
 		  uint32_t entry)
 {
-	const char *path = backup_list_path(&repository->manifest->list, entry);
+	const BackupList *list = &repository->manifest->list;
+	const char *path = backup_list_path(list, entry);
+	uint64_t	left = (uint64_t) list->entries[entry].size;
 	size_t		got;
 
 	if (stored_open(reader, entry) != FILE_SCAN_OK)
 		return;
 	if (backup_spool_create(repository->spool, path))
 	{
-		while ((got = stored_read(reader, buffer, PIECE_BYTES)) > 0)
+		while ((got = stored_read(reader, buffer,
+								  left < PIECE_BYTES ? (size_t) left : PIECE_BYTES)) > 0)
+		{
 			backup_spool_write(repository->spool, buffer, got);
+			left -= got;
+		}
 		backup_spool_close(repository->spool);
 	}
 	stored_close(reader);

@@ -5,7 +5,8 @@
  *
  * Folders are made here, with files of a few bytes.  What is found of them, and
  * which change of a file changes the digest, is known.  Chains are numbers
- * beside a search that goes from each backup to the one before it.
+ * beside a search that goes from each backup to the one before it.  Manifests
+ * of pgBackRest that lead out of the repository, or overflow, are refused.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE				/* nftw() */
@@ -23,6 +24,7 @@
 #include "backup/listing.h"
 #include "backup/manifest.h"
 #include "backup/origin.h"
+#include "backup/pgbackrest.h"
 #include "backup/parse.h"
 #include "host/host.h"
 #include "kernel/checksum.h"
@@ -363,6 +365,122 @@ test_listing(void)
 	check(listing.files == 0 && !listing.has_manifest, "what is gone");
 }
 
+/* ---- manifests of pgBackRest ---- */
+
+#define SHA1	"\"checksum\":\"00112233445566778899aabbccddeeff00112233\""
+
+/* A line of each section that counts, then one of the files. */
+static BackupStatus
+parse_stored(const char *before, const char *line, size_t len, PgBackRest *backup, BackupManifest *parsed)
+{
+	static const char start[] = "[backrest]\nbackrest-format=5\n[target:file]\npg_data/PG_VERSION={" SHA1 ",\"size\":3}\n";
+	char		text[1024];
+	size_t		at = (size_t) snprintf(text, sizeof(text), "%s%s", before, start);
+
+	memcpy(text + at, line, len);
+	text[at + len] = '\0';
+	memset(backup, 0, sizeof(*backup));
+	memset(parsed, 0, sizeof(*parsed));
+	pgbackrest_parse(text, at + len, parsed, backup);
+	return parsed->status;
+}
+
+static const struct
+{
+	const char *line;
+	bool		good;
+}			stored_lines[] = {
+	{"", true}, {"\n", true},
+	{"pg_data/a={" SHA1 ",\"size\":4}\n", true},
+	{"pg_data/a={" SHA1 ",\"size\":4}", true},	/* without an end of line */
+	{"pg_data/a={" SHA1 ",\"reference\":\"20261129-020000F\",\"size\":4}\n", true},
+	{"pg_data/a={" SHA1 ",\"reference\":\"..\",\"size\":4}\n", false},
+	{"pg_data/a={" SHA1 ",\"reference\":\".\",\"size\":4}\n", false},
+	{"pg_data/a={" SHA1 ",\"reference\":\"\",\"size\":4}\n", false},
+	{"pg_data/a={" SHA1 ",\"reference\":\"../../main/20261129-020000F\",\"size\":4}\n", false},
+	{"pg_data/../a={" SHA1 ",\"size\":4}\n", false},
+	{"pg_data//a={" SHA1 ",\"size\":4}\n", false},
+	{"/a={" SHA1 ",\"size\":4}\n", false},
+	{"pg_data/a={\"size\":4}\n", false},	/* without a checksum */
+	{"pg_data/a={\"size\":0}\n", true},
+	{"pg_data/a={" SHA1 ",\"size\":-1}\n", false},
+	{"pg_data/a={" SHA1 ",\"size\":9223372036854775807}\n", true},
+	{"pg_data/a={" SHA1 ",\"size\":9223372036854775808}\n", false},
+	{"pg_data/a={" SHA1 ",\"bni\":1,\"bno\":9223372036854775807,\"repo-size\":0,\"size\":4}\n", true},
+	{"pg_data/a={" SHA1 ",\"bni\":1,\"bno\":9223372036854775807,\"repo-size\":1,\"size\":4}\n", false},
+	{"pg_data/a={" SHA1 ",\"bni\":1,\"bno\":9223372036854775806,\"size\":4}\n", false},
+	{"pg_data/a={" SHA1 ",\"bni\":4294967296,\"size\":4}\n", false},
+	{"pg_data/a={" SHA1 ",\"size\":4}{\n", false},
+	{"pg_data/a={" SHA1 "}\"size\":4}\n", false},
+	{"pg_data/a={" SHA1 ",\"size\":4,\"x\":\"\\", false},
+	{"[backup:db]\ndb-version=\"15\"\n", true},
+	{"[backup:db]\ndb-version=\"../15\"\n", false},
+	{"[backup:db]\ndb-version=\"1234567890123456\"\n", false},
+	{"[backup]\nbackup-lsn-start=\"0/FFFFFFFF\"\n", true},
+	{"[backup]\nbackup-lsn-start=\"0/100000000\"\n", false},
+	{"[backup]\nbackup-lsn-start=\"-1/1\"\n", false},
+	{"[backup]\nbackup-lsn-start=\"1/1/\"\n", false},
+	{"[backup]\nbackup-archive-start=\"0000000100000000000000FF\"\n", true},
+	{"[backup]\nbackup-archive-start=\"-000000100000000000000FF\"\n", false},
+};
+
+static void
+drop_stored(PgBackRest *backup, BackupManifest *parsed)
+{
+	free(parsed->message);
+	free(backup->folders);
+	backup_list_free(&parsed->list);
+}
+
+/* A section may come twice, or after the files. */
+static void
+test_stored_order(PgBackRest *backup, BackupManifest *parsed)
+{
+	static const char option[] = "[backup:option]\noption-compress-type=\"gz\"\n";
+	static const char zeros[] = "pg_data/a\0b={" SHA1 ",\"size\":4}\n";
+
+	check(parse_stored("[backup:option]\noption-compress-type=\"zst\"\n", option, strlen(option), backup, parsed) == BACKUP_OK &&
+		  parsed->list.stored[0].format == DECODE_GZIP, "the last compression counts for all files");
+	drop_stored(backup, parsed);
+	check(parse_stored("", zeros, sizeof(zeros) - 1, backup, parsed) == BACKUP_BAD_FORMAT, "a byte of zero in a name");
+	drop_stored(backup, parsed);
+}
+
+static void
+test_stored_manifests(void)
+{
+	PgBackRest	backup;
+	BackupManifest *parsed = malloc(sizeof(BackupManifest));
+
+	for (size_t i = 0; i < sizeof(stored_lines) / sizeof(stored_lines[0]); i++)
+	{
+		const char *line = stored_lines[i].line;
+		BackupStatus status = parse_stored("", line, strlen(line), &backup, parsed);
+
+		check(status == (stored_lines[i].good ? BACKUP_OK : BACKUP_BAD_FORMAT), "%s: %d", line, (int) status);
+		drop_stored(&backup, parsed);
+	}
+	test_stored_order(&backup, parsed);
+	free(parsed);
+}
+
+/* Only folders of backups beside it are looked into, each of them once. */
+static void
+test_stored_references(void)
+{
+	PgBackRest	backup = {0};
+
+	pgbackrest_parse_references("\nbackup-label=\"20261129-040000F\"\nbackup-reference=\"20261129-020000F,..,.,,a/b,"
+								"20261129-020000F,20261129-040000F,20261129-020000F_20261129-030000D\"\n[x]\n"
+								"y={\"size\":9223372036854775807}\nz={\"size\":5}\n", &backup);
+	check(backup.nreferences == 2 && strcmp(backup.references[0], "20261129-020000F") == 0 &&
+		  strcmp(backup.references[1], "20261129-020000F_20261129-030000D") == 0, "%zu references", backup.nreferences);
+	check(backup.bytes == INT64_MAX, "a sum of sizes");
+	for (size_t i = 0; i < backup.nreferences; i++)
+		free(backup.references[i]);
+	free(backup.references);
+}
+
 /* ---- the time of a manifest ---- */
 
 static void
@@ -513,6 +631,8 @@ main(int argc, char **argv)
 	check(mkdtemp(root) != NULL, "%s: %s", root, strerror(errno));
 	test_find();
 	test_listing();
+	test_stored_manifests();
+	test_stored_references();
 	test_newest();
 	test_origin();
 	test_chains();
