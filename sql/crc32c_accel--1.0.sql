@@ -528,6 +528,41 @@ COMMENT ON COLUMN verify_backup_verdicts.manifest_checksum IS 'SHA-256 that its 
 COMMENT ON COLUMN verify_backup_verdicts.listing_digest IS 'digest of the names, sizes and times of its files; NULL: it is read again';
 COMMENT ON COLUMN verify_backup_verdicts.gone_at IS 'when it was found to be gone; NULL: it is there';
 
+-- What is remembered of WAL archives.  Names are compared by their bytes: the
+-- index must outlive a change of collations.
+
+CREATE TABLE verify_wal_files (
+	directory text COLLATE pg_catalog."C" NOT NULL,
+	segment text COLLATE pg_catalog."C" NOT NULL,
+	timeline_id bigint NOT NULL,
+	size bigint,
+	modified_at timestamptz,
+	crc32c bigint,
+	sound_at timestamptz,
+	verified_at timestamptz NOT NULL,
+	status text NOT NULL,
+	is_finding boolean NOT NULL,
+	start_open boolean NOT NULL,
+	end_open boolean NOT NULL,
+	message text,
+	system_identifier bigint NOT NULL,
+	PRIMARY KEY (directory, segment));
+COMMENT ON TABLE verify_wal_files IS 'what verify_wal_archive has found in each file of each archive';
+COMMENT ON COLUMN verify_wal_files.directory IS 'the archive';
+COMMENT ON COLUMN verify_wal_files.segment IS 'the file, a path below the archive; of a segment that was never there, its name';
+COMMENT ON COLUMN verify_wal_files.timeline_id IS 'timeline in the name';
+COMMENT ON COLUMN verify_wal_files.size IS 'bytes of the file as it is stored';
+COMMENT ON COLUMN verify_wal_files.modified_at IS 'its modification time; NULL: it was written while it was read, and is read again';
+COMMENT ON COLUMN verify_wal_files.crc32c IS 'CRC-32C of the segment, decompressed, when it was last sound';
+COMMENT ON COLUMN verify_wal_files.sound_at IS 'when that was';
+COMMENT ON COLUMN verify_wal_files.verified_at IS 'when it was last read, or found to be gone';
+COMMENT ON COLUMN verify_wal_files.status IS 'as of verify_wal; or changed: other contents with the same size and modification time; or ok_expired: gone, as all older ones are';
+COMMENT ON COLUMN verify_wal_files.is_finding IS 'it is something to act on';
+COMMENT ON COLUMN verify_wal_files.start_open IS 'a record over the start is not verified: the segment before was not there';
+COMMENT ON COLUMN verify_wal_files.end_open IS 'a record over the end is not verified: the segment after was not there';
+COMMENT ON COLUMN verify_wal_files.message IS 'the finding in words';
+COMMENT ON COLUMN verify_wal_files.system_identifier IS 'system identifier that was expected: with another one the file is read again';
+
 -- The history is written without logical decoding, see src/run/history.c; its
 -- deletions are not decoded for want of an identity.
 ALTER TABLE verify_runs REPLICA IDENTITY NOTHING;
@@ -537,6 +572,26 @@ ALTER TABLE internal_positions REPLICA IDENTITY NOTHING;
 ALTER TABLE internal_verdicts REPLICA IDENTITY NOTHING;
 ALTER TABLE internal_page_digests REPLICA IDENTITY NOTHING;
 ALTER TABLE verify_backup_verdicts REPLICA IDENTITY NOTHING;
+ALTER TABLE verify_wal_files REPLICA IDENTITY NOTHING;
+
+DO $$	-- as INFO: CREATE EXTENSION keeps NOTICEs back
+DECLARE
+	publication name;
+BEGIN
+	FOR publication IN
+		SELECT p.pubname FROM pg_catalog.pg_publication p
+		WHERE p.puballtables OR EXISTS (SELECT FROM pg_catalog.pg_publication_namespace n
+			WHERE n.pnpubid OPERATOR(pg_catalog.=) p.oid
+			AND n.pnnspid OPERATOR(pg_catalog.=) (SELECT s.oid FROM pg_catalog.pg_namespace s
+				WHERE s.nspname OPERATOR(pg_catalog.=) pg_catalog.current_schema()))
+		ORDER BY p.pubname USING OPERATOR(pg_catalog.<)
+	LOOP
+		RAISE INFO 'publication "%" has the tables of the history', publication
+			USING DETAIL = 'Their rows are never sent, so present subscriptions go on. A new subscription, or a refresh of one, wants these tables on the subscriber.',
+			HINT = 'See "Logical replication" in docs/operations.md.';
+	END LOOP;
+END
+$$;
 
 -- pg_dump takes the history along; positions, verdicts and digests are of no use
 -- elsewhere.
@@ -544,10 +599,11 @@ SELECT pg_catalog.pg_extension_config_dump('verify_runs', '');
 SELECT pg_catalog.pg_extension_config_dump('verify_run_relations', '');
 SELECT pg_catalog.pg_extension_config_dump('verify_findings', '');
 SELECT pg_catalog.pg_extension_config_dump('verify_backup_verdicts', '');
+SELECT pg_catalog.pg_extension_config_dump('verify_wal_files', '');
 
-REVOKE ALL ON TABLE verify_runs, verify_run_relations, verify_findings, internal_positions, internal_verdicts, internal_page_digests, verify_backup_verdicts FROM PUBLIC;
-GRANT SELECT ON TABLE verify_runs, verify_run_relations, verify_findings, internal_positions, internal_verdicts, internal_page_digests, verify_backup_verdicts TO pg_stat_scan_tables;
-GRANT SELECT ON TABLE verify_backup_verdicts TO pg_read_server_files;
+REVOKE ALL ON TABLE verify_runs, verify_run_relations, verify_findings, internal_positions, internal_verdicts, internal_page_digests, verify_backup_verdicts, verify_wal_files FROM PUBLIC;
+GRANT SELECT ON TABLE verify_runs, verify_run_relations, verify_findings, internal_positions, internal_verdicts, internal_page_digests, verify_backup_verdicts, verify_wal_files TO pg_stat_scan_tables;
+GRANT SELECT ON TABLE verify_backup_verdicts, verify_wal_files TO pg_read_server_files;
 
 CREATE PROCEDURE verify_database(
 	relations regclass[] DEFAULT NULL,
@@ -835,7 +891,8 @@ CREATE VIEW verify_metrics AS
 					AND k.objid OPERATOR(pg_catalog.=) (n.run OPERATOR(pg_catalog.&) 4294967295)::pg_catalog.oid)) AS running,
 		pg_catalog.current_setting('data_checksums') OPERATOR(pg_catalog.=) 'on' AS data_checksums,
 		pg_catalog.pg_is_in_recovery() AS of_primary,
-		k.bad_backups, k.oldest_good_backup_seconds, k.newest_good_backup_seconds
+		k.bad_backups, k.oldest_good_backup_seconds, k.newest_good_backup_seconds,
+		(SELECT pg_catalog.count(*) FROM verify_wal_files w WHERE w.is_finding) AS bad_wal_files
 	FROM (SELECT pg_catalog.count(*) FILTER (WHERE x.healed_at IS NULL) AS bad_blocks,
 			pg_catalog.count(x.healed_at) AS healed_blocks
 		FROM verify_bad_blocks x) b
@@ -863,6 +920,7 @@ COMMENT ON COLUMN verify_metrics.of_primary IS 'this is a standby: the history i
 COMMENT ON COLUMN verify_metrics.bad_backups IS 'damaged or undecided backups, of those that verify_backups has found and that are there';
 COMMENT ON COLUMN verify_metrics.oldest_good_backup_seconds IS 'age of the oldest good backup; NULL: none is good';
 COMMENT ON COLUMN verify_metrics.newest_good_backup_seconds IS 'age of the newest good backup of the cluster, in one directory, that waits longest for one; NULL: none is good';
+COMMENT ON COLUMN verify_metrics.bad_wal_files IS 'damaged or missing files of WAL archives, of those that verify_wal_archive remembers';
 
 CREATE VIEW verify_database_metrics AS
 	WITH bad AS MATERIALIZED (
@@ -1037,63 +1095,6 @@ COMMENT ON FUNCTION verify_wal(text, text, text, pg_lsn, pg_lsn, bigint, integer
 'verifies every record and page header of WAL segments, in order, gaps included; directory NULL is pg_wal, end_lsn NULL the end of WAL, timeline_id NULL the newest';
 REVOKE ALL ON FUNCTION verify_wal(text, text, text, pg_lsn, pg_lsn, bigint, integer, integer, boolean) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION verify_wal(text, text, text, pg_lsn, pg_lsn, bigint, integer, integer, boolean) TO pg_read_server_files;
-
--- What is remembered of WAL archives.  Names are compared by their bytes: the
--- index must outlive a change of collations.
-
-CREATE TABLE verify_wal_files (
-	directory text COLLATE pg_catalog."C" NOT NULL,
-	segment text COLLATE pg_catalog."C" NOT NULL,
-	timeline_id bigint NOT NULL,
-	size bigint,
-	modified_at timestamptz,
-	crc32c bigint,
-	sound_at timestamptz,
-	verified_at timestamptz NOT NULL,
-	status text NOT NULL,
-	is_finding boolean NOT NULL,
-	start_open boolean NOT NULL,
-	end_open boolean NOT NULL,
-	message text,
-	system_identifier bigint NOT NULL,
-	PRIMARY KEY (directory, segment));
-COMMENT ON TABLE verify_wal_files IS 'what verify_wal_archive has found in each file of each archive';
-COMMENT ON COLUMN verify_wal_files.directory IS 'the archive';
-COMMENT ON COLUMN verify_wal_files.segment IS 'the file, a path below the archive; of a segment that was never there, its name';
-COMMENT ON COLUMN verify_wal_files.timeline_id IS 'timeline in the name';
-COMMENT ON COLUMN verify_wal_files.size IS 'bytes of the file as it is stored';
-COMMENT ON COLUMN verify_wal_files.modified_at IS 'its modification time; NULL: it was written while it was read, and is read again';
-COMMENT ON COLUMN verify_wal_files.crc32c IS 'CRC-32C of the segment, decompressed, when it was last sound';
-COMMENT ON COLUMN verify_wal_files.sound_at IS 'when that was';
-COMMENT ON COLUMN verify_wal_files.verified_at IS 'when it was last read, or found to be gone';
-COMMENT ON COLUMN verify_wal_files.status IS 'as of verify_wal; or changed: other contents with the same size and modification time; or ok_expired: gone, as all older ones are';
-COMMENT ON COLUMN verify_wal_files.is_finding IS 'it is something to act on';
-COMMENT ON COLUMN verify_wal_files.start_open IS 'a record over the start is not verified: the segment before was not there';
-COMMENT ON COLUMN verify_wal_files.end_open IS 'a record over the end is not verified: the segment after was not there';
-COMMENT ON COLUMN verify_wal_files.message IS 'the finding in words';
-COMMENT ON COLUMN verify_wal_files.system_identifier IS 'system identifier that was expected: with another one the file is read again';
-ALTER TABLE verify_wal_files REPLICA IDENTITY NOTHING;
-DO $$	-- as INFO: CREATE EXTENSION keeps NOTICEs back
-DECLARE
-	publication name;
-BEGIN
-	FOR publication IN
-		SELECT p.pubname FROM pg_catalog.pg_publication p
-		WHERE p.puballtables OR EXISTS (SELECT FROM pg_catalog.pg_publication_namespace n
-			WHERE n.pnpubid OPERATOR(pg_catalog.=) p.oid
-			AND n.pnnspid OPERATOR(pg_catalog.=) (SELECT s.oid FROM pg_catalog.pg_namespace s
-				WHERE s.nspname OPERATOR(pg_catalog.=) pg_catalog.current_schema()))
-		ORDER BY p.pubname USING OPERATOR(pg_catalog.<)
-	LOOP
-		RAISE INFO 'publication "%" has the tables of the history', publication
-			USING DETAIL = 'Their rows are never sent, so present subscriptions go on. A new subscription, or a refresh of one, wants these tables on the subscriber.',
-			HINT = 'See "Logical replication" in docs/operations.md.';
-	END LOOP;
-END
-$$;
-SELECT pg_catalog.pg_extension_config_dump('verify_wal_files', '');
-REVOKE ALL ON TABLE verify_wal_files FROM PUBLIC;
-GRANT SELECT ON TABLE verify_wal_files TO pg_stat_scan_tables, pg_read_server_files;
 
 CREATE PROCEDURE verify_wal_archive(
 	directory text,

@@ -56,9 +56,13 @@ is(query("SELECT state, files FROM verify_runs ORDER BY run DESC LIMIT 1") . que
 my $archive = PostgreSQL::Test::Utils::tempdir();
 my $segment = query('SELECT pg_walfile_name(pg_switch_wal())');
 my $wal = slurp_file($node->data_dir . "/pg_wal/$segment");
-substr($wal, 100, 6) = 'damage';
 append_to_file("$archive/$segment", $wal);
-$node->psql('postgres', "CALL verify_wal_archive('$archive')");
+my $bad_wal_files = "CALL verify_wal_archive('$archive'); SELECT bad_wal_files FROM verify_metrics";
+is(query($bad_wal_files), '0', 'a sound archive');
+substr($wal, 100, 6) = 'damage';
+unlink "$archive/$segment" or die $!;
+append_to_file("$archive/$segment", $wal);
+is(query($bad_wal_files), '1', 'the metrics tell of a bad file of the archive');
 
 # a backup that is bad
 mkdir $_ or die $! foreach "$archive/backups", "$archive/backups/bad";
