@@ -28,6 +28,7 @@
 #include "backup/need.h"
 #include "backup/repository.h"
 #include "backup/run.h"
+#include "backup/stored_names.h"
 #include "backup/walk.h"
 #include "host/host.h"
 #include "host/print.h"
@@ -51,6 +52,7 @@ typedef struct BackupRun
 	Barman		barman;			/* what this says of it, if it does */
 	bool		tar;
 	bool		stored;			/* in the repository of another program */
+	StoredNames *names;			/* of its files there */
 	bool		refused;		/* which says nothing of it */
 	BackupSpool *spool;			/* NULL for a plain one */
 	uint32_t	folders;		/* needed ones that are not on disk, by bits */
@@ -167,11 +169,32 @@ add_to_list(void *arg, const char *path, BackupWalkKind kind)
 	}
 }
 
+/* The same in the repository of another program, where names are others. */
+static void
+compare_with_stored(void *arg, const char *path, BackupWalkKind kind)
+{
+	BackupRun  *run = arg;
+
+	if (stored_names_has(run->names, path, kind))
+		return;
+	if (kind != BACKUP_WALK_FILE)
+		report_unwalked(run, path, kind);
+	else
+		backup_sink_file(run->sink, path, BACKUP_EXTRA,
+						 "present on disk but not in the manifest");
+}
+
 static void
 walk(BackupRun *run)
 {
 	bool		listed = run->manifest->status == BACKUP_OK;
 
+	if (run->stored)
+	{
+		run->names = stored_names_new(run->list);
+		backup_walk(run->root, compare_with_stored, run);
+		return;
+	}
 	backup_walk(run->root,
 				listed ? compare_with_manifest : add_to_list, run);
 	if (!listed)
@@ -775,8 +798,7 @@ read_backup(BackupRun *run)
 		verify_archives(run, &tar);
 	else
 	{
-		if (!run->stored)
-			walk(run);
+		walk(run);
 		verify_files(run);
 	}
 }

@@ -1,7 +1,8 @@
 # Backups in the repository of pgBackRest, as it leaves them: plain, compressed,
 # in bundles, and incremental ones, whose files lie in those before.  Then what
 # may be damaged of them, and what is not read: encrypted repositories, other
-# compressions, files stored block by block.
+# compressions, files stored block by block.  A page that changed while it was
+# copied is judged by the WAL of the repository.
 #
 # A program that is not installed, or does not know this server, is skipped.
 use strict;
@@ -9,6 +10,7 @@ use warnings;
 use Accel;
 use AccelWal;
 use AccelProgram;
+use Digest::SHA qw(sha1_hex);
 use File::Copy;
 use IPC::Run ();
 use PostgreSQL::Test::Utils;
@@ -62,10 +64,12 @@ foreach my $name (@names)
 sql(q{
 	CREATE TABLE t AS SELECT g, repeat('x', 100) AS filler FROM generate_series(1, 5000) g;
 	CREATE TABLE same AS SELECT * FROM t;
-	CREATE UNLOGGED TABLE unlogged AS SELECT * FROM t LIMIT 10});
+	CREATE UNLOGGED TABLE unlogged AS SELECT * FROM t LIMIT 10;
+	CREATE TABLE churn AS SELECT 1 AS a;
+	CREATE TABLE stop ()});
 mkdir "$tmp/ts";
 sql($_) foreach "CREATE TABLESPACE ts LOCATION '$tmp/ts'", 'CREATE TABLE placed TABLESPACE ts AS SELECT * FROM t LIMIT 500';
-my ($table, $same, $placed) = map { sql("SELECT pg_relation_filepath('$_')") } qw(t same placed);
+my ($table, $same, $placed, $churn) = map { sql("SELECT pg_relation_filepath('$_')") } qw(t same placed churn);
 sql("ALTER SYSTEM SET archive_command = '"
 	  . join(' && ', map { "pgbackrest --config=$tmp/$_.conf --stanza=main archive-push \"%p\"" } grep { $_ ne 'encrypted' } @names) . "'");
 $node->reload;
@@ -73,15 +77,23 @@ $node->reload;
 my (%full, %later);
 sub backup
 {
-	my ($name, $type) = @_;
-	my ($ok, $said) = pgbackrest($name, "--type=$type", 'backup');
-	ok($ok, "$name: pgbackrest makes a backup, $type") or diag $said;
+	my ($name, $type, @more) = @_;
+	my ($ok, $said) = pgbackrest($name, "--type=$type", @more, 'backup');
+	ok($ok, "$name: pgbackrest makes a backup, $type @more") or diag $said;
 	my ($newest) = reverse sort grep { -d } glob("$tmp/$name/backup/main/2*");
 	return $newest;
 }
 $full{$_} = backup($_, 'full') foreach @names;
 sql(q{UPDATE t SET filler = 'y' WHERE g < 100; CREATE TABLE new AS SELECT 1 AS a});
-$later{$_} = backup($_, 'incr') foreach 'gzip', 'bundle';
+$later{gzip} = backup('gzip', 'incr', '--repo1-hardlink');
+$later{bundle} = backup('bundle', 'incr');
+
+# One whose table is written to while it is made.
+my $writer = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c',
+	'DO $$ BEGIN WHILE NOT EXISTS (SELECT FROM stop) LOOP UPDATE churn SET a = a + 1; COMMIT; PERFORM pg_sleep(0.2); END LOOP; END $$' ]);
+$full{lz4} = backup('plain', 'full', '--compress-type=lz4');
+sql('INSERT INTO stop DEFAULT VALUES');
+$writer->finish;
 
 # --- intact ---------------------------------------------------------------------------
 
@@ -92,7 +104,7 @@ sub findings
 	return sql("SELECT concat_ws(' ', path, blkno, status) FROM verify_backup('$backup'" . ($more // '') . ') ORDER BY 1');
 }
 
-foreach (map({ [ "$_, full", $full{$_} ] } qw(plain gzip bundle)), map({ [ "$_, incr", $later{$_} ] } sort keys %later))
+foreach (map({ [ "$_, full", $full{$_} ] } qw(plain gzip bundle lz4)), map({ [ "$_, incr", $later{$_} ] } sort keys %later))
 {
 	my ($what, $backup) = @$_;
 	is(findings($backup), '', "$what: intact");
@@ -169,6 +181,29 @@ foreach (
 }
 is(findings($full{gzip}), '', 'the files are as they were');
 
+# What the manifest does not name, but WAL.
+foreach (
+	[ 'plain', 'pg_data/base/1/99999', 1 ],
+	[ 'plain', "pg_data/$table.gz", 1 ],
+	[ 'plain', 'notes', 1 ],
+	[ 'plain', 'bundle/1', 1 ],
+	[ 'plain', 'pg_data/pg_wal/notes', 0 ],
+	[ 'gzip', "pg_data/$table", 1 ],
+	[ 'bundle', 'bundle/99', 1 ],
+	[ 'bundle', 'bundle/01', 1 ])
+{
+	my ($name, $path, $is_extra) = @$_;
+	my $made = $path =~ m{^(bundle)/} && !-d "$full{$name}/$1" ? "$full{$name}/$1" : undef;
+	mkdir $made if defined $made;
+	AccelWal::put("$full{$name}/$path", 'x');
+	is(findings($full{$name}), $is_extra ? "$path extra" : '', "$name: a file more, $path");
+	unlink "$full{$name}/$path";
+	rmdir $made if defined $made;
+}
+symlink $tmp, "$stored/base/away";
+is(findings($full{plain}), 'pg_data/base/away extra', 'plain: a link to a folder elsewhere');
+unlink "$stored/base/away";
+
 # What is damaged in a bundle is damage of the file that lies there.
 my $manifest = slurp_file("$full{bundle}/backup.manifest");
 my ($version_line) = $manifest =~ /^pg_data\/base\/1\/PG_VERSION=(.*)$/m;
@@ -184,6 +219,19 @@ with_file("$full{bundle}/bundle/$bundle", $gone, sub
 });
 
 # --- WAL ------------------------------------------------------------------------------
+
+# A page as if it had been copied while it was written: the manifest knows it so.
+SKIP:
+{
+	skip 'no program lz4', 2 if system('command -v lz4 >/dev/null') != 0;
+	packed('lz4', sub { AccelWal::poke($_[0], 4000, 'damage') })->("$full{lz4}/pg_data/$churn.lz4");
+	my $sum = sha1_hex(scalar slurp_file("$tmp/unpacked"));
+	my $known = slurp_file("$full{lz4}/backup.manifest");
+	$known =~ s/^(pg_data\/\Q$churn\E=\{"checksum":")\w+/$1$sum/m or die "no $churn";
+	AccelWal::put("$full{lz4}/$_", $known) foreach 'backup.manifest', 'backup.manifest.copy';
+	is(findings($full{lz4}), '', 'lz4: a page that changed while it was copied');
+	is(findings($full{lz4}, ', include_healed => true'), "$churn 0 ok_healed_by_wal", 'lz4: the WAL of the repository restores it');
+}
 
 my ($archive) = glob("$tmp/gzip/archive/main/*-1");
 rename $archive, "$archive.away";
