@@ -2,7 +2,8 @@
  * barman.c
  *	  Reads what barman writes of a backup in its repository.
  *
- * The facts are those of its manual, and of what releases 3.4 and later write.
+ * The facts are those of its manual, and of what releases from 3.4 on write.
+ * 3.20 writes its backup.info into another folder, which is not looked for.
  */
 #include <errno.h>
 #include <stdio.h>
