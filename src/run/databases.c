@@ -154,10 +154,9 @@ read_databases(const DatabaseRun *run)
 			continue;
 		database = palloc(sizeof(Database));
 		database->oid = row->oid;
-		database->name = pstrdup(NameStr(row->datname));
+		database->name = foreign_text(NameStr(row->datname), GetDatabaseEncoding());
 		database->encoding = row->encoding;
 		database->invalid = row->datconnlimit == CONNLIMIT_INVALID;
-		foreign_clean_text(database->name, GetDatabaseEncoding());
 		databases = lappend(databases, database);
 	}
 	systable_endscan(scan);
@@ -737,7 +736,8 @@ on_message(void *arg, const char *message, Size bytes)
 			{
 				PageFinding finding = ((const DeputyFinding *) message)->finding;
 
-				foreign_clean_text(finding.message, leader->database->encoding);
+				foreign_copy_text(finding.message, sizeof(finding.message),
+								  finding.message, leader->database->encoding);
 				run_keep_finding(run, &finding);
 				break;
 			}
@@ -765,11 +765,7 @@ on_message(void *arg, const char *message, Size bytes)
 static char *
 name_of(const Leader *leader, const char *name)
 {
-	char	   *copy = name[0] ? pstrdup(name) : NULL;
-
-	if (copy != NULL)
-		foreign_clean_text(copy, leader->database->encoding);
-	return copy;
+	return name[0] ? foreign_text(name, leader->database->encoding) : NULL;
 }
 
 static void

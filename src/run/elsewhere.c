@@ -57,14 +57,11 @@ elsewhere_find(Elsewhere *elsewhere)
 {
 	HeapTuple	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(elsewhere->database));
 	Form_pg_database row;
-	char	   *name;
 
 	if (!HeapTupleIsValid(tuple))
 		return false;
 	row = (Form_pg_database) GETSTRUCT(tuple);
-	name = pstrdup(NameStr(row->datname));
-	foreign_clean_text(name, GetDatabaseEncoding());
-	elsewhere->name = name;
+	elsewhere->name = foreign_text(NameStr(row->datname), GetDatabaseEncoding());
 	elsewhere->encoding = row->encoding;
 	ReleaseSysCache(tuple);
 	return true;
@@ -136,8 +133,10 @@ on_finding(Elsewhere *elsewhere, const ElsewhereFinding *message)
 {
 	DigestFinding finding = message->finding;
 
-	foreign_clean_text(finding.schema, elsewhere->encoding);
-	foreign_clean_text(finding.name, elsewhere->encoding);
+	foreign_copy_text(finding.schema, sizeof(finding.schema), finding.schema,
+					  elsewhere->encoding);
+	foreign_copy_text(finding.name, sizeof(finding.name), finding.name,
+					  elsewhere->encoding);
 	elsewhere->emit(elsewhere, &finding);
 }
 

@@ -9,7 +9,10 @@
  */
 #include "compat.h"
 
+#include "catalog/pg_conversion.h"
 #include "catalog/pg_database.h"
+#include "catalog/pg_namespace.h"
+#include "common/string.h"
 #include "libpq/pqformat.h"
 #include "libpq/pqmq.h"
 #include "mb/pg_wchar.h"
@@ -21,6 +24,7 @@
 #include "tcop/tcopprot.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 
 #include "host/crew.h"
 #include "host/parallel.h"
@@ -109,15 +113,90 @@ foreign_follow(dsm_segment *segment, shm_mq_handle *queue,
 	MemoryContextDelete(context);
 }
 
-void
-foreign_clean_text(char *text, int encoding)
+static char *
+ascii_of(const char *text)
 {
-	if (encoding == GetDatabaseEncoding() &&
-		pg_verify_mbstr(encoding, text, (int) strlen(text), true))
-		return;
-	for (; *text !='\0'; text ++)
-		if (IS_HIGHBIT_SET(*text))
-			*text = '?';
+	char	   *copy = pstrdup(text);
+
+	for (char *at = copy; *at != '\0'; at++)
+		if (IS_HIGHBIT_SET(*at))
+			*at = '?';
+	return copy;
+}
+
+/* What the conversion refuses is "?", one character at a time. */
+static char *
+convert(Oid conversion, const char *from, int encoding)
+{
+	int			left = (int) strlen(from);
+	StringInfoData here;
+
+	initStringInfo(&here);
+	while (left > 0)
+	{
+		int			room = MAX_CONVERSION_GROWTH * (left + 1);
+		int			taken;
+
+		enlargeStringInfo(&here, room);
+		taken = pg_do_encoding_conversion_buf(conversion, encoding, GetDatabaseEncoding(),
+											  (unsigned char *) from, left,
+											  (unsigned char *) here.data + here.len, room, true);
+		here.len += (int) strlen(here.data + here.len);
+		if (taken < left)
+		{
+			appendStringInfoChar(&here, '?');
+			taken += Min(left - taken, pg_encoding_mblen(encoding, from + taken));
+		}
+		from += taken;
+		left -= taken;
+	}
+	return here.data;
+}
+
+/*
+ * Asks pg_catalog alone: whoever may create a conversion elsewhere, in a schema
+ * of the search path, is not asked.
+ */
+char *
+foreign_text(const char *text, int encoding)
+{
+	int			here = GetDatabaseEncoding();
+	Oid			conversion;
+	char	   *converted;
+
+	if (pg_is_ascii(text))
+		return pstrdup(text);
+	if (encoding == here)
+		return pg_verify_mbstr(encoding, text, (int) strlen(text), true) ?
+			pstrdup(text) : ascii_of(text);
+	conversion = FindDefaultConversion(PG_CATALOG_NAMESPACE, encoding, here);
+	converted = OidIsValid(conversion) ? convert(conversion, text, encoding) :
+		ascii_of(text);
+	InvalidateCatalogSnapshot();	/* would hold back vacuum */
+	return converted;
+}
+
+void
+foreign_copy_text(char *to, Size size, const char *text, int encoding)
+{
+	const char *here = foreign_text(text, encoding);
+	int			bytes = pg_mbcliplen(here, (int) strlen(here), (int) size - 1);
+
+	memcpy(to, here, bytes);
+	to[bytes] = '\0';
+}
+
+/* All that is text, so that the report can be sent. */
+static void
+convert_report(ErrorData *error, int encoding)
+{
+	char	  **texts[] = {&error->message, &error->detail, &error->hint, &error->context,
+		&error->schema_name, &error->table_name, &error->column_name,
+	&error->datatype_name, &error->constraint_name};
+
+	for (Size i = 0; i < lengthof(texts); i++)
+		if (*texts[i] != NULL)
+			*texts[i] = foreign_text(*texts[i], encoding);
 }
 
 void
@@ -131,14 +210,12 @@ foreign_report(const char *database, int encoding, const char *message,
 	appendBinaryStringInfo(&buffer, message, (int) bytes);
 	buffer.cursor = 1;
 	pq_parse_errornotice(&buffer, &error);
-	foreign_clean_text(error.message, encoding);
 	if (message[0] == 'E')
 	{
-		strlcpy(said, error.message, size);
+		foreign_copy_text(said, size, error.message, encoding);
 		return;
 	}
-	if (error.detail != NULL)
-		foreign_clean_text(error.detail, encoding);
+	convert_report(&error, encoding);
 	error.message = psprintf("database \"%s\": %s", database, error.message);
 	ThrowErrorData(&error);
 }

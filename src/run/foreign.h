@@ -55,8 +55,14 @@ extern void foreign_follow(dsm_segment *segment, shm_mq_handle *queue,
 						   BackgroundWorkerHandle *handle, MemoryContext parent,
 						   const ForeignListener *listener);
 
-/* What is not valid here, in the encoding of this database, is shown as "?". */
-extern void foreign_clean_text(char *text, int encoding);
+/*
+ * Returns a text in the encoding of this database.  Characters that it has not, and
+ * bytes that are not valid, are shown as "?".
+ */
+extern char *foreign_text(const char *text, int encoding);
+
+/* The same, as much of it as there is room for.  It may be the text itself. */
+extern void foreign_copy_text(char *to, Size size, const char *text, int encoding);
 
 /*
  * Reports a message of a worker, as it came by the queue, with the name of the

@@ -19,14 +19,17 @@
 #define RANGE_ROWS		128
 #define RANGE_BLOCKS	((int64) RANGE_ROWS * LEDGER_BLOCKS)
 
+/* A name, maybe converted from the encoding of another database. */
+#define DIGEST_NAME_SIZE	(4 * NAMEDATALEN)
+
 /* What is said of a block, or of blocks that are not verifiable. */
 typedef struct DigestFinding
 {
 	Oid			relid;			/* 0 if nothing is recorded */
 	bool		shared;			/* of all databases */
 	bool		of_index;
-	char		schema[NAMEDATALEN];
-	char		name[NAMEDATALEN];
+	char		schema[DIGEST_NAME_SIZE];
+	char		name[DIGEST_NAME_SIZE];
 	LedgerStatus status;
 
 	/* if it is not verifiable */
