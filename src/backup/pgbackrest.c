@@ -51,22 +51,22 @@ typedef struct Parse
 /* ---- values ---- */
 
 static bool
-text_is(Text text, const char *word)
+text_is(Text part, const char *word)
 {
-	return text.len == strlen(word) && memcmp(text.at, word, text.len) == 0;
+	return part.len == strlen(word) && memcmp(part.at, word, part.len) == 0;
 }
 
 static bool
-text_begins(Text text, const char *prefix)
+text_begins(Text part, const char *prefix)
 {
-	return text.len >= strlen(prefix) &&
-		memcmp(text.at, prefix, strlen(prefix)) == 0;
+	return part.len >= strlen(prefix) &&
+		memcmp(part.at, prefix, strlen(prefix)) == 0;
 }
 
 static Text
-text_after(Text text, size_t len)
+text_after(Text part, size_t len)
 {
-	Text		rest = {text.at + len, text.len - len};
+	Text		rest = {part.at + len, part.len - len};
 
 	return rest;
 }
@@ -152,12 +152,12 @@ parse_digest(Text value, uint8_t result[HOST_SHA1_BYTES])
  * it, like that of the folder above.
  */
 static bool
-is_label(Text text)
+is_label(Text part)
 {
-	for (size_t i = 0; i < text.len; i++)
-		if (strchr(LABEL, text.at[i]) == NULL || text.at[i] == '\0')
+	for (size_t i = 0; i < part.len; i++)
+		if (strchr(LABEL, part.at[i]) == NULL || part.at[i] == '\0')
 			return false;
-	return text.len > 0;
+	return part.len > 0;
 }
 
 /* ---- objects of one line ---- */
@@ -662,13 +662,13 @@ is_named(const PgBackRest *backup, const char *self, const char *name)
 }
 
 static void
-add_reference(PgBackRest *backup, const char *self, Text text)
+add_reference(PgBackRest *backup, const char *self, Text part)
 {
 	char	   *name;
 
-	if (!is_label(text))
+	if (!is_label(part))
 		return;
-	name = host_print("%.*s", (int) text.len, text.at);
+	name = host_print("%.*s", (int) part.len, part.at);
 	if (is_named(backup, self, name))
 	{
 		host_free(name);

@@ -32,7 +32,12 @@ in_chroot "$ACCEL_CACHE/pg18" "$top" '
 	$bindir/pgindent --typedefs=typedefs --indent=$bindir/pg_bsd_indent --diff \
 		$(find src -name "*.[ch]" ! -name "*.auto.h" ! -name "*.inc.h" \
 			! -name server_crc.c ! -path src/page/finding.c | sort)
-' >"$scratch/diff" || true
+' >"$scratch/diff" 2>"$scratch/failures" || true
+if grep -q '^Failure in' "$scratch/failures"; then
+	cat "$scratch/failures"	# it has left that file as it was
+	echo "pgindent: it cannot read a file; a name like a typedef of the server?"
+	exit 1
+fi
 if [ "${1:-}" = --fix ]; then
 	# the names of the second files are scratch names: patch takes the first
 	sed 's/^+++ .*/+++ formatted/' "$scratch/diff" | patch -s -p0 -u
