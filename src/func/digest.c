@@ -41,7 +41,7 @@ SQL_FUNCTION(accel_page_digests)
 {
 	DigestSink	sink = {{0}};
 	RelationScanOptions options = SCAN_OPTIONS_ALL;
-	PageDigestOptions digest;
+	PageDigestOptions digest = {0};
 	Relation	rel;
 
 	digest_arguments(fcinfo, &digest, &options);
