@@ -123,16 +123,15 @@ parse_line(const char *line, Barman *backup)
 }
 
 void
-barman_parse(const char *text, Barman *backup)
+barman_parse(const char *info, Barman *backup)
 {
-	while (text !=NULL && *text !='\0')
+	while (info != NULL && *info != '\0')
 	{
 		host_interrupts();
-		parse_line(text, backup);
-		text = strchr(text, '\n');
-
-		if (text !=NULL)
-			text	  ++;
+		parse_line(info, backup);
+		info = strchr(info, '\n');
+		if (info != NULL)
+			info++;
 	}
 }
 
@@ -148,15 +147,14 @@ barman_read(const char *root, Barman *backup)
 	if (file_scan_open(&scan, path) == FILE_SCAN_OK)
 	{
 		size_t		size = (size_t) (scan.size < INFO_BYTES_MAX ? scan.size : INFO_BYTES_MAX);
-		char	   *text = host_alloc(size + 1);
-		ssize_t		got = file_scan_read(&scan, text, size, 0);
+		char	   *info = host_alloc(size + 1);
+		ssize_t		got = file_scan_read(&scan, info, size, 0);
 
 		done = got >= 0;
-		text[		done ? got : 0] = '\0';
-
+		info[done ? got : 0] = '\0';
 		file_scan_close(&scan);
-		barman_parse(text, backup);
-		host_free(text);
+		barman_parse(info, backup);
+		host_free(info);
 	}
 	host_free(path);
 	return done;

@@ -33,7 +33,7 @@ extern bool barman_is(const char *root);
 extern bool barman_read(const char *root, Barman *backup);
 
 /* Parses the text of one, for which the rest of *backup is zero. */
-extern void barman_parse(const char *text, Barman *backup);
+extern void barman_parse(const char *info, Barman *backup);
 
 /* Returns the directory of its WAL, or NULL if that is not there. */
 extern char *barman_archive(const char *root);

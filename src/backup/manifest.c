@@ -140,8 +140,8 @@ hex_half(const char *token, uint32_t *value)
 	return n >= 1 && n <= 8 ? token + n : NULL;
 }
 
-static bool
-token_lsn(const char *token, uint64_t *lsn)
+bool
+manifest_lsn(const char *token, uint64_t *lsn)
 {
 	uint32_t	high;
 	uint32_t	low;
@@ -270,10 +270,10 @@ range_scalar(ManifestReader *ctx, const char *token, bool string, bool number)
 	}
 	else if (ctx->field == RANGE_START)
 	{
-		if (!string || !token_lsn(token, &ctx->range_now.start))
+		if (!string || !manifest_lsn(token, &ctx->range_now.start))
 			fail(ctx, "could not parse start LSN");
 	}
-	else if (!string || !token_lsn(token, &ctx->range_now.end))
+	else if (!string || !manifest_lsn(token, &ctx->range_now.end))
 		fail(ctx, "could not parse end LSN");
 }
 

@@ -98,4 +98,7 @@ extern bool manifest_finish(ManifestReader *ctx);
 extern const char *manifest_algorithm_name(ManifestAlgorithm algorithm);
 extern uint32_t manifest_digest_length(ManifestAlgorithm algorithm);
 
+/* Reads an LSN, which must be all of the text. */
+extern bool manifest_lsn(const char *token, uint64_t *lsn);
+
 #endif							/* ACCEL_BACKUP_MANIFEST_H */

@@ -64,33 +64,41 @@ number_folder(const char *path, uint32_t *value)
 	return end != NULL && *end == '/' ? end + 1 : NULL;
 }
 
-static const char *
-skip_prefix(const char *path, const char *prefix)
+const char *
+backup_skip_prefix(const char *path, const char *prefix)
 {
 	size_t		len = strlen(prefix);
 
 	return strncmp(path, prefix, len) == 0 ? path + len : NULL;
 }
 
+bool
+backup_path_is_tablespace(const char *path)
+{
+	const char *name = backup_skip_prefix(path, "pg_tblspc/");
+
+	return name != NULL && strchr(name, '/') == NULL;
+}
+
 /* Reads the folder of a database.  Returns the file's name, or NULL. */
 static const char *
 relation_folder(const char *path, BackupRelationFile *file)
 {
-	const char *rest = skip_prefix(path, "global/");
+	const char *rest = backup_skip_prefix(path, "global/");
 
 	file->database = 0;
 	file->tablespace = BACKUP_SPC_GLOBAL;
 	if (rest != NULL)
 		return rest;
 	file->tablespace = BACKUP_SPC_DEFAULT;
-	rest = skip_prefix(path, "base/");
+	rest = backup_skip_prefix(path, "base/");
 	if (rest != NULL)
 		return number_folder(rest, &file->database);
-	rest = skip_prefix(path, "pg_tblspc/");
+	rest = backup_skip_prefix(path, "pg_tblspc/");
 	if (rest == NULL)
 		return NULL;
 	rest = number_folder(rest, &file->tablespace);
-	if (rest == NULL || skip_prefix(rest, "PG_") == NULL)
+	if (rest == NULL || backup_skip_prefix(rest, "PG_") == NULL)
 		return NULL;
 	rest += component(rest);
 	return *rest == '/' ? number_folder(rest + 1, &file->database) : NULL;
@@ -112,7 +120,7 @@ fork_suffix(const char *name, BackupFork *fork)
 	*fork = BACKUP_FORK_MAIN;
 	for (size_t i = 0; i < sizeof(forks) / sizeof(forks[0]); i++)
 	{
-		const char *rest = skip_prefix(name, forks[i].suffix);
+		const char *rest = backup_skip_prefix(name, forks[i].suffix);
 
 		if (rest != NULL)
 		{
@@ -150,7 +158,7 @@ backup_incremental_file(const char *path, BackupRelationFile *file)
 {
 	const char *name = relation_folder(path, file);
 
-	name = name == NULL ? NULL : skip_prefix(name, INCREMENTAL);
+	name = name == NULL ? NULL : backup_skip_prefix(name, INCREMENTAL);
 	return relation_name(name, file);
 }
 
@@ -221,7 +229,7 @@ backup_folder_needed(size_t n)
 bool
 backup_folder_has(const char *folder, const char *path)
 {
-	const char *rest = skip_prefix(path, folder);
+	const char *rest = backup_skip_prefix(path, folder);
 
 	return rest != NULL && (*rest == '\0' || *rest == '/');
 }

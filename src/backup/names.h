@@ -41,6 +41,12 @@ typedef struct BackupRelationFile
  */
 extern bool backup_path_possible(const char *path);
 
+/* Returns what follows the prefix, or NULL. */
+extern const char *backup_skip_prefix(const char *path, const char *prefix);
+
+/* Is it a tablespace, which is a name right below pg_tblspc? */
+extern bool backup_path_is_tablespace(const char *path);
+
 /* Is it a file with pages of a relation?  Sets *file. */
 extern bool backup_relation_file(const char *path, BackupRelationFile *file);
 

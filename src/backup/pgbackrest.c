@@ -19,8 +19,7 @@
 #include "host/host.h"
 #include "host/print.h"
 
-#define COPY		PGBACKREST_MANIFEST ".copy"
-#define DATA		"pg_data"
+#define DATA		PGBACKREST_DATA
 #define FORMAT		5			/* of the repository */
 #define SALTED		"Salted__"	/* begins what is encrypted */
 #define DIGITS		"0123456789ABCDEFabcdef"
@@ -90,22 +89,14 @@ parse_number(Text value, uint64_t most, uint64_t *result)
 static bool
 parse_lsn(Text value, uint64_t *result)
 {
-	unsigned	high;
-	unsigned	low;
-	char		digits[32];
-	int			len = 0;
+	char		lsn[32];
 
 	value = unquoted(value);
-	if (value.len >= sizeof(digits))
+	if (value.len >= sizeof(lsn))
 		return false;
-	memcpy(digits, value.at, value.len);
-	digits[value.len] = '\0';
-	if (strspn(digits, DIGITS "/") != value.len ||
-		sscanf(digits, "%8X/%8X%n", &high, &low, &len) != 2 ||
-		(size_t) len != value.len)
-		return false;
-	*result = (uint64_t) high << 32 | low;
-	return true;
+	memcpy(lsn, value.at, value.len);
+	lsn[value.len] = '\0';
+	return strlen(lsn) == value.len && manifest_lsn(lsn, result);
 }
 
 /* That of the name of a segment. */
@@ -606,22 +597,30 @@ pgbackrest_is(const char *root)
 	return there;
 }
 
+/* Returns the text of a file, or NULL if it cannot be read. */
+static char *
+read_text(const char *root, const char *name, bool direct, size_t *size)
+{
+	BackupManifest *manifest = host_alloc(sizeof(BackupManifest));
+	char	   *path = host_print("%s/%s", root, name);
+	char	   *bytes;
+
+	memset(manifest, 0, sizeof(*manifest));
+	bytes = backup_manifest_bytes(manifest, path, direct, size);
+	host_free(path);
+	host_free(manifest);
+	return bytes;
+}
+
 /* Is there another file than the copy, which is gone in no sound backup? */
 static bool
 differs(const char *root, bool direct, const char *bytes, size_t size)
 {
-	BackupManifest *of_copy = host_alloc(sizeof(BackupManifest));
-	char	   *path = host_print("%s/" COPY, root);
 	size_t		copied = 0;
-	char	   *copy;
-	bool		same;
+	char	   *copy = read_text(root, PGBACKREST_COPY, direct, &copied);
+	bool		same = copy != NULL && copied == size && memcmp(copy, bytes, size) == 0;
 
-	memset(of_copy, 0, sizeof(*of_copy));
-	copy = backup_manifest_bytes(of_copy, path, direct, &copied);
-	same = copy != NULL && copied == size && memcmp(copy, bytes, size) == 0;
 	host_free(copy);
-	host_free(path);
-	host_free(of_copy);
 	return !same;
 }
 
@@ -743,19 +742,13 @@ pgbackrest_parse_references(const char *bytes, PgBackRest *backup)
 void
 pgbackrest_references(const char *root, PgBackRest *backup)
 {
-	BackupManifest *manifest = host_alloc(sizeof(BackupManifest));
-	char	   *path = host_print("%s/" PGBACKREST_MANIFEST, root);
 	size_t		size = 0;
-	char	   *bytes;
+	char	   *bytes = read_text(root, PGBACKREST_MANIFEST, false, &size);
 
-	memset(manifest, 0, sizeof(*manifest));
 	memset(backup, 0, sizeof(*backup));
-	bytes = backup_manifest_bytes(manifest, path, false, &size);
 	if (bytes != NULL)
 		pgbackrest_parse_references(bytes, backup);
 	host_free(bytes);
-	host_free(path);
-	host_free(manifest);
 }
 
 char *

@@ -14,6 +14,9 @@
 #include "host/host.h"
 
 #define PGBACKREST_MANIFEST	"backup.manifest"
+#define PGBACKREST_COPY		PGBACKREST_MANIFEST ".copy"
+#define PGBACKREST_DATA		"pg_data"	/* tablespaces lie beside it */
+#define PGBACKREST_BUNDLES	"bundle"
 #define PGBACKREST_VERSION	16
 
 typedef struct PgBackRest

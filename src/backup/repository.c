@@ -26,7 +26,7 @@ report_unread(const BackupRepository *repository)
 
 	if (backup->differs)
 		backup_sink_file(repository->sink, PGBACKREST_MANIFEST, BACKUP_BAD_FORMAT,
-						 "differs from its copy \"%s.copy\"", PGBACKREST_MANIFEST);
+						 "differs from its copy \"%s\"", PGBACKREST_COPY);
 	if (backup->incremental > 0)
 		backup_sink_file(repository->sink, ".", BACKUP_NOT_VERIFIABLE,
 						 "%" PRIu64 " files are stored block by block, which is not read here",
@@ -69,11 +69,9 @@ keep_folders(BackupRepository *repository)
 	for (size_t i = 0; i < backup->nfolders; i++)
 	{
 		const char *path = backup->folders[i];
-		bool		tablespace = strncmp(path, "pg_tblspc/", 10) == 0 &&
-			strchr(path + 10, '/') == NULL;
 
 		host_interrupts();
-		if (tablespace || backup_folder_kept(path))
+		if (backup_path_is_tablespace(path) || backup_folder_kept(path))
 			(void) backup_spool_folder(repository->spool, path);
 		for (size_t n = 0; (needed = backup_folder_needed(n)) != NULL; n++)
 			if (backup_folder_has(needed, path))
@@ -113,7 +111,7 @@ static bool
 is_kept(const BackupRepository *repository, const char *path)
 {
 	return backup_path_kept(path) &&
-		(strncmp(path, "pg_wal/", 7) != 0 || repository->keep_wal);
+		(backup_skip_prefix(path, "pg_wal/") == NULL || repository->keep_wal);
 }
 
 void

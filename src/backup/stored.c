@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "backup/names.h"
+#include "backup/pgbackrest.h"
 #include "backup/stored.h"
 #include "host/host.h"
 #include "host/print.h"
@@ -56,14 +58,14 @@ static char *
 path_of(const StoredReader *reader, uint32_t entry)
 {
 	const char *path = backup_list_path(reader->list, entry);
-	bool		placed = strncmp(path, "pg_tblspc/", 10) == 0;
+	bool		placed = backup_skip_prefix(path, "pg_tblspc/") != NULL;
 	char	   *folder = folder_of(reader);
 	char	   *full;
 
 	if (reader->stored->bundle != 0)
-		full = host_print("%s/bundle/%u", folder, reader->stored->bundle);
+		full = host_print("%s/" PGBACKREST_BUNDLES "/%u", folder, reader->stored->bundle);
 	else
-		full = host_print("%s/%s%s%s", folder, placed ? "" : "pg_data/", path,
+		full = host_print("%s/%s%s%s", folder, placed ? "" : PGBACKREST_DATA "/", path,
 						  decode_format_suffix((DecodeFormat) reader->stored->format));
 	host_free(folder);
 	return full;

@@ -16,8 +16,8 @@
 #include "host/host.h"
 #include "host/print.h"
 
-#define DATA		"pg_data/"
-#define BUNDLES		"bundle/"
+#define DATA		PGBACKREST_DATA "/"
+#define BUNDLES		PGBACKREST_BUNDLES "/"
 #define TABLESPACES	"pg_tblspc/"
 #define BLOCKS		".pgbi"
 
@@ -61,15 +61,6 @@ stored_names_new(const BackupList *list)
 	return names;
 }
 
-/* What follows the prefix, or NULL. */
-static const char *
-after(const char *path, const char *prefix)
-{
-	size_t		len = strlen(prefix);
-
-	return strncmp(path, prefix, len) == 0 ? path + len : NULL;
-}
-
 static bool
 has_bundle(const StoredNames *names, const char *digits)
 {
@@ -106,18 +97,18 @@ bool
 stored_names_has(const StoredNames *names, const char *path,
 				 BackupWalkKind kind)
 {
-	const char *inside = after(path, DATA);
+	const char *inside = backup_skip_prefix(path, DATA);
 
 	if (kind == BACKUP_WALK_LINK)
-		return inside != NULL && after(inside, TABLESPACES) != NULL;
+		return inside != NULL && backup_skip_prefix(inside, TABLESPACES) != NULL;
 	if (kind != BACKUP_WALK_FILE)
 		return false;
 	if (strcmp(path, PGBACKREST_MANIFEST) == 0 ||
-		strcmp(path, PGBACKREST_MANIFEST ".copy") == 0)
+		strcmp(path, PGBACKREST_COPY) == 0)
 		return true;
-	if (after(path, BUNDLES) != NULL)
-		return has_bundle(names, after(path, BUNDLES));
-	if (inside == NULL && after(path, TABLESPACES) != NULL)
+	if (backup_skip_prefix(path, BUNDLES) != NULL)
+		return has_bundle(names, backup_skip_prefix(path, BUNDLES));
+	if (inside == NULL && backup_skip_prefix(path, TABLESPACES) != NULL)
 		inside = path;
 	return inside != NULL &&
 		(backup_path_ignored(inside) || has_file(names, inside, names->suffix) ||

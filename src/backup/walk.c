@@ -32,14 +32,6 @@ add_folder(Walk *walk, const char *path)
 	walk->folders[walk->nfolders++] = host_print("%s", path);
 }
 
-/* Is it a tablespace, which is a name right below pg_tblspc? */
-static bool
-is_tablespace(const char *path)
-{
-	return strncmp(path, "pg_tblspc/", 10) == 0 &&
-		strchr(path + 10, '/') == NULL;
-}
-
 static void
 look_at(Walk *walk, const char *path)
 {
@@ -58,14 +50,14 @@ look_at(Walk *walk, const char *path)
 	else if (!there || stat(full, &target) != 0)
 	{
 		/* one that is gone is missing, if the manifest knows it */
-		if (errno != ENOENT || is_tablespace(path))
+		if (errno != ENOENT || backup_path_is_tablespace(path))
 			walk->entry(walk->arg, path, BACKUP_WALK_FAILED);
 	}
 	else if (S_ISREG(target.st_mode))
 		walk->entry(walk->arg, path, BACKUP_WALK_FILE);
 	else if (!S_ISDIR(target.st_mode))
 		walk->entry(walk->arg, path, BACKUP_WALK_OTHER);
-	else if (S_ISLNK(link.st_mode) && !is_tablespace(path))
+	else if (S_ISLNK(link.st_mode) && !backup_path_is_tablespace(path))
 		walk->entry(walk->arg, path, BACKUP_WALK_LINK);
 	else
 		add_folder(walk, path);
