@@ -309,7 +309,8 @@ learn_facts(Restore *ctx)
 	facts->differs = facts->disk == RESTORE_DISK_GOOD &&
 		facts->server_lsn == facts->lsn &&
 		(differs_from_given(ctx, decision->image.data) ||
-		 differs_from_given(ctx, block_page(decision)));
+		 (BLOCK_IS_CACHED(decision) &&
+		  differs_from_given(ctx, decision->cached.data)));
 }
 
 /* Must be asked before the block is held, since it waits for storage. */
