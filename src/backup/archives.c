@@ -16,11 +16,11 @@
 
 #include "backup/archives.h"
 #include "backup/mapped.h"
-#include "backup/tar.h"
 #include "decode/decode.h"
 #include "host/file_scan.h"
 #include "host/host.h"
 #include "host/print.h"
+#include "manifest/tar.h"
 #include "wal/file.h"
 
 /* More archives are no backup's. */

@@ -5,12 +5,12 @@
 #ifndef ACCEL_BACKUP_ARCHIVES_H
 #define ACCEL_BACKUP_ARCHIVES_H
 
-#include "backup/archive_names.h"
 #include "backup/judge.h"
 #include "backup/parts.h"
 #include "backup/progress.h"
 #include "backup/sink.h"
 #include "backup/spool.h"
+#include "manifest/archive_names.h"
 
 typedef struct BackupTar
 {

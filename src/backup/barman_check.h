@@ -5,8 +5,8 @@
 #ifndef ACCEL_BACKUP_BARMAN_CHECK_H
 #define ACCEL_BACKUP_BARMAN_CHECK_H
 
-#include "backup/barman.h"
 #include "backup/sink.h"
+#include "manifest/barman.h"
 
 /*
  * Reads its backup.info and reports what that has against it.  Returns false

@@ -11,9 +11,9 @@
 #define ACCEL_BACKUP_CHAIN_H
 
 #include "backup/blocks.h"
-#include "backup/list.h"
 #include "backup/meta.h"
 #include "backup/parts.h"
+#include "manifest/list.h"
 
 typedef struct BackupLink
 {

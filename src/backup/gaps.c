@@ -19,9 +19,9 @@
 
 #include "backup/gaps.h"
 #include "backup/meta.h"
-#include "backup/names.h"
 #include "host/host.h"
 #include "host/print.h"
+#include "manifest/names.h"
 
 #define VERSION_NAME	"PG_VERSION"
 #define MAP_NAME		"pg_filenode.map"

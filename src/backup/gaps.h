@@ -5,8 +5,8 @@
 #ifndef ACCEL_BACKUP_GAPS_H
 #define ACCEL_BACKUP_GAPS_H
 
-#include "backup/list.h"
 #include "backup/suspects.h"
+#include "manifest/list.h"
 
 /*
  * The list has ended.  What is missing is added to the suspects, since WAL may

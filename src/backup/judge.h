@@ -6,9 +6,9 @@
 #define ACCEL_BACKUP_JUDGE_H
 
 #include "backup/blocks.h"
-#include "backup/hash.h"
-#include "backup/list.h"
 #include "decode/codec.h"
+#include "manifest/hash.h"
+#include "manifest/list.h"
 #include "page/judge.h"
 #include "wal/format.h"
 

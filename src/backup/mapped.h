@@ -5,8 +5,8 @@
 #ifndef ACCEL_BACKUP_MAPPED_H
 #define ACCEL_BACKUP_MAPPED_H
 
-#include "backup/list.h"
 #include "backup/spool.h"
+#include "manifest/list.h"
 
 /*
  * Maps that are in the spool are looked up there.  So each file that one of

@@ -15,10 +15,10 @@
 #include <sys/stat.h>
 
 #include "backup/meta.h"
-#include "backup/names.h"
 #include "host/file_scan.h"
 #include "host/host.h"
 #include "host/print.h"
+#include "manifest/names.h"
 
 #define CONTROL_FILE	"global/pg_control"
 #define LABEL_FILE		"backup_label"

@@ -6,8 +6,8 @@
 #ifndef ACCEL_BACKUP_META_H
 #define ACCEL_BACKUP_META_H
 
-#include "backup/label.h"
 #include "backup/sink.h"
+#include "manifest/label.h"
 
 #define BACKUP_MAJOR_SIZE	16
 

@@ -5,8 +5,8 @@
 #ifndef ACCEL_BACKUP_PICK_H
 #define ACCEL_BACKUP_PICK_H
 
-#include "backup/json.h"
 #include "backup/spool.h"
+#include "manifest/json.h"
 
 #define BACKUP_PICK_WORDS	1024
 

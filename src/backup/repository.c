@@ -9,11 +9,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "backup/archive_names.h"
 #include "backup/mapped.h"
 #include "backup/repository.h"
 #include "backup/stored.h"
 #include "host/host.h"
+#include "manifest/archive_names.h"
 
 #define PIECE_BYTES		((size_t) 64 * 1024)
 

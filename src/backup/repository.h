@@ -5,9 +5,9 @@
 #ifndef ACCEL_BACKUP_REPOSITORY_H
 #define ACCEL_BACKUP_REPOSITORY_H
 
-#include "backup/pgbackrest.h"
 #include "backup/sink.h"
 #include "backup/spool.h"
+#include "manifest/pgbackrest.h"
 
 typedef struct BackupRepository
 {

@@ -6,9 +6,9 @@
 #define ACCEL_BACKUP_RUN_H
 
 #include "backup/files.h"
-#include "backup/label.h"
 #include "backup/sink.h"
 #include "backup/wal.h"
+#include "manifest/label.h"
 
 /* More backups than these are nobody's chain. */
 #define BACKUP_CHAIN_MAX	1000

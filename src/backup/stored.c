@@ -9,11 +9,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "backup/names.h"
-#include "backup/pgbackrest.h"
 #include "backup/stored.h"
 #include "host/host.h"
 #include "host/print.h"
+#include "manifest/names.h"
+#include "manifest/pgbackrest.h"
 
 static void
 free_decoder(void *arg)

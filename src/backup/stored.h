@@ -8,9 +8,9 @@
 #ifndef ACCEL_BACKUP_STORED_H
 #define ACCEL_BACKUP_STORED_H
 
-#include "backup/list.h"
 #include "decode/decode.h"
 #include "host/file_scan.h"
+#include "manifest/list.h"
 
 /* One file after the other is read with it. */
 typedef struct StoredReader

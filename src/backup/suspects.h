@@ -6,8 +6,8 @@
 #define ACCEL_BACKUP_SUSPECTS_H
 
 #include "backup/files.h"
-#include "backup/names.h"
 #include "backup/wal.h"
+#include "manifest/names.h"
 
 /* More are counted, but not decided, since each takes 80 bytes of memory. */
 #define BACKUP_SUSPECTS_MAX	(1024 * 1024)

@@ -6,8 +6,8 @@
 #define ACCEL_BACKUP_WAL_H
 
 #include "backup/fate.h"
-#include "backup/manifest.h"
 #include "backup/sink.h"
+#include "manifest/manifest.h"
 #include "wal/segment.h"
 
 /* Judges the segments of a list, as wal_parallel_judge() does. */

@@ -11,11 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backup/label.h"
-#include "backup/names.h"
 #include "cluster/read.h"
 #include "host/host.h"
 #include "host/print.h"
+#include "manifest/label.h"
+#include "manifest/names.h"
 #include "recover/keeper.h"
 #include "recover/path.h"
 #include "recover/proof.h"

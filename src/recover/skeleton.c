@@ -18,9 +18,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "backup/names.h"
 #include "host/host.h"
 #include "host/print.h"
+#include "manifest/names.h"
 #include "recover/path.h"
 #include "recover/skeleton.h"
 

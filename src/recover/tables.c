@@ -18,10 +18,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "backup/names.h"
 #include "host/host.h"
 #include "host/print.h"
 #include "kernel/checksum.h"
+#include "manifest/names.h"
 #include "recover/path.h"
 #include "recover/skeleton.h"
 #include "recover/tables.h"

@@ -23,8 +23,8 @@
 
 #include "backup/archives.h"
 #include "backup/blocks.h"
-#include "backup/label.h"
 #include "backup/pick.h"
+#include "manifest/label.h"
 #include "repair/backup_page.h"
 
 #define LABEL_FILE		"backup_label"

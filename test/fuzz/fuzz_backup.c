@@ -15,10 +15,10 @@
 
 #include "fuzz.h"
 #include "backup/increment.h"
-#include "backup/label.h"
-#include "backup/manifest.h"
-#include "backup/names.h"
-#include "backup/parse.h"
+#include "manifest/label.h"
+#include "manifest/manifest.h"
+#include "manifest/names.h"
+#include "manifest/parse.h"
 
 /* A string of these bytes, up to a zero, to be freed. */
 static char *

@@ -13,9 +13,9 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "backup/barman.h"
-#include "backup/names.h"
-#include "backup/pgbackrest.h"
+#include "manifest/barman.h"
+#include "manifest/names.h"
+#include "manifest/pgbackrest.h"
 
 /* ---- the program around the rooms ---- */
 

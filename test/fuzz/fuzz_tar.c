@@ -17,8 +17,8 @@
 
 #include "fuzz.h"
 #include "tar_source.h"
-#include "backup/archive_names.h"
-#include "backup/tar.h"
+#include "manifest/archive_names.h"
+#include "manifest/tar.h"
 
 /* One archive on its way. */
 typedef struct Read

@@ -21,7 +21,7 @@ import subprocess
 import sys
 
 # Left may not know right; folders of one word do not know each other.
-ORDER = "kernel < decode server host < page < wal < cluster < lost backup < repair recover < func program < run < ."
+ORDER = "kernel < decode server host < page < wal < cluster < lost manifest < backup < repair recover < func program < run < ."
 RANK = {folder: rank for rank, level in enumerate(ORDER.split(" < ")) for folder in level.split()}
 
 # What server-free rooms ask of the program around them.
@@ -33,7 +33,7 @@ PROGRAM = {"program", "recover"}
 # Symbols by the folders that may not use them.
 FORBIDDEN = [
     ("decode", r"f?open|read|f?printf", "decode/ is given bytes: it opens and prints nothing"),
-    ("decode server host page wal cluster lost backup repair",
+    ("decode server host page wal cluster lost manifest backup repair",
      r"tuplestore_.*|InitMaterializedSRF|SPI_.*", "rows and statements are made in func/ and run/"),
 ]
 KERNEL_MAY = r"mem(cpy|set|cmp|move)|str(cmp|len)|getauxval|snprintf|__snprintf_chk|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_|__cpu_model|__(asan|ubsan|gcov)_.*"

@@ -67,11 +67,11 @@ rooms_wal="decode/format page/status wal/block_history wal/block_image wal/block
 	wal/reason wal/record wal/storage wal/version wal/walk lost/book lost/event lost/witness repair/judge"
 rooms_cluster="page/status wal/blocks cluster/control cluster/judge cluster/map cluster/past
 	cluster/slru cluster/state cluster/verdict"
-rooms_tar="decode/format backup/archive_names backup/names backup/tar"
-rooms_find="$rooms_cluster backup/archive_names backup/barman backup/find backup/json backup/label backup/list
-	backup/listing backup/manifest backup/names backup/origin backup/pgbackrest backup/parse backup/tar backup/walk host/direct host/file_scan host/print"
+rooms_tar="decode/format manifest/archive_names manifest/names manifest/tar"
+rooms_find="$rooms_cluster manifest/archive_names manifest/barman manifest/find manifest/json manifest/label manifest/list
+	manifest/listing manifest/manifest manifest/names manifest/origin manifest/pgbackrest manifest/parse manifest/tar manifest/walk host/direct host/file_scan host/print"
 rooms_verify="$rooms_wal $rooms_cluster $rooms_tar page/judge page/kind backup/end backup/fate
-	backup/increment backup/label backup/manifest backup/parse"
+	backup/increment manifest/label manifest/manifest manifest/parse"
 
 # needed_sources SOURCE: files of src/ but those of src/kernel
 needed_sources() {

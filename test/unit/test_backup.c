@@ -15,9 +15,9 @@
 #include "backup/end.h"
 #include "backup/fate.h"
 #include "backup/increment.h"
-#include "backup/label.h"
-#include "backup/manifest.h"
-#include "backup/parse.h"
+#include "manifest/label.h"
+#include "manifest/manifest.h"
+#include "manifest/parse.h"
 #include "page/status.h"
 
 /* ---- names ---- */

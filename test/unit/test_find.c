@@ -20,14 +20,14 @@
 #include <ftw.h>
 #include <sys/stat.h>
 
-#include "backup/find.h"
-#include "backup/listing.h"
-#include "backup/manifest.h"
-#include "backup/origin.h"
-#include "backup/pgbackrest.h"
-#include "backup/parse.h"
 #include "host/host.h"
 #include "kernel/checksum.h"
+#include "manifest/find.h"
+#include "manifest/listing.h"
+#include "manifest/manifest.h"
+#include "manifest/origin.h"
+#include "manifest/parse.h"
+#include "manifest/pgbackrest.h"
 
 static char root[] = "/tmp/test_find.XXXXXX";
 

@@ -9,8 +9,8 @@
  */
 #include "tar_source.h"
 #include "unit.h"
-#include "backup/archive_names.h"
-#include "backup/tar.h"
+#include "manifest/archive_names.h"
+#include "manifest/tar.h"
 
 #define ROOM		(256 * 1024)
 #define MEMBERS		12

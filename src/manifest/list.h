@@ -6,7 +6,7 @@
 #ifndef ACCEL_BACKUP_LIST_H
 #define ACCEL_BACKUP_LIST_H
 
-#include "backup/manifest.h"
+#include "manifest/manifest.h"
 
 /* More files do not fit into a manifest that is read, as servers write them. */
 #define BACKUP_FILES_MAX	(4 * 1024 * 1024)

@@ -10,15 +10,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backup/archive_names.h"
-#include "backup/label.h"
-#include "backup/origin.h"
-#include "backup/parse.h"
-#include "backup/tar.h"
 #include "decode/decode.h"
 #include "host/file_scan.h"
 #include "host/host.h"
 #include "host/print.h"
+#include "manifest/archive_names.h"
+#include "manifest/label.h"
+#include "manifest/origin.h"
+#include "manifest/parse.h"
+#include "manifest/tar.h"
 
 #define LABEL_FILE		"backup_label"
 #define MANIFEST_FILE	"backup_manifest"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backup/archive_names.h"
+#include "manifest/archive_names.h"
 
 /* ---- archives ---- */
 

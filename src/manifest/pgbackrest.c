@@ -14,10 +14,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "backup/pgbackrest.h"
 #include "host/digits.h"
 #include "host/host.h"
 #include "host/print.h"
+#include "manifest/pgbackrest.h"
 
 #define DATA		PGBACKREST_DATA
 #define FORMAT		5			/* of the repository */

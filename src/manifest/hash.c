@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
-#include "backup/hash.h"
 #include "kernel/checksum.h"
+#include "manifest/hash.h"
 
 /*
  * Writes a CRC-32C as the server's manifests have it, which is the bytes of

@@ -11,15 +11,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "backup/barman.h"
-#include "backup/listing.h"
-#include "backup/pgbackrest.h"
-#include "backup/walk.h"
 #include "host/file_scan.h"
 #include "host/file_time.h"
 #include "host/host.h"
 #include "host/print.h"
 #include "kernel/checksum.h"
+#include "manifest/barman.h"
+#include "manifest/listing.h"
+#include "manifest/pgbackrest.h"
+#include "manifest/walk.h"
 
 #define MANIFEST_FILE	"backup_manifest"
 #define MANIFEST_LINE	"\"Manifest-Checksum\": \""

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "backup/names.h"
 #include "host/digits.h"
+#include "manifest/names.h"
 
 #define INCREMENTAL	"INCREMENTAL."	/* before the name of a file, from 17 */
 

@@ -5,7 +5,7 @@
 #ifndef ACCEL_BACKUP_JSON_H
 #define ACCEL_BACKUP_JSON_H
 
-#include "backup/list.h"
+#include "manifest/list.h"
 #include "page/status.h"
 
 /*

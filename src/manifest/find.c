@@ -11,12 +11,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "backup/archive_names.h"
-#include "backup/barman.h"
-#include "backup/find.h"
-#include "backup/pgbackrest.h"
 #include "host/host.h"
 #include "host/print.h"
+#include "manifest/archive_names.h"
+#include "manifest/barman.h"
+#include "manifest/find.h"
+#include "manifest/pgbackrest.h"
 
 /* Names, in memory of their own. */
 typedef struct Names

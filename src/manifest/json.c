@@ -6,11 +6,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "backup/json.h"
-#include "backup/parse.h"
 #include "host/file_scan.h"
 #include "host/host.h"
 #include "host/print.h"
+#include "manifest/json.h"
+#include "manifest/parse.h"
 
 #define MANIFEST_BYTES_MAX	(INT64_C(512) * 1024 * 1024)
 #define PIECE_BYTES			((size_t) 1024 * 1024)

@@ -5,8 +5,8 @@
 #ifndef ACCEL_BACKUP_HASH_H
 #define ACCEL_BACKUP_HASH_H
 
-#include "backup/manifest.h"
 #include "host/host.h"
+#include "manifest/manifest.h"
 
 typedef struct BackupHash
 {

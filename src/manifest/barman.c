@@ -10,11 +10,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "backup/barman.h"
 #include "host/digits.h"
 #include "host/file_scan.h"
 #include "host/host.h"
 #include "host/print.h"
+#include "manifest/barman.h"
 
 /* They have some kB, and more with many tablespaces. */
 #define INFO_BYTES_MAX	((off_t) 16 * 1024 * 1024)

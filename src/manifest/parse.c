@@ -10,7 +10,7 @@
  */
 #include <string.h>
 
-#include "backup/parse.h"
+#include "manifest/parse.h"
 
 #define STRING_MAX		(8 * BACKUP_PATH_MAX)
 

@@ -9,10 +9,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "backup/names.h"
-#include "backup/walk.h"
 #include "host/host.h"
 #include "host/print.h"
+#include "manifest/names.h"
+#include "manifest/walk.h"
 
 typedef struct Walk
 {

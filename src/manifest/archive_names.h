@@ -10,8 +10,8 @@
 #ifndef ACCEL_BACKUP_ARCHIVE_NAMES_H
 #define ACCEL_BACKUP_ARCHIVE_NAMES_H
 
-#include "backup/names.h"
 #include "decode/format.h"
+#include "manifest/names.h"
 
 typedef enum BackupArchiveKind
 {

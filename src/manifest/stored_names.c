@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backup/names.h"
-#include "backup/pgbackrest.h"
-#include "backup/stored_names.h"
 #include "host/digits.h"
 #include "host/host.h"
 #include "host/print.h"
+#include "manifest/names.h"
+#include "manifest/pgbackrest.h"
+#include "manifest/stored_names.h"
 
 #define DATA		PGBACKREST_DATA "/"
 #define BUNDLES		PGBACKREST_BUNDLES "/"

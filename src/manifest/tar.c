@@ -8,8 +8,8 @@
  */
 #include <string.h>
 
-#include "backup/tar.h"
 #include "host/digits.h"
+#include "manifest/tar.h"
 
 /* a header's fields */
 #define NAME_AT			0

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backup/list.h"
 #include "host/host.h"
+#include "manifest/list.h"
 
 uint64_t
 backup_list_add_name(BackupList *list, const char *path)

@@ -9,9 +9,9 @@
 #ifndef ACCEL_BACKUP_PGBACKREST_H
 #define ACCEL_BACKUP_PGBACKREST_H
 
-#include "backup/json.h"
 #include "decode/format.h"
 #include "host/host.h"
+#include "manifest/json.h"
 
 #define PGBACKREST_MANIFEST	"backup.manifest"
 #define PGBACKREST_COPY		PGBACKREST_MANIFEST ".copy"

@@ -5,7 +5,7 @@
 #ifndef ACCEL_BACKUP_PARSE_H
 #define ACCEL_BACKUP_PARSE_H
 
-#include "backup/manifest.h"
+#include "manifest/manifest.h"
 
 typedef enum ManifestParsed
 {

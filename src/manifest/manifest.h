@@ -11,7 +11,7 @@
 #ifndef ACCEL_BACKUP_MANIFEST_H
 #define ACCEL_BACKUP_MANIFEST_H
 
-#include "backup/names.h"
+#include "manifest/names.h"
 
 typedef enum ManifestAlgorithm
 {

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backup/label.h"
 #include "cluster/control.h"
 #include "cluster/format.h"
 #include "host/digits.h"
+#include "manifest/label.h"
 
 /* ---- backup_label ---- */
 

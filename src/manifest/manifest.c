@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backup/manifest.h"
 #include "host/digits.h"
+#include "manifest/manifest.h"
 
 enum
 {

@@ -5,8 +5,8 @@
 #ifndef ACCEL_BACKUP_STORED_NAMES_H
 #define ACCEL_BACKUP_STORED_NAMES_H
 
-#include "backup/list.h"
-#include "backup/walk.h"
+#include "manifest/list.h"
+#include "manifest/walk.h"
 
 typedef struct StoredNames StoredNames;
 
