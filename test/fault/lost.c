@@ -12,6 +12,8 @@
  *	drop N		one in N is lost
  *	zero N		one in N writes zeros
  *	redirect N	one in N goes to the block before
+ *	swap N		the same, and the block before comes here
+ *	cut N		one in N that is the last of its file ends the file before it
  *
  * Each is a line of fault_lost: path, block, LSN of the page, what was done.
  * Whether a write counts is drawn from its block and LSN: it does not depend on
@@ -134,14 +136,25 @@ write_block(int fd, const Order *order, const char *path,
 			const unsigned char *page, off_t offset)
 {
 	static const unsigned char zeros[BLOCK];
+	unsigned char before[BLOCK];
 	uint64_t	lsn = lsn_of(page);
+	bool		cuts = strcmp(order->what, "cut") == 0;
+	struct stat st;
 
-	if (!is_drawn(order, offset, lsn))
+	if (!is_drawn(order, offset, lsn) ||
+		(cuts && (fstat(fd, &st) != 0 || offset + BLOCK != st.st_size)))
 		return next_pwrite(fd, page, BLOCK, offset);
 	note(path, offset, lsn, order->what);
 	if (strcmp(order->what, "zero") == 0)
 		return next_pwrite(fd, zeros, BLOCK, offset);
-	if (strcmp(order->what, "redirect") == 0 && offset >= BLOCK)
+	if (cuts && ftruncate(fd, offset) != 0)
+		return -1;
+	if (strcmp(order->what, "swap") == 0 && offset >= BLOCK &&
+		(pread(fd, before, BLOCK, offset - BLOCK) != BLOCK ||
+		 next_pwrite(fd, before, BLOCK, offset) != BLOCK))
+		return -1;
+	if ((strcmp(order->what, "redirect") == 0 || strcmp(order->what, "swap") == 0) &&
+		offset >= BLOCK)
 		return next_pwrite(fd, page, BLOCK, offset - BLOCK);
 	return BLOCK;
 }
