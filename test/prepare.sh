@@ -32,7 +32,7 @@ for part in "$@"; do
 		pgtap) packages="$packages $server postgresql-$major-pgtap" chroots="$chroots $other_majors" ;;
 		tap)
 			packages="$packages $server libipc-run-perl lz4 zstd" chroots="$chroots $other_majors"
-			[ -z "$all" ] || monitoring="check-postgres postgresql-$major-cron prometheus prometheus-postgres-exporter pgbackrest barman rsync patroni"
+			[ -z "$all" ] || monitoring="check-postgres postgresql-$major-cron prometheus prometheus-postgres-exporter patroni $repository_packages"
 			[ -z "$all" ] || devices=$file_system_packages
 			;;
 		matrix) packages="$packages $server clang libclang-rt-dev qemu-user-static binfmt-support qemu-system-x86 cpio
