@@ -16,7 +16,8 @@
 
 /* barman makes the links of tablespaces when it restores the backup. */
 static void
-check_tablespace(const char *data, uint32_t tablespace, BackupSink *sink)
+check_tablespace(const char *data, uint32_t tablespace, const Barman *backup,
+				 BackupSink *sink)
 {
 	char	   *path = host_print("pg_tblspc/%u", tablespace);
 	char	   *link = host_print("%s/%s", data, path);
@@ -32,7 +33,7 @@ check_tablespace(const char *data, uint32_t tablespace, BackupSink *sink)
 							 tablespace);
 		else
 			backup_sink_file(sink, path, BACKUP_MISSING,
-							 "tablespace of " BARMAN_INFO " is not there");
+							 "tablespace of \"%s\" is not there", backup->info);
 	}
 	host_free(path);
 	host_free(link);
@@ -46,32 +47,46 @@ check_tablespaces(const char *root, const Barman *backup, BackupSink *sink)
 
 	if (!backup_tar_is(data))
 		for (size_t i = 0; i < backup->ntablespaces; i++)
-			check_tablespace(data, backup->tablespaces[i], sink);
+			check_tablespace(data, backup->tablespaces[i], backup, sink);
 	host_free(data);
+}
+
+/* Are its files what they will be, as far as barman says?  If not, says why. */
+static bool
+check_status(const Barman *backup, BackupSink *sink)
+{
+	if (strcmp(backup->status, "DONE") == 0)
+		return true;
+	if (strcmp(backup->status, "WAITING_FOR_WALS") == 0)
+	{
+		backup_sink_file(sink, backup->info, BACKUP_NOT_VERIFIABLE,
+						 "status is %s, not DONE", backup->status);
+		return true;
+	}
+	backup_sink_file(sink, backup->info, BACKUP_NOT_VERIFIABLE,
+					 "status is \"%s\", not DONE; nothing of the backup is verified",
+					 backup->status);
+	return false;
 }
 
 bool
 backup_barman_check(const char *root, Barman *backup, BackupSink *sink)
 {
-	bool		done;
-
 	if (!barman_read(root, backup))
 	{
-		backup_sink_file(sink, BARMAN_INFO, BACKUP_IO_ERROR,
+		backup_sink_file(sink, backup->info, BACKUP_IO_ERROR,
 						 "could not read file: %s", strerror(errno));
 		return true;
 	}
-	done = strcmp(backup->status, "DONE") == 0;
-	if (!done && strcmp(backup->status, "WAITING_FOR_WALS") != 0)
+	if (!check_status(backup, sink))
+		return false;
+	if (backup->encryption[0] != '\0')
 	{
-		backup_sink_file(sink, BARMAN_INFO, BACKUP_NOT_VERIFIABLE,
-						 "status is \"%s\", not DONE; nothing of the backup is verified",
-						 backup->status);
+		backup_sink_file(sink, backup->info, BACKUP_NOT_VERIFIABLE,
+						 "the backup is encrypted by %s; nothing of it is verified",
+						 backup->encryption);
 		return false;
 	}
-	if (!done)
-		backup_sink_file(sink, BARMAN_INFO, BACKUP_NOT_VERIFIABLE,
-						 "status is %s, not DONE", backup->status);
 	check_tablespaces(root, backup, sink);
 	return true;
 }

@@ -759,10 +759,17 @@ enter_barman(BackupRun *run)
 static void
 take_system(BackupRun *run)
 {
-	if (run->manifest->has_system || !run->barman.has_system)
+	const Barman *barman = &run->barman;
+
+	if (!barman->has_system)
 		return;
+	if (run->manifest->has_system && run->manifest->system != barman->system)
+		backup_sink_file(run->sink, barman->info, BACKUP_BAD_FORMAT,
+						 "system identifier is %" PRIu64 ", but the manifest says %" PRIu64,
+						 barman->system, run->manifest->system);
+	else
+		run->manifest->system = barman->system;
 	run->manifest->has_system = true;
-	run->manifest->system = run->barman.system;
 }
 
 /* Reads manifest, files and pages, which is all but what the WAL decides. */

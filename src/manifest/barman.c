@@ -3,10 +3,12 @@
  *	  Reads what barman writes of a backup in its repository.
  *
  * The facts are those of its manual, and of what releases from 3.4 on write.
- * 3.20 writes its backup.info into another folder, which is not looked for.
+ * From 3.13.2 on, the folder meta of the server has what was backup.info in that
+ * of the backup.  Where both are there, the older one may be out of date.
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -27,13 +29,48 @@ is_folder(const char *path)
 	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+/* Is there such a path below a folder, or beside it? */
+static bool
+is_there(const char *root, const char *path)
+{
+	char	   *full = host_print("%s/%s", root, path);
+	struct stat status;
+	bool		there = stat(full, &status) == 0;
+
+	host_free(full);
+	return there;
+}
+
+/* The folder has the name of the backup, whatever link or dots lead to it. */
+static char *
+path_in_meta(const char *root)
+{
+	char	   *real = realpath(root, NULL);
+	char	   *path = NULL;
+
+	if (real != NULL)
+		path = host_print(BARMAN_META "/%s-" BARMAN_INFO, strrchr(real, '/') + 1);
+	free(real);
+	return path;
+}
+
+char *
+barman_info(const char *root)
+{
+	char	   *path = path_in_meta(root);
+
+	if (path != NULL && is_there(root, path))
+		return path;
+	host_free(path);
+	return is_there(root, BARMAN_INFO) ? host_print("%s", BARMAN_INFO) : NULL;
+}
+
 bool
 barman_is(const char *root)
 {
-	char	   *info = host_print("%s/" BARMAN_INFO, root);
 	char	   *data = host_print("%s/" BARMAN_DATA, root);
-	struct stat status;
-	bool		is = stat(info, &status) == 0 && is_folder(data);
+	char	   *info = is_folder(data) ? barman_info(root) : NULL;
+	bool		is = info != NULL;
 
 	host_free(info);
 	host_free(data);
@@ -104,6 +141,17 @@ parse_tablespaces(const char *at, Barman *backup)
 	}
 }
 
+/* None is how Python writes that there is none. */
+static void
+parse_word(const char *value, char *word, size_t room)
+{
+	size_t		len = strcspn(value, "\n");
+
+	snprintf(word, room, "%.*s", (int) len, value);
+	if (strcmp(word, "None") == 0)
+		word[0] = '\0';
+}
+
 static void
 parse_line(const char *line, Barman *backup)
 {
@@ -111,8 +159,9 @@ parse_line(const char *line, Barman *backup)
 	const char *end;
 
 	if ((value = value_of(line, "status")) != NULL)
-		snprintf(backup->status, sizeof(backup->status), "%.*s",
-				 (int) strcspn(value, "\n"), value);
+		parse_word(value, backup->status, sizeof(backup->status));
+	else if ((value = value_of(line, "encryption")) != NULL)
+		parse_word(value, backup->encryption, sizeof(backup->encryption));
 	else if ((value = value_of(line, "systemid")) != NULL)
 	{
 		end = digits_read(value, UINT64_MAX, &backup->system);
@@ -138,23 +187,26 @@ barman_parse(const char *info, Barman *backup)
 bool
 barman_read(const char *root, Barman *backup)
 {
-	char	   *path = host_print("%s/" BARMAN_INFO, root);
+	char	   *info = barman_info(root);
+	char	   *path;
 	FileScan	scan;
 	bool		done = false;
 
 	memset(backup, 0, sizeof(*backup));
+	backup->info = info != NULL ? info : host_print("%s", BARMAN_INFO);
+	path = host_print("%s/%s", root, backup->info);
 	errno = EINVAL;
 	if (file_scan_open(&scan, path) == FILE_SCAN_OK)
 	{
 		size_t		size = (size_t) (scan.size < INFO_BYTES_MAX ? scan.size : INFO_BYTES_MAX);
-		char	   *info = host_alloc(size + 1);
-		ssize_t		got = file_scan_read(&scan, info, size, 0);
+		char	   *lines = host_alloc(size + 1);
+		ssize_t		got = file_scan_read(&scan, lines, size, 0);
 
 		done = got >= 0;
-		info[done ? got : 0] = '\0';
+		lines[done ? got : 0] = '\0';
 		file_scan_close(&scan);
-		barman_parse(info, backup);
-		host_free(info);
+		barman_parse(lines, backup);
+		host_free(lines);
 	}
 	host_free(path);
 	return done;

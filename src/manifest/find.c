@@ -40,8 +40,7 @@ typedef struct Search
 	bool		archived;
 	bool		served;
 	bool		manifested;		/* by pgBackRest */
-	bool		informed;		/* by barman or pgBackRest */
-	bool		has_data;		/* an entry of this name */
+	bool		has_data;		/* an entry of this name, as barman's have */
 } Search;
 
 static void
@@ -74,7 +73,6 @@ note_name(void *arg, const char *name)
 		archive.kind == BACKUP_ARCHIVE_BASE;
 	search->served |= strcmp(name, "postmaster.pid") == 0;
 	search->manifested |= strcmp(name, PGBACKREST_MANIFEST) == 0;
-	search->informed |= strcmp(name, BARMAN_INFO) == 0;
 	search->has_data |= strcmp(name, BARMAN_DATA) == 0;
 	add_name(&search->inside, name);
 }
@@ -105,11 +103,11 @@ add_folder(Search *search, const char *folder, const char *name)
  * is a plain backup whose files are gone.
  */
 static bool
-judge_folder(Search *search, const char *folder)
+judge_folder(Search *search, const char *folder, const char *full)
 {
 	bool		tar = search->archived && !search->plain;
 
-	if (search->manifested || (search->informed && search->has_data))
+	if (search->manifested || (search->has_data && barman_is(full)))
 	{
 		search->found(search->arg, folder, BACKUP_FIND_STORED);
 		return false;
@@ -128,14 +126,14 @@ look_through(Search *search, const char *folder)
 	char	   *full = host_print("%s/%s", search->root, folder);
 
 	search->labelled = search->plain = search->archived = search->served = false;
-	search->manifested = search->informed = search->has_data = false;
+	search->manifested = search->has_data = false;
 	if (!host_list(full, note_name, search))
 	{
 		/* one that is gone meanwhile is none */
 		if (errno != ENOENT)
 			search->found(search->arg, folder, BACKUP_FIND_FAILED);
 	}
-	else if (judge_folder(search, folder))
+	else if (judge_folder(search, folder, full))
 		for (size_t i = 0; i < search->inside.count; i++)
 			add_folder(search, folder, search->inside.names[i]);
 	drop_names(&search->inside);

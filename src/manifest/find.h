@@ -4,7 +4,8 @@
  *
  * A folder is one by what lies right in it.  That is a backup_manifest, a
  * backup_label, or the archive base.tar, compressed or not.  In repositories it
- * is pgBackRest's backup.manifest, or barman's backup.info beside a folder data.
+ * is pgBackRest's backup.manifest, or a folder data of which barman says what
+ * it is.
  */
 #ifndef ACCEL_BACKUP_FIND_H
 #define ACCEL_BACKUP_FIND_H

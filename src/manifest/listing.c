@@ -66,7 +66,8 @@ is_manifest(const char *path)
 {
 	return strcmp(path, MANIFEST_FILE) == 0 ||
 		strcmp(path, PGBACKREST_MANIFEST) == 0 ||
-		strcmp(path, BARMAN_INFO) == 0;
+		strcmp(path, BARMAN_INFO) == 0 ||
+		strncmp(path, BARMAN_META "/", strlen(BARMAN_META "/")) == 0;
 }
 
 static void
@@ -212,6 +213,17 @@ read_stored(Listing *listing)
 	listing->result->bytes = backup.bytes;
 }
 
+/* What barman says of a backup may lie in a folder of its server. */
+static void
+add_info(Listing *listing)
+{
+	char	   *info = barman_is(listing->root) ? barman_info(listing->root) : NULL;
+
+	if (info != NULL && strcmp(info, BARMAN_INFO) != 0)
+		add_file(listing, info);
+	host_free(info);
+}
+
 void
 backup_listing_read(const char *root, bool tar, BackupListing *listing)
 {
@@ -227,6 +239,7 @@ backup_listing_read(const char *root, bool tar, BackupListing *listing)
 		backup_walk(root, on_walk, &state);
 		walk_rest(&state);
 		read_stored(&state);
+		add_info(&state);
 	}
 	else if (!host_list(root, on_name, &state))
 		add_line(listing, "/");

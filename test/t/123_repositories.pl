@@ -96,7 +96,7 @@ sub archive
 
 barman($_, 'cron') foreach @servers;
 archive();
-my %backup;
+my (%backup, %info);
 foreach my $name (@servers)
 {
 	mkdir "$tmp/ts" if $name eq 'rsync';
@@ -105,7 +105,9 @@ foreach my $name (@servers)
 	my ($ok, $said) = barman($name, 'backup', 'main');
 	plan(skip_all => "barman makes no backup of this server: $said") if !$ok && !%backup;
 	ok($ok, "barman makes a backup, $name") or diag $said;
-	($backup{$name}) = map { s{/backup.info$}{}r } glob("$tmp/barman_$name/main/base/*/backup.info");
+	($backup{$name}) = glob("$tmp/barman_$name/main/base/*");
+	# before 3.13.2 it is the second
+	($info{$name}) = grep { -e } glob("$tmp/barman_$name/main/meta/*-backup.info"), "$backup{$name}/backup.info";
 }
 archive();
 
@@ -141,15 +143,18 @@ rename $wals, "$wals.away";
 like(findings($backup{plain}), qr/^$table 5 undecided$/m, 'without WAL it is not decided');
 is(findings($backup{plain}, ", '$wals.away'"), $damage, 'the WAL is named');
 rename "$wals.away", $wals;
-my $info = "$backup{plain}/backup.info";
+my $info = $info{plain};
+sub told_at { return $_[0] =~ m{(/meta/.*)} ? "../..$1" : 'backup.info'; }
+my $at = told_at($info);
 copy($info, "$tmp/info");
 # [ what, old, new, findings ]
 foreach (
-	[ 'a backup that failed', qr/^status=DONE/m, 'status=FAILED', 'backup.info not_verifiable' ],
-	[ 'a backup at work', qr/^status=DONE/m, 'status=STARTED', 'backup.info not_verifiable' ],
-	[ 'no status at all', qr/^status=DONE/m, 'state=DONE', 'backup.info not_verifiable' ],
-	[ 'WAL is to come', qr/^status=DONE/m, 'status=WAITING_FOR_WALS', "$damage\nbackup.info not_verifiable" ],
-	[ 'another cluster', qr/^systemid=\d/m, 'systemid=1', qr/^global\/pg_control foreign_system$/m ],
+	[ 'a backup that failed', qr/^status=DONE/m, 'status=FAILED', "$at not_verifiable" ],
+	[ 'a backup at work', qr/^status=DONE/m, 'status=STARTED', "$at not_verifiable" ],
+	[ 'no status at all', qr/^status=DONE/m, 'state=DONE', "$at not_verifiable" ],
+	[ 'WAL is to come', qr/^status=DONE/m, 'status=WAITING_FOR_WALS', "$damage\n$at not_verifiable" ],
+	[ 'an encrypted one', qr/\z/, "encryption=gpg\n", "$at not_verifiable" ],
+	[ 'another cluster', qr/^systemid=\d/m, 'systemid=1', qr/^(?:global\/pg_control foreign_system|\Q$at\E bad_format)$/m ],
 	[ 'a tablespace that is not there', qr/^tablespaces=.*/m, q{tablespaces=[("o'ne", 77, '/a'), ('two', 88, '/b')]}, "$damage\npg_tblspc/77 missing\npg_tblspc/88 missing" ])
 {
 	my ($what, $old, $new, $expected) = @$_;
@@ -158,6 +163,26 @@ foreach (
 	ref $expected ? like($found, $expected, $what) : is($found, join("\n", sort split /\n/, $expected), $what);
 	copy("$tmp/info", $info);
 }
+
+# Where other releases of barman have it, and both, of which the newer place counts.
+my %place = (old => "$backup{plain}/backup.info", new => "$tmp/barman_plain/main/meta/" . ($backup{plain} =~ s{.*/}{}r) . '-backup.info');
+mkdir "$tmp/barman_plain/main/meta";
+unlink $info;
+foreach ([ 'old', 'FAILED', undef ], [ 'new', undef, 'FAILED' ], [ 'new', 'DONE', 'FAILED' ], [ undef, 'FAILED', 'DONE' ], [ undef, 'DONE', undef ], [ undef, undef, 'DONE' ])
+{
+	my ($told, %status);
+	($told, @status{qw(old new)}) = @$_;
+	foreach (grep { $status{$_} } keys %place)
+	{
+		copy("$tmp/info", $place{$_});
+		change($place{$_}, qr/^status=DONE/m, "status=$status{$_}");
+	}
+	is(findings($backup{plain}), $told ? told_at($place{$told}) . ' not_verifiable' : $damage,
+		'where it is: ' . join(', ', map { $_ . ' place ' . ($status{$_} // 'none') } sort keys %place));
+	is(sql("SELECT status FROM verify_backup_summary('$backup{plain}/../../base/' || '" . ($backup{plain} =~ s{.*/}{}r) . "/.')"), 'undecided', 'by a path with dots') if $told && $told eq 'new';
+	unlink values %place;
+}
+copy("$tmp/info", $info);
 
 SKIP:
 {

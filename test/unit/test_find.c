@@ -6,7 +6,8 @@
  * Folders are made here, with files of a few bytes.  What is found of them, and
  * which change of a file changes the digest, is known.  Chains are numbers
  * beside a search that goes from each backup to the one before it.  Manifests
- * of pgBackRest that lead out of the repository, or overflow, are refused.
+ * of pgBackRest that lead out of the repository, or overflow, are refused.  Of
+ * what barman writes, lines that it never would are passed over.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE				/* nftw() */
@@ -22,6 +23,7 @@
 
 #include "host/host.h"
 #include "kernel/checksum.h"
+#include "manifest/barman.h"
 #include "manifest/find.h"
 #include "manifest/listing.h"
 #include "manifest/manifest.h"
@@ -275,7 +277,16 @@ test_find(void)
 	make_folder("barman");
 	make_file("barman/backup.info", "");
 	make_data_directory("barman/data", "backup_label");
-	check(strcmp(find_all(), "barman:o copy:p deep/er/lost:p latest:l repo/label:o server:s tar/below:t tar:t young:p ") == 0, "all kinds: %s", found);
+	make_folder("barman_later");
+	make_folder("barman_later/meta");
+	make_file("barman_later/meta/20261129T020301-backup.info", "");
+	make_folder("barman_later/base");
+	make_folder("barman_later/base/20261129T020301");
+	make_data_directory("barman_later/base/20261129T020301/data", "backup_label");
+	make_folder("barman_later/base/20261129T020302");
+	make_data_directory("barman_later/base/20261129T020302/data", "backup_label");
+	check(strcmp(find_all(), "barman:o barman_later/base/20261129T020301:o "
+				 "barman_later/base/20261129T020302/data:p copy:p deep/er/lost:p latest:l repo/label:o server:s tar/below:t tar:t young:p ") == 0, "all kinds: %s", found);
 	make_file("backup_label", "");
 	check(strcmp(find_all(), ".:p ") == 0, "the root is one: %s", found);
 	check(unlink(path_of("backup_label")) == 0, "unlink");
@@ -361,6 +372,13 @@ test_listing(void)
 	check(!listing.has_manifest && listing.digest != before.digest, "none");
 	listing = list("tar", true);
 	check(listing.files == 2, "archives, and nothing below: %d", (int) listing.files);
+	listing = list("barman_later/base/20261129T020301", false);
+	check(listing.files == 4 && listing.has_manifest, "with what barman says of it: %d", (int) listing.files);
+	before = listing;
+	make_file("barman_later/meta/20261129T020301-backup.info", "status=DONE");
+	check(list("barman_later/base/20261129T020301", false).digest != before.digest, "barman says something else");
+	listing = list("barman_later/base/20261129T020302", false);
+	check(listing.files == 3 && !listing.has_manifest, "barman says nothing of it");
 	listing = list("nowhere", false);
 	check(listing.files == 0 && !listing.has_manifest, "what is gone");
 }
@@ -479,6 +497,106 @@ test_stored_references(void)
 	for (size_t i = 0; i < backup.nreferences; i++)
 		free(backup.references[i]);
 	free(backup.references);
+}
+
+/* ---- what barman writes ---- */
+
+static const struct
+{
+	const char *text;
+	const char *status;
+	const char *encryption;
+	uint64_t	system;			/* 0 if it is not known */
+	const char *tablespaces;	/* OIDs, each after a blank */
+}			infos[] = {
+	{"", "", "", 0, ""},
+	{"\n\n=\n", "", "", 0, ""},
+	{"status=DONE\nsystemid=7215000000000000001\nencryption=None\ntablespaces=None\n", "DONE", "", UINT64_C(7215000000000000001), ""},
+	{"status=DONE", "DONE", "", 0, ""},	/* without an end of line */
+	{"status=None\n", "", "", 0, ""},
+	{"status=\n", "", "", 0, ""},
+	{"status =DONE\nSTATUS=DONE\nxstatus=DONE\nstatusx=DONE\nstatus", "", "", 0, ""},
+	{"status=STARTED\nstatus=DONE\n", "DONE", "", 0, ""},	/* the last one counts */
+	{"status=DONE \n", "DONE ", "", 0, ""},
+	{"status=0123456789012345678901234567890123456789\n", "0123456789012345678901234567890", "", 0, ""},
+	{"encryption=gpg\nstatus=DONE\n", "DONE", "gpg", 0, ""},
+	{"systemid=18446744073709551615\n", "", "", UINT64_MAX, ""},
+	{"systemid=18446744073709551616\n", "", "", 0, ""},
+	{"systemid=-1\n", "", "", 0, ""},
+	{"systemid=7x\n", "", "", 0, ""},
+	{"systemid=None\n", "", "", 0, ""},
+	{"systemid=\n", "", "", 0, ""},
+	{"systemid=7\nsystemid=x\n", "", "", 0, ""},
+	{"tablespaces=[('one', 77, '/a'), (\"o'ne\", 4294967295, '/b')]\n", "", "", 0, " 77 4294967295"},
+	{"tablespaces=[('o\\'ne', 77, '/a\\\\')]\n", "", "", 0, " 77"},
+	{"tablespaces=[]\n", "", "", 0, ""},
+	{"tablespaces=('one', 77, '/a')\n", "", "", 0, ""},
+	{"tablespaces=[(one, 77, '/a')]\n", "", "", 0, ""},
+	{"tablespaces=[('one', 4294967296, '/a')]\n", "", "", 0, ""},
+	{"tablespaces=[('one', '77', '/a')]\n", "", "", 0, ""},
+	{"tablespaces=[('one',77, '/a')]\n", "", "", 0, ""},
+	{"tablespaces=[('one', 77,'/a')]\n", "", "", 0, ""},
+	{"tablespaces=[('one', 77, /a)]\n", "", "", 0, ""},
+	{"tablespaces=[('one', 77, '/a'\n", "", "", 0, ""},
+	{"tablespaces=[('one', 77, '/a\nstatus=DONE\n", "DONE", "", 0, ""},
+	{"tablespaces=[('one\\", "", "", 0, ""},
+	{"tablespaces=[('one', 77, '/a'), ('two', x, '/b'), ('three', 99, '/c')]\n", "", "", 0, " 77"},
+};
+
+static void
+test_infos(void)
+{
+	for (size_t i = 0; i < sizeof(infos) / sizeof(infos[0]); i++)
+	{
+		Barman		backup = {0};
+		char		tablespaces[64] = "";
+		size_t		at = 0;
+
+		barman_parse(infos[i].text, &backup);
+		for (size_t n = 0; n < backup.ntablespaces && at < sizeof(tablespaces); n++)
+			at += (size_t) snprintf(tablespaces + at, sizeof(tablespaces) - at, " %u", backup.tablespaces[n]);
+		check(strcmp(backup.status, infos[i].status) == 0, "%s: status %s", infos[i].text, backup.status);
+		check(strcmp(backup.encryption, infos[i].encryption) == 0, "%s: encryption %s", infos[i].text, backup.encryption);
+		check((backup.has_system ? backup.system : 0) == infos[i].system, "%s: another system", infos[i].text);
+		check(strcmp(tablespaces, infos[i].tablespaces) == 0, "%s: tablespaces%s", infos[i].text, tablespaces);
+		free(backup.tablespaces);
+	}
+}
+
+static void
+check_info(const char *name, const char *wanted, const char *status, const char *what)
+{
+	Barman		backup;
+	char	   *info = barman_info(path_of(name));
+	bool		done = barman_read(path_of(name), &backup);
+
+	check(info == NULL ? wanted == NULL : wanted != NULL && strcmp(info, wanted) == 0, "%s: %s", what, info == NULL ? "none" : info);
+	check(done == (status != NULL) && (status == NULL || strcmp(backup.status, status) == 0), "%s: status %s", what, backup.status);
+	free(info);
+	free(backup.info);
+	free(backup.tablespaces);
+}
+
+/* The folder of the server has it, else that of the backup. */
+static void
+test_info_places(void)
+{
+	static const char later[] = "barman_later/base/20261129T020301";
+	static const char meta[] = "../../meta/20261129T020301-backup.info";
+
+	check_info(later, meta, "DONE", "the newer place");
+	check_info("barman_later/base/20261129T020302/../20261129T020301/.", meta, "DONE", "a path with dots");
+	make_file("barman_later/base/20261129T020301/backup.info", "status=FAILED");
+	check_info(later, meta, "DONE", "both");
+	check(unlink(path_of("barman_later/meta/20261129T020301-backup.info")) == 0, "unlink");
+	check_info(later, "backup.info", "FAILED", "the older place");
+	check_info("barman_later/base/20261129T020302", NULL, NULL, "none");
+	check_info("nowhere", NULL, NULL, "no folder");
+	check(barman_is(path_of(later)), "it is one");
+	check(!barman_is(path_of("repo")), "without data it is none");
+	check(!barman_is(path_of("barman_later/base/20261129T020302")), "without the file it is none");
+	make_folder("barman_later/meta/20261129T020301-backup.info");
+	check_info(later, meta, NULL, "a folder in its place");
 }
 
 /* ---- the time of a manifest ---- */
@@ -633,6 +751,8 @@ main(int argc, char **argv)
 	test_listing();
 	test_stored_manifests();
 	test_stored_references();
+	test_infos();
+	test_info_places();
 	test_newest();
 	test_origin();
 	test_chains();
