@@ -272,11 +272,11 @@ script_job()	# part, where, what, script, argument...
 }
 
 long=${LONG:+--long}
-# shellcheck disable=SC2086	# $long is one word or none
+once=$([ -n "$all" ] || echo once)
+# shellcheck disable=SC2086	# $long and $once are one word or none
 for part in $parts; do
 	case $part in
 		unit)
-			once=$([ -n "$all" ] || echo once)
 			script_job unit host "kernels and judges" test/unit/run.sh $once $long
 			;;
 		regress) regress_jobs ;;
@@ -334,10 +334,12 @@ for part in $parts; do
 			for script in "$top"/test/gates/*.sh; do
 				case $script in
 					*/layers.sh | */symbols.sh) continue ;;	# run by build.sh
-					*/analyzer.sh | */new_kernel.sh | */pgindent.sh) [ -n "$all" ] || continue ;;
+					# what is the same on every machine
+					*/analyzer.sh | */new_kernel.sh | */pgindent.sh | */pushes.sh | */shellcheck.sh)
+						[ -n "$all" ] || continue ;;
 				esac
 				script_job gates host "$(basename "$script" .sh)" \
-					"test/gates/$(basename "$script")" "$pg_config"
+					"test/gates/$(basename "$script")" "$pg_config" $once
 			done
 			;;
 	esac

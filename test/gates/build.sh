@@ -1,8 +1,9 @@
 #!/bin/sh
-# build.sh PG_CONFIG: builds in scratch copies with gcc and clang, with and
+# build.sh PG_CONFIG [once]: builds in scratch copies with gcc and clang, with and
 # without bitcode, with assertions of our own, every warning an error; then
 # layers, exported symbols and generated constants; a build in another folder than
 # that of the sources, installed below DESTDIR; and a static crc32c_verify.
+# once: with gcc and bitcode alone, and what comes after that in one folder.
 set -eu
 pg_config=${1:-pg_config}
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -38,11 +39,14 @@ attempt()
 # clang does not know gcc's -f and -W options of pg_config: those are no fault
 # of this code
 clang_flags='-Werror -Wno-unknown-warning-option -Wno-ignored-attributes -Wno-ignored-optimization-argument -Wno-unused-command-line-argument'
-attempt "gcc, assertions" CC=gcc COPT="-Werror -DUSE_ASSERT_CHECKING" with_llvm=no all
-attempt "gcc -O0" CC=gcc COPT="-Werror -O0" with_llvm=no all
-attempt "clang" CC=clang COPT="$clang_flags" with_llvm=no all
-attempt "gcc, no bitcode" CC=gcc COPT=-Werror with_llvm=no all
+if [ "${2:-}" != once ]; then
+	attempt "gcc, assertions" CC=gcc COPT="-Werror -DUSE_ASSERT_CHECKING" with_llvm=no all
+	attempt "gcc -O0" CC=gcc COPT="-Werror -O0" with_llvm=no all
+	attempt "clang" CC=clang COPT="$clang_flags" with_llvm=no all
+	attempt "gcc, no bitcode" CC=gcc COPT=-Werror with_llvm=no all
+fi
 attempt "gcc, bitcode" CC=gcc COPT=-Werror with_llvm=yes all check-layers check-symbols check-generated
+[ "${2:-}" != once ] || exit "$failed"
 
 fresh_tree
 mkdir "$scratch/elsewhere"

@@ -1,5 +1,6 @@
 # heal_block() and kill -9: a page that it reported as healed survives, whatever
 # became of the write; every other block is as it was or healed, nothing else.
+# Slow: runs with sh test/run.sh all.
 #
 #	ACCEL_HEAL_CRASHES=n	how many crashes (default 5, in the long form 20)
 #	ACCEL_SEED=n			of their moments

@@ -1,5 +1,6 @@
 # Workers share a folder of WAL: the same rows as without them, whatever happens
 # to them, and nothing is left behind.
+# Slow: runs with sh test/run.sh all.
 use strict;
 use warnings;
 use Accel;

@@ -1,6 +1,7 @@
 # No false finding: storage is dropped, truncated, rewritten, moved, copied and
 # made anew, with full and with minimal WAL, on primary and standby, before and
 # after a promotion, while the search for lost writes runs again and again.
+# Slow: runs with sh test/run.sh all.
 use strict;
 use warnings;
 use Accel;
