@@ -502,7 +502,8 @@ keep_build()	# tree, sums, key
 # that servers of pg_config find it although it is installed nowhere: with the
 # lines of FOLDER/staged.conf in their postgresql.conf.  An installation that
 # cannot look elsewhere (15 to 17 without Debian's patch), or whose programs the
-# servers' user may not run, is copied; pg_config is then that of the copy.
+# servers' user may not run, is copied, and any with copied set.  pg_config is then
+# that of the copy.
 stage_extension()	# folder, argument of make...
 {
 	stage_folder=$1
@@ -510,7 +511,7 @@ stage_extension()	# folder, argument of make...
 	mkdir "$stage_folder/tree"
 	copy_sources "$stage_folder/tree"
 	stage_by=$(path_parameter)
-	if [ -z "$stage_by" ] || ! as_server_user test -x "$("$pg_config" --bindir)/postgres"; then
+	if [ -n "${copied:-}" ] || [ -z "$stage_by" ] || ! as_server_user test -x "$("$pg_config" --bindir)/postgres"; then
 		copy_installation "$stage_folder/installation"
 		stage_by=
 	fi

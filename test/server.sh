@@ -13,6 +13,7 @@
 #	BUILD="COPT=... ..."			more arguments for make
 #	BITCODE=1						build the bitcode, too
 #	ACCEL_BUILDS=folder				keeps builds, for the next run (/var/tmp/crc32c_accel_builds.UID)
+#	NEXT=pg_config					the server to which pg_upgrade leads (tap)
 #	SANITIZE=1						module built with ASan and UBSan
 #	COVERAGE=folder					module built with gcov; its notes and counts go there
 #	PROVE_FLAGS=-v					arguments for prove (pgtap, tap)
@@ -259,15 +260,20 @@ make_devices()	# script...
 }
 
 # A server of the next major version, for scripts with a line "# Next:".  The wheel's
-# alone stands beside this machine's own; without it they do without.
+# alone stands beside this machine's own; without it they do without.  pg_upgrade looks
+# for the library where its server keeps its own, so the server is copied.
 stage_next()	# script...
 {
 	grep -q '^# Next:' "$@" || return 0
 	next=$(($("$pg_config" --version | sed 's/[^0-9]*\([0-9]*\).*/\1/') + 1))
-	have_wheel "$next" || return 0
+	if [ -z "${NEXT:-}" ]; then
+		have_wheel "$next" || return 0
+		NEXT=$(wheel_pg_config "$next")
+	fi
 	mkdir "$scratch/next"
 	ACCEL_NEXT_BINDIR=$(
-		pg_config=$(wheel_pg_config "$next")
+		pg_config=$NEXT
+		copied=1
 		stage_extension "$scratch/next" with_llvm=no >&2
 		"$pg_config" --bindir
 	)

@@ -213,13 +213,13 @@ sub wait_at_gate
 			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())");
 }
 
-# Starts a server with a library preloaded by the loader.
 # Stops a server and makes the next one of it by pg_upgrade, which is not started.  That
 # is of the next major version, if the test has a line "# Next:" and there is one, else of
-# the same.  Returns nothing if it cannot be done.
+# the same.  Options: name => its name and how =>
+# pg_upgrade's option.  Returns nothing if it cannot be done.
 sub upgrade
 {
-	my ($node, $conf) = @_;
+	my ($node, $conf, %opt) = @_;
 	my ($bindir, $settings) = @ENV{qw(ACCEL_NEXT_BINDIR ACCEL_NEXT_CONF)};
 	my $old_bindir = $node->config_data('--bindir');
 	my @install = $bindir ? (install_path => $bindir =~ s/\/bin$//r) : ();
@@ -228,7 +228,7 @@ sub upgrade
 	$node->safe_psql($_, q[UPDATE pg_attribute SET attoptions = NULL WHERE attoptions::text LIKE '{pg_attver=%'])
 	  foreach split /\n/, $node->safe_psql('postgres', 'SELECT datname FROM pg_database WHERE datallowconn');
 	$node->stop;
-	my $next = PostgreSQL::Test::Cluster->new('next', @install);
+	my $next = PostgreSQL::Test::Cluster->new($opt{name} // 'next', @install);
 	$bindir //= $old_bindir;
 	$next->init(extra => ['--data-checksums'], allows_streaming => 1);
 	$next->append_conf('postgresql.conf', slurp_file($settings // $ENV{ACCEL_STAGED_CONF}) . $conf);
@@ -236,17 +236,18 @@ sub upgrade
 	chdir PostgreSQL::Test::Utils::tempdir() or die;
 	my ($output, $errors) = run_command([ "$bindir/pg_upgrade", '--old-datadir' => $node->data_dir, '--new-datadir' => $next->data_dir,
 		'--old-bindir' => $old_bindir, '--new-bindir' => $bindir, '--socketdir' => $node->host, '--old-port' => $node->port,
-		'--new-port' => $next->port ]);
+		'--new-port' => $next->port, $opt{how} // () ]);
 	chdir $here or die;
 	if ($output =~ /libraries that are missing/)
 	{
 		Test::More::note('pg_upgrade of this version looks for extensions in $libdir alone');
 		return;
 	}
-	Test::More::like($output, qr/^Upgrade Complete$/m, 'pg_upgrade') or Test::More::note($output, $errors);
+	Test::More::like($output, qr/^Upgrade Complete$/m, join ' ', 'pg_upgrade', $opt{how} // ()) or Test::More::note($output, $errors);
 	return $next;
 }
 
+# Starts a server with a library preloaded by the loader.
 sub start_under
 {
 	my ($library, $node) = @_;
