@@ -16,6 +16,7 @@
 #include "utils/tuplestore.h"
 
 #include "backup/parallel.h"
+#include "backup/verdict.h"
 #include "func/backup.h"
 #include "func/func.h"
 #include "host/direct.h"
@@ -238,23 +239,6 @@ SQL_FUNCTION(accel_verify_backup)
 	return (Datum) 0;
 }
 
-const char *
-accel_backup_format(const BackupSummary *summary)
-{
-	return summary->stored ? "pgbackrest" : summary->tar ? "tar" : summary->incremental ? "incremental" : "plain";
-}
-
-const char *
-accel_backup_message(const BackupSummary *summary, const BackupSink *sink)
-{
-	if (sink->findings > 0)
-		return sink->first;
-	if (summary->checksums_off && summary->pages > 0)
-		return "data checksums are disabled: of pages, only headers were verified";
-	return summary->no_manifest ?
-		"there is no manifest: files were compared with nothing" : NULL;
-}
-
 static void
 summary_values(const BackupSummary *summary, const BackupSink *sink,
 			   double seconds, Datum *values, bool *nulls)
@@ -269,7 +253,7 @@ summary_values(const BackupSummary *summary, const BackupSink *sink,
 	elapsed->time = (TimeOffset) (seconds * USECS_PER_SEC);
 	values[i] = text_value(summary->label[0] == '\0' ? NULL : summary->label,
 						   &nulls[i]);
-	values[++i] = CStringGetTextDatum(accel_backup_format(summary));
+	values[++i] = CStringGetTextDatum(backup_format(summary));
 	values[++i] = Int64GetDatum((int64) summary->system);
 	nulls[i] = !summary->has_system;
 	i++;
@@ -284,7 +268,7 @@ summary_values(const BackupSummary *summary, const BackupSink *sink,
 	values[++i] = Int64GetDatum(accel_bytes_per_second(summary->bytes, seconds));
 	values[++i] = CStringGetTextDatum(backup_status_name(backup_sink_verdict(sink)));
 	i++;
-	values[i] = text_value(accel_backup_message(summary, sink), &nulls[i]);
+	values[i] = text_value(backup_message(summary, sink), &nulls[i]);
 	Assert(i + 1 == SUMMARY_COLUMNS);
 }
 

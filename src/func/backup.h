@@ -30,14 +30,4 @@ extern void accel_backup_run(const BackupOptions *options, BackupSink *sink,
  */
 extern char *accel_text_of_bytes(const char *bytes);
 
-/* Returns plain, tar, incremental or pgbackrest. */
-extern const char *accel_backup_format(const BackupSummary *summary);
-
-/*
- * Returns the first finding, or what else there is to say of the verdict, or
- * NULL if nothing is.
- */
-extern const char *accel_backup_message(const BackupSummary *summary,
-										const BackupSink *sink);
-
 #endif							/* ACCEL_FUNC_BACKUP_H */

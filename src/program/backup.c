@@ -87,8 +87,8 @@ identify_wal(void *arg, WalDirectory *dir)
 
 /* ---- the command ---- */
 
-static BackupOptions
-options_of(const Options *options)
+BackupOptions
+backup_options(const Options *options)
 {
 	BackupOptions backup = {options->operands[0]};
 
@@ -123,7 +123,7 @@ end_summary(Output *output, const BackupSummary *summary)
 int
 backup_command(const Options *options)
 {
-	BackupOptions backup = options_of(options);
+	BackupOptions backup = backup_options(options);
 	BackupSummary summary;
 	Output		output;
 	BackupSink	sink = {on_finding, &output};

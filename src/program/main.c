@@ -6,6 +6,7 @@
 
 #include "kernel/checksum.h"
 #include "program/backup.h"
+#include "program/backups.h"
 #include "program/cluster.h"
 #include "program/fetch.h"
 #include "program/host.h"
@@ -37,6 +38,8 @@ run(const Options *options)
 			return cluster_command(options);
 		case COMMAND_BACKUP:
 			return backup_command(options);
+		case COMMAND_BACKUPS:
+			return backups_command(options);
 	}
 	return EXIT_FAILED;
 }

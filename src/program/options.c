@@ -42,6 +42,7 @@ enum
 	OPTION_REVERIFY_AFTER,
 	OPTION_SEGMENT_SIZE,
 	OPTION_SERVER_VERSION,
+	OPTION_SETTLED_AFTER,
 	OPTION_SINCE,
 	OPTION_STATE,
 	OPTION_SYSTEM,
@@ -53,21 +54,23 @@ enum
 };
 
 #define OF_WAL	(COMMAND_WAL | COMMAND_SEGMENT | COMMAND_FETCH | COMMAND_IMAGES)
-#define OF_FILES	(COMMAND_CLUSTER | COMMAND_BACKUP)
+#define OF_BACKUPS	(COMMAND_BACKUP | COMMAND_BACKUPS)
+#define OF_FILES	(COMMAND_CLUSTER | OF_BACKUPS)
 #define READING	(OF_WAL | OF_FILES)
 #define OF_ARCHIVE	(COMMAND_WAL | COMMAND_IMAGES)
 #define SUMMED	(OF_ARCHIVE | OF_FILES)
+#define REMEMBERING	(COMMAND_WAL | COMMAND_BACKUPS)
 
 /* In the order of long_options. */
 static const int used_by[] = {
 	COMMAND_RECOVER, COMMAND_RECOVER, COMMAND_RECOVER, COMMAND_IMAGES,
 	COMMAND_RECOVER, COMMAND_RECOVER, READING | COMMAND_RECOVER, READING,
-	COMMAND_WAL | COMMAND_BACKUP, OF_WAL | COMMAND_BACKUP, SUMMED, COMMAND_BACKUP,
+	COMMAND_WAL | OF_BACKUPS, OF_WAL | OF_BACKUPS, SUMMED, OF_BACKUPS,
 	COMMAND_SEGMENT, COMMAND_RECOVER, COMMAND_BACKUP, COMMAND_WAL, READING,
-	COMMAND_RECOVER, COMMAND_SEGMENT, COMMAND_WAL, OF_WAL | COMMAND_BACKUP,
-	OF_WAL | COMMAND_BACKUP, OF_ARCHIVE, COMMAND_WAL, OF_WAL | COMMAND_BACKUP,
-	COMMAND_RECOVER, OF_ARCHIVE | COMMAND_RECOVER,
-	COMMAND_FETCH, OF_ARCHIVE, READING, COMMAND_RECOVER | COMMAND_BACKUP
+	COMMAND_RECOVER, COMMAND_SEGMENT, REMEMBERING, OF_WAL | OF_BACKUPS,
+	OF_WAL | OF_BACKUPS, COMMAND_BACKUPS, OF_ARCHIVE, REMEMBERING,
+	OF_WAL | OF_BACKUPS, COMMAND_RECOVER, OF_ARCHIVE | COMMAND_RECOVER,
+	COMMAND_FETCH, OF_ARCHIVE, READING, COMMAND_RECOVER | OF_BACKUPS
 };
 
 static const struct option long_options[] = {
@@ -93,6 +96,7 @@ static const struct option long_options[] = {
 	{"reverify-after", required_argument, NULL, OPTION_REVERIFY_AFTER},
 	{"segment-size", required_argument, NULL, OPTION_SEGMENT_SIZE},
 	{"server-version", required_argument, NULL, OPTION_SERVER_VERSION},
+	{"settled-after", required_argument, NULL, OPTION_SETTLED_AFTER},
 	{"since", required_argument, NULL, OPTION_SINCE},
 	{"state", required_argument, NULL, OPTION_STATE},
 	{"system-identifier", required_argument, NULL, OPTION_SYSTEM},
@@ -130,7 +134,7 @@ parse_number(const char *value, const char *option, uint64_t least,
 
 /* A number with a unit, d, h, min or s. */
 static int64_t
-parse_time(const char *value)
+parse_time(const char *value, const char *refused)
 {
 	static const struct
 	{
@@ -143,7 +147,7 @@ parse_time(const char *value)
 	for (size_t i = 0; unit != NULL && i < sizeof(units) / sizeof(units[0]); i++)
 		if (strcmp(unit, units[i].unit) == 0)
 			return (int64_t) number * units[i].seconds * 1000000;
-	refuse("--reverify-after must be a number and d, h, min or s", value);
+	refuse(refused, value);
 }
 
 static WalName
@@ -249,6 +253,9 @@ parse_backup_option(Options *options, int option, const char *value)
 		case OPTION_PRIOR:
 			add_value(&options->prior, value);
 			break;
+		case OPTION_SETTLED_AFTER:
+			options->settled_after = parse_time(value, "--settled-after must be a number and d, h, min or s");
+			break;
 		case OPTION_WAL:
 			add_value(&options->wal, value);
 			break;
@@ -343,7 +350,7 @@ parse_option(Options *options, int option, const char *value)
 			options->direct = true;
 			break;
 		case OPTION_REVERIFY_AFTER:
-			options->reverify_after = parse_time(value);
+			options->reverify_after = parse_time(value, "--reverify-after must be a number and d, h, min or s");
 			break;
 		case OPTION_SEGMENT_SIZE:
 			options->segment_size = parse_segment_size(value);
@@ -384,7 +391,8 @@ parse_command(Options *options, const char *name)
 		{"wal", COMMAND_WAL, "WAL"}, {"segment", COMMAND_SEGMENT, "WAL"},
 		{"fetch", COMMAND_FETCH, "WAL"}, {"kernels", COMMAND_KERNELS, "KERNELS"},
 		{"recover", COMMAND_RECOVER, "BLOCKS"}, {"images", COMMAND_IMAGES, "WAL"},
-		{"cluster", COMMAND_CLUSTER, "CLUSTER"}, {"backup", COMMAND_BACKUP, "BACKUP"}
+		{"cluster", COMMAND_CLUSTER, "CLUSTER"}, {"backup", COMMAND_BACKUP, "BACKUP"},
+		{"backups", COMMAND_BACKUPS, "BACKUPS"}
 	};
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
@@ -450,8 +458,8 @@ check(const Options *options)
 		refuse("--to is missing for command", options->command_name);
 	if (options->command == COMMAND_RECOVER)
 		check_recover(options);
-	if (options->command == COMMAND_BACKUP && options->wal.count > 1)
-		refuse("only one for command backup", "--wal");
+	if ((options->command & OF_BACKUPS) && options->wal.count > 1)
+		refuse("only one for this command", "--wal");
 	if (options->until.timeline != 0 && options->timeline != 0)
 		refuse("not together with --timeline", "--until");
 	if (options->state != NULL && (bounded || options->timeline != 0))
@@ -470,7 +478,7 @@ options_parse(Options *options, int argc, char **argv)
 	int			index;
 
 	memset(options, 0, sizeof(*options));
-	options->reverify_after = -1;
+	options->reverify_after = options->settled_after = -1;
 	options->jobs = 1;
 	options->block_size = 8192;
 	answer_questions(argc, argv);

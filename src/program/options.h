@@ -19,7 +19,8 @@ typedef enum Command
 	COMMAND_RECOVER = 16,
 	COMMAND_IMAGES = 32,
 	COMMAND_CLUSTER = 64,
-	COMMAND_BACKUP = 128
+	COMMAND_BACKUP = 128,
+	COMMAND_BACKUPS = 256
 } Command;
 
 typedef enum Format
@@ -62,10 +63,11 @@ typedef struct Options
 	WalName		until;
 	uint32_t	timeline;		/* 0 if not given */
 	int64_t		reverify_after; /* microseconds, -1 if never */
+	int64_t		settled_after;	/* microseconds, -1 if not given */
 	int			jobs;
 	bool		direct;			/* past the page cache */
 
-	/* of backup and recover */
+	/* of backup, backups and recover */
 	OptionValues wal;			/* folders */
 	OptionValues prior;
 	bool		no_pages;

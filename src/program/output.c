@@ -155,6 +155,23 @@ json_bool(Json *json, const char *name, bool value)
 }
 
 void
+json_texts(Json *json, const char *name, const char *const *values, int count)
+{
+	if (count == 0)
+	{
+		json_text(json, name, false, NULL);
+		return;
+	}
+	json_name(json, name);
+	for (int i = 0; i < count; i++)
+	{
+		putc(i == 0 ? '[' : ',', json->file);
+		json_string(json->file, values[i]);
+	}
+	putc(']', json->file);
+}
+
+void
 json_number(Json *json, const char *name, bool known, uint64_t value)
 {
 	json_name(json, name);
@@ -314,6 +331,10 @@ print_summary(const Output *output, double seconds)
 		printf("%s: %" PRIu64 " files, %" PRIu64 " pages, %" PRIu64 " bytes and %" PRIu64 " records of WAL verified in %.1f s: ",
 			   output->subject, output->files, output->pages, output->bytes,
 			   output->records, seconds);
+	else if (output->options->command == COMMAND_BACKUPS)
+		printf("%s: %" PRIu64 " backups, %" PRIu64 " read, %" PRIu64 " bytes verified in %.1f s: ",
+			   output->subject, output->files, output->read, output->bytes,
+			   seconds);
 	else if (output->options->command == COMMAND_CLUSTER)
 		printf("%s: %" PRIu64 " files, %" PRIu64 " read, %" PRIu64 " bytes verified in %.1f s: ",
 			   output->subject, output->files, output->read, output->bytes,
@@ -330,7 +351,8 @@ print_summary(const Output *output, double seconds)
 static void
 print_nagios(const Output *output, ExitStatus status, double seconds)
 {
-	const char *what = output->options->command == COMMAND_IMAGES ? "images" : "files";
+	const char *what = output->options->command == COMMAND_IMAGES ? "images" :
+		output->options->command == COMMAND_BACKUPS ? "backups" : "files";
 	bool		backup = output->options->command == COMMAND_BACKUP;
 
 	printf("%s %s - %" PRIu64 " %s %" PRIu64 " %s%s, %" PRIu64 " not verifiable%s%s",

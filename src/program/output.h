@@ -55,6 +55,10 @@ extern void json_text(Json *json, const char *name, bool known,
 					  const char *value);
 extern void json_lsn(Json *json, const char *name, bool known, WalLsn lsn);
 extern void json_bool(Json *json, const char *name, bool value);
+
+/* An array, null if it is empty. */
+extern void json_texts(Json *json, const char *name,
+					   const char *const *values, int count);
 extern void json_number(Json *json, const char *name, bool known,
 						uint64_t value);
 

@@ -5,14 +5,13 @@
 #ifndef ACCEL_PROGRAM_STATE_H
 #define ACCEL_PROGRAM_STATE_H
 
+#include "program/state_file.h"
 #include "wal/archive.h"
 
 /* An open file, locked against other runs. */
 typedef struct State
 {
-	const char *path;
-	const char *directory;		/* of the archive, resolved */
-	int			fd;
+	StateFile	file;
 	HostServer	owner;			/* of the archive, system 0 if none is known */
 } State;
 

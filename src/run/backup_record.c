@@ -17,6 +17,15 @@
 
 #define TABLE	"verify_backup_verdicts"
 
+/* From 1970 to 2000. */
+#define EPOCH	INT64CONST(946684800000000)
+
+int64
+backup_record_now(void)
+{
+	return GetCurrentTimestamp() + EPOCH;
+}
+
 /* ---- reading ---- */
 
 enum
@@ -38,7 +47,7 @@ read_row(HeapTuple row, TupleDesc desc)
 	bool		isnull;
 
 	verdict->backup = SPI_getvalue(row, desc, COLUMN_BACKUP);
-	verdict->verified_at = DatumGetTimestampTz(SPI_getbinval(row, desc, COLUMN_VERIFIED_AT, &isnull));
+	verdict->verified_at = DatumGetTimestampTz(SPI_getbinval(row, desc, COLUMN_VERIFIED_AT, &isnull)) + EPOCH;
 	verdict->status = SPI_getvalue(row, desc, COLUMN_STATUS);
 	verdict->unfinished = DatumGetBool(SPI_getbinval(row, desc, COLUMN_UNFINISHED, &isnull));
 	verdict->message = SPI_getvalue(row, desc, COLUMN_MESSAGE);
@@ -75,14 +84,12 @@ backup_record_load(const History *history, const char *directory)
 /* ---- writing ---- */
 
 static Datum
-names_datum(const List *names)
+names_datum(const char *const *names, int count)
 {
-	Datum	   *elements = palloc((list_length(names) + 1) * sizeof(Datum));
-	int			count = 0;
-	ListCell   *cell;
+	Datum	   *elements = palloc((count + 1) * sizeof(Datum));
 
-	foreach(cell, names)
-		elements[count++] = CStringGetTextDatum((const char *) lfirst(cell));
+	for (int i = 0; i < count; i++)
+		elements[i] = CStringGetTextDatum(names[i]);
 	return PointerGetDatum(construct_array(elements, count, TEXTOID, -1, false,
 										   TYPALIGN_INT));
 }
@@ -102,15 +109,15 @@ insert_row(const History *history, Datum directory,
 		history_text(verdict->format, &nulls[4]),
 		LSNGetDatum(verdict->start),
 		LSNGetDatum(verdict->end),
-		TimestampTzGetDatum(verdict->taken_at),
-		TimestampTzGetDatum(verdict->verified_at),
+		TimestampTzGetDatum(verdict->taken_at - EPOCH),
+		TimestampTzGetDatum(verdict->verified_at - EPOCH),
 		CStringGetTextDatum(verdict->status),
 		BoolGetDatum(status_is_finding(verdict->status)),
 		BoolGetDatum(verdict->unfinished),
 		Int64GetDatum(verdict->findings),
 		Int64GetDatum(verdict->files),
 		Int64GetDatum(verdict->bytes),
-		names_datum(verdict->priors),
+		names_datum(verdict->priors, verdict->npriors),
 		history_text(verdict->message, &nulls[16]),
 		history_text(verdict->manifest, &nulls[17]),
 	Int64GetDatum((int64) verdict->digest)};
@@ -125,7 +132,7 @@ insert_row(const History *history, Datum directory,
 		nulls[6] = 'n';
 	if (verdict->taken_at == 0)
 		nulls[7] = 'n';
-	if (verdict->priors == NIL)
+	if (verdict->npriors == 0)
 		nulls[15] = 'n';
 	if (!verdict->has_digest)
 		nulls[18] = 'n';

@@ -12,32 +12,11 @@
 #include "datatype/timestamp.h"
 #include "nodes/pg_list.h"
 
+#include "backup/plan.h"
 #include "run/history.h"
 
-/* NULL, 0 and "has" that is false mean "none" (NULL in SQL). */
-typedef struct BackupVerdict
-{
-	const char *backup;			/* path below the directory, as text */
-	bool		has_system;
-	uint64		system;
-	const char *label;
-	const char *format;
-	XLogRecPtr	start;
-	XLogRecPtr	end;
-	TimestampTz taken_at;
-	TimestampTz verified_at;
-	const char *status;
-	bool		unfinished;
-	int64		findings;
-	int64		files;
-	int64		bytes;
-	List	   *priors;			/* names (char *) of the backups before it */
-	const char *message;
-	const char *manifest;		/* its own checksum */
-	bool		has_digest;
-	uint64		digest;
-	bool		gone;			/* loaded alone */
-} BackupVerdict;
+/* Returns the time, as that of a verdict. */
+extern int64 backup_record_now(void);
 
 /*
  * Returns a list of BackupVerdict in the current memory context, of which a

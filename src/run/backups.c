@@ -7,9 +7,8 @@
  * each is read, recorded and committed.  So a run that is interrupted goes on
  * where it was, whenever the procedure is called again.
  *
- * Nobody says when a backup without a manifest is whole, so it is judged when
- * nothing of it has changed for a while.  Nor is one that changes while it is
- * read judged, whatever was found: it may be copied, or removed.
+ * One that changes while it is read is not judged, whatever was found: it may
+ * be copied, or removed.
  */
 #include "compat.h"
 
@@ -24,14 +23,10 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-#include "backup/archives.h"
+#include "backup/verdict.h"
 #include "func/backup.h"
 #include "func/func.h"
 #include "host/file_path.h"
-#include "manifest/barman.h"
-#include "manifest/find.h"
-#include "manifest/listing.h"
-#include "manifest/origin.h"
 #include "page/progress.h"
 #include "run/backup_record.h"
 #include "run/memory.h"
@@ -39,28 +34,6 @@
 
 /* WARNINGs of a run. */
 #define LINES_MAX		100
-
-/* How long nothing of a backup without a manifest has changed, by default. */
-#define SETTLED_AFTER	(5 * USECS_PER_MINUTE)
-
-/* From 1970 to 2000. */
-#define EPOCH_SECONDS \
-	((POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY)
-
-typedef struct Backup
-{
-	const char *name;			/* below the directory, as text */
-	char	   *path;
-	bool		tar;
-	bool		stored;			/* in a repository, with its own WAL */
-	BackupListing listing;
-	size_t	   *priors;			/* numbers of the backups before it */
-	int			npriors;
-	bool		lacks_prior;
-	bool		settled;		/* as the listings of all of them are */
-	uint64		digest;			/* of their listings, and how it is verified */
-	const BackupVerdict *remembered;
-} Backup;
 
 typedef struct BackupTotals
 {
@@ -79,16 +52,11 @@ typedef struct BackupsRun
 
 	/* arguments */
 	BackupOptions options;		/* of each, but for what it is */
-	int64		settled_after;	/* microseconds */
-	TimestampTz reverify;		/* what was verified by then is read again */
 	TimestampTz deadline;		/* 0 if none */
 	bool		verbose;
 
-	/* what is there, in order of names */
-	size_t		count;
-	size_t		room;
-	Backup	   *backups;
-	BackupOrigin *origins;		/* of the same */
+	/* what is there */
+	BackupPlan	plan;
 	bool		incomplete;		/* a folder could not be looked through */
 	List	   *remembered;		/* of BackupVerdict */
 	BackupTotals totals;
@@ -118,12 +86,6 @@ enum
  *		Messages
  * ---------------------------------------------------------------- */
 
-static bool
-is_unverifiable(const BackupVerdict *verdict)
-{
-	return strcmp(verdict->status, backup_status_name(BACKUP_NOT_VERIFIABLE)) == 0;
-}
-
 static void
 report_unfinished(const BackupsRun *run, const BackupVerdict *verdict)
 {
@@ -137,7 +99,7 @@ report_unfinished(const BackupsRun *run, const BackupVerdict *verdict)
 static void
 report_bad(BackupsRun *run, const BackupVerdict *verdict)
 {
-	bool		known = !is_unverifiable(verdict);
+	bool		known = !backup_verdict_unverifiable(verdict);
 
 	run->totals.bad += known ? 1 : 0;
 	run->totals.unverifiable += known ? 0 : 1;
@@ -157,7 +119,7 @@ report_verdict(BackupsRun *run, const BackupVerdict *verdict)
 {
 	if (verdict->unfinished)
 		report_unfinished(run, verdict);
-	else if (is_unverifiable(verdict) || status_is_finding(verdict->status))
+	else if (backup_verdict_unverifiable(verdict) || status_is_finding(verdict->status))
 		report_bad(run, verdict);
 	if (run->verbose)
 		ereport(INFO,
@@ -180,7 +142,7 @@ report_end(void *arg, const char *state)
 	ereport(INFO,
 			(errmsg("%s: %s, " INT64_FORMAT " read, %s in %.1f s (%s/s); " INT64_FORMAT " bad, " INT64_FORMAT " not verifiable, " INT64_FORMAT " gone",
 					state,
-					accel_counted((int64) run->count, "backup", "backups"),
+					accel_counted((int64) run->plan.count, "backup", "backups"),
 					totals->read,
 					accel_size_text(totals->bytes), seconds,
 					accel_size_text(totals->bytes / Max(seconds, 1e-6)),
@@ -192,21 +154,6 @@ report_end(void *arg, const char *state)
 /* ---------------------------------------------------------------- *
  *		What is there
  * ---------------------------------------------------------------- */
-
-static void
-add_backup(BackupsRun *run, const char *path, BackupFindKind kind)
-{
-	Backup	   *backup;
-
-	HOST_MAKE_ROOM(run->backups, run->count, run->room);
-	backup = &run->backups[run->count++];
-	memset(backup, 0, sizeof(*backup));
-	backup->name = accel_text_of_bytes(path);
-	backup->path = strcmp(path, ".") == 0 ? pstrdup(run->memory.directory) :
-		psprintf("%s/%s", run->memory.directory, path);
-	backup->tar = kind == BACKUP_FIND_TAR;
-	backup->stored = kind == BACKUP_FIND_STORED;
-}
 
 /* A link to what is found by its own name needs no word. */
 static void
@@ -245,7 +192,7 @@ on_found(void *arg, const char *path, BackupFindKind kind)
 		case BACKUP_FIND_PLAIN:
 		case BACKUP_FIND_TAR:
 		case BACKUP_FIND_STORED:
-			add_backup(run, path, kind);
+			backup_plan_add(&run->plan, path, accel_text_of_bytes(path), kind);
 			break;
 		case BACKUP_FIND_SERVER:
 			ereport(NOTICE,
@@ -262,15 +209,10 @@ on_found(void *arg, const char *path, BackupFindKind kind)
 	}
 }
 
-static int
-compare_names(const void *a, const void *b)
-{
-	return strcmp(((const Backup *) a)->name, ((const Backup *) b)->name);
-}
-
 static const BackupVerdict *
-find_remembered(const BackupsRun *run, const char *name)
+find_remembered(void *arg, const char *name)
 {
+	const BackupsRun *run = arg;
 	ListCell   *cell;
 
 	foreach(cell, run->remembered)
@@ -283,270 +225,9 @@ find_remembered(const BackupsRun *run, const char *name)
 	return NULL;
 }
 
-/* Where one before it is missing, a backup is judged by itself. */
-static void
-find_priors(const BackupsRun *run, size_t n)
-{
-	Backup	   *backup = &run->backups[n];
-
-	backup->priors = palloc(BACKUP_CHAIN_MAX * sizeof(size_t));
-	backup->npriors = backup_origin_priors(run->origins, run->count, n,
-										   backup->priors, BACKUP_CHAIN_MAX);
-	backup->lacks_prior = backup->npriors < 0;
-	backup->npriors = Max(backup->npriors, 0);
-	backup->priors = repalloc(backup->priors,
-							  (backup->npriors + 1) * sizeof(size_t));
-}
-
-/*
- * What is the same is not read again.  Another server has not seen these
- * files, though a dump of this one brought it the verdicts.
- */
-static void
-compute_digest(const BackupsRun *run, Backup *backup)
-{
-	const char *how = psprintf(UINT64_FORMAT " %d %d %s", GetSystemIdentifier(),
-							   run->options.check_pages, backup->lacks_prior,
-							   run->options.wal == NULL ? "" : run->options.wal);
-	uint64		digest = backup_listing_mix(backup->listing.digest, how, strlen(how));
-
-	backup->settled = backup->listing.settled;
-	for (int i = 0; i < backup->npriors; i++)
-	{
-		const BackupListing *prior = &run->backups[backup->priors[i]].listing;
-
-		digest = backup_listing_mix(digest, &prior->digest, sizeof(prior->digest));
-		backup->settled &= prior->settled;
-	}
-	backup->digest = digest;
-}
-
-/* barman has the data directory in a folder, and pgBackRest needs no word. */
-static void
-read_origin(const Backup *backup, BackupOrigin *origin)
-{
-	char	   *data = psprintf("%s/" BARMAN_DATA, backup->path);
-
-	if (backup->stored)
-		backup_origin_read(data, backup_tar_is(data), origin);
-	else
-		backup_origin_read(backup->path, backup->tar, origin);
-}
-
-static void
-look_at_all(BackupsRun *run)
-{
-	backup_find(run->memory.directory, on_found, run);
-	if (run->count > 1)
-		qsort(run->backups, run->count, sizeof(Backup), compare_names);
-	run->origins = palloc0((run->count + 1) * sizeof(BackupOrigin));
-	for (size_t i = 0; i < run->count; i++)
-	{
-		Backup	   *backup = &run->backups[i];
-
-		CHECK_FOR_INTERRUPTS();
-		backup_listing_read(backup->path, backup->tar, &backup->listing);
-		read_origin(backup, &run->origins[i]);
-		backup->remembered = find_remembered(run, backup->name);
-	}
-	for (size_t i = 0; i < run->count; i++)
-	{
-		find_priors(run, i);
-		compute_digest(run, &run->backups[i]);
-	}
-}
-
-/* ---------------------------------------------------------------- *
- *		What to read
- * ---------------------------------------------------------------- */
-
-/* WAL elsewhere is in no listing, and may mend what it was found to lack. */
-static bool
-is_wanted(const BackupsRun *run, const Backup *backup)
-{
-	const BackupVerdict *known = backup->remembered;
-
-	return known == NULL || known->gone || is_unverifiable(known) ||
-		!known->has_digest || known->digest != backup->digest ||
-		known->verified_at <= run->reverify ||
-		((run->options.wal != NULL || backup->stored) &&
-		 status_is_finding(known->status));
-}
-
-static bool
-is_unfinished(const BackupsRun *run, const Backup *backup)
-{
-	TimestampTz changed = time_t_to_timestamptz((pg_time_t) (backup->listing.changed_at / 1000000));
-
-	return !backup->listing.has_manifest &&
-		GetCurrentTimestamp() - changed < run->settled_after;
-}
-
-/*
- * Is it what was judged, by its listing, or since no file has changed after
- * that?  Then the verdict holds until this call may judge it.
- */
-static bool
-is_as_judged(const Backup *backup)
-{
-	const BackupVerdict *known = backup->remembered;
-
-	if (known == NULL || known->gone || is_unverifiable(known))
-		return false;
-	return (known->has_digest && known->digest == backup->digest) ||
-		backup->listing.changed_at <
-		known->verified_at + EPOCH_SECONDS * USECS_PER_SEC;
-}
-
-/* What was never verified comes first, the newest of it, then the stalest. */
-static int
-compare_turns(const void *a, const void *b)
-{
-	const Backup *x = *(const Backup *const *) a;
-	const Backup *y = *(const Backup *const *) b;
-	TimestampTz x_at = x->remembered == NULL ? 0 : x->remembered->verified_at;
-	TimestampTz y_at = y->remembered == NULL ? 0 : y->remembered->verified_at;
-
-	if (x_at != y_at)
-		return x_at < y_at ? -1 : 1;
-	if (x->listing.written_at != y->listing.written_at)
-		return x->listing.written_at > y->listing.written_at ? -1 : 1;
-	return strcmp(x->name, y->name);
-}
-
 /* ---------------------------------------------------------------- *
  *		One backup
  * ---------------------------------------------------------------- */
-
-/* Where the first finding is. */
-typedef struct FirstFinding
-{
-	BackupSink	sink;
-	char	   *path;
-} FirstFinding;
-
-static void
-note_finding(void *arg, const BackupFinding *finding)
-{
-	FirstFinding *first = arg;
-
-	if (first->path == NULL && first->sink.findings == 1)
-		first->path = accel_text_of_bytes(finding->path);
-}
-
-/* Is it not what it was when it was listed, nor are those before it? */
-static bool
-has_changed(const BackupsRun *run, const Backup *backup)
-{
-	BackupListing now;
-
-	backup_listing_read(backup->path, backup->tar, &now);
-	if (now.digest != backup->listing.digest)
-		return true;
-	for (int i = 0; i < backup->npriors; i++)
-	{
-		const Backup *prior = &run->backups[backup->priors[i]];
-
-		backup_listing_read(prior->path, prior->tar, &now);
-		if (now.digest != prior->listing.digest)
-			return true;
-	}
-	return false;
-}
-
-static void
-not_judged(BackupVerdict *verdict, bool unfinished, const char *why)
-{
-	verdict->status = backup_status_name(BACKUP_NOT_VERIFIABLE);
-	verdict->unfinished = unfinished;
-	verdict->message = why;
-	verdict->findings = 0;
-	verdict->has_digest = false;
-}
-
-static void
-set_verdict(const Backup *backup, const FirstFinding *first,
-			const BackupSummary *summary, BackupVerdict *verdict)
-{
-	BackupStatus status = backup_sink_verdict(&first->sink);
-	const char *words = accel_backup_message(summary, &first->sink);
-
-	verdict->findings = first->sink.findings;
-	if (first->path != NULL)
-		words = psprintf("%s: %s", first->path, words);
-	if (backup->lacks_prior)
-	{
-		words = status != BACKUP_OK ? words :
-			"a backup that it is incremental to is not below the directory; by itself it is sound";
-		status = status == BACKUP_OK ? BACKUP_UNDECIDED : status;
-	}
-	verdict->status = backup_status_name(status);
-	verdict->message = words == NULL ? NULL : pstrdup(words);
-}
-
-/*
- * A manifest lists files as they were before the backup ended, and is written
- * then.  A copy of it may be younger.
- */
-static TimestampTz
-time_taken(const Backup *backup, const BackupSummary *summary)
-{
-	const BackupListing *listing = &backup->listing;
-	int64		seconds = listing->written_at / 1000000;
-
-	if (listing->has_manifest)
-		seconds = listing->manifest_at / 1000000;
-	if (summary->newest != 0)
-		seconds = Min(seconds, summary->newest);
-	return (seconds - EPOCH_SECONDS) * USECS_PER_SEC;
-}
-
-static void
-set_identity(const BackupsRun *run, const Backup *backup,
-			 const BackupSummary *summary, BackupVerdict *verdict)
-{
-	verdict->has_system = summary->has_system;
-	verdict->system = summary->system;
-	verdict->label = summary->label[0] == '\0' ? NULL :
-		accel_text_of_bytes(summary->label);
-	verdict->format = accel_backup_format(summary);
-	verdict->start = summary->start;
-	verdict->end = summary->end;
-	verdict->taken_at = time_taken(backup, summary);
-	verdict->files = summary->files;
-	verdict->bytes = summary->bytes;
-	for (int i = 0; i < backup->npriors; i++)
-		verdict->priors = lappend(verdict->priors,
-								  unconstify(char *, run->backups[backup->priors[i]].name));
-}
-
-static void
-begin_verdict(const BackupsRun *run, const Backup *backup,
-			  BackupVerdict *verdict)
-{
-	const BackupOrigin *origin = &run->origins[backup - run->backups];
-	const BackupVerdict *known = backup->remembered;
-
-	memset(verdict, 0, sizeof(*verdict));
-	verdict->has_system = origin->has_system || (known != NULL && known->has_system);
-	if (verdict->has_system)
-		verdict->system = origin->has_system ? origin->system : known->system;
-	verdict->backup = backup->name;
-	verdict->verified_at = GetCurrentTimestamp();
-	verdict->manifest = backup->listing.manifest[0] == '\0' ? NULL :
-		backup->listing.manifest;
-}
-
-/* With those before it, which are read, too. */
-static int64
-bytes_of(const BackupsRun *run, const Backup *backup)
-{
-	int64		bytes = (int64) backup->listing.bytes;
-
-	for (int i = 0; i < backup->npriors; i++)
-		bytes += (int64) run->backups[backup->priors[i]].listing.bytes;
-	return bytes;
-}
 
 static void
 show_progress(void *arg, int64_t bytes)
@@ -556,7 +237,7 @@ show_progress(void *arg, int64_t bytes)
 
 /* What was not read of the one before is done, too. */
 static void
-show_backup(BackupsRun *run, const Backup *backup)
+show_backup(BackupsRun *run, const PlannedBackup *backup)
 {
 	int			bytes = pg_mbcliplen(backup->name, (int) strlen(backup->name),
 									 PROGRESS_NAME_BYTES - 1);
@@ -569,30 +250,24 @@ show_backup(BackupsRun *run, const Backup *backup)
 }
 
 static void
-read_backup(BackupsRun *run, const Backup *backup, BackupVerdict *verdict)
+read_backup(BackupsRun *run, const PlannedBackup *backup,
+			BackupVerdict *verdict)
 {
-	FirstFinding first = {{note_finding, &first}};
 	static const BackupProgress progress = {show_progress, NULL};
 	BackupOptions options = run->options;
 	BackupSummary summary;
-	const char **priors = palloc((backup->npriors + 1) * sizeof(char *));
+	BackupNote	note;
 
-	for (int i = 0; i < backup->npriors; i++)
-		priors[i] = run->backups[backup->priors[i]].path;
-	options.root = backup->path;
+	backup_note_begin(&note, accel_text_of_bytes);
+	backup_plan_options(&run->plan, backup, &options);
 	options.progress = &progress;
-	options.prior = priors;
-	options.nprior = backup->npriors;
-	accel_backup_run(&options, &first.sink, &summary);
-	begin_verdict(run, backup, verdict);
-	set_identity(run, backup, &summary, verdict);
-	verdict->has_digest = backup->settled;
-	verdict->digest = backup->digest;
-	set_verdict(backup, &first, &summary, verdict);
+	accel_backup_run(&options, &note.sink, &summary);
+	backup_verdict_begin(&run->plan, backup, backup_record_now(), verdict);
+	backup_verdict_set(&run->plan, backup, &note, &summary, verdict);
 	run->totals.read++;
 	run->totals.bytes += summary.bytes;
-	if (has_changed(run, backup))
-		not_judged(verdict, true, "unfinished: its files changed while they were read");
+	if (backup_plan_changed(&run->plan, backup))
+		backup_verdict_in_change(verdict);
 }
 
 static bool
@@ -659,16 +334,6 @@ forget_gone(BackupsRun *run, const char *name)
 	memory_record(&run->memory, write_gone, run);
 }
 
-static bool
-is_there(const BackupsRun *run, const char *name)
-{
-	Backup		wanted;
-
-	wanted.name = name;
-	return run->count > 0 &&
-		bsearch(&wanted, run->backups, run->count, sizeof(Backup), compare_names) != NULL;
-}
-
 /* What was not looked through may still have it. */
 static void
 forget_all_gone(BackupsRun *run)
@@ -681,7 +346,7 @@ forget_all_gone(BackupsRun *run)
 	{
 		const BackupVerdict *verdict = lfirst(cell);
 
-		if (!verdict->gone && !is_there(run, verdict->backup))
+		if (!verdict->gone && !backup_plan_has(&run->plan, verdict->backup))
 			forget_gone(run, verdict->backup);
 	}
 }
@@ -692,7 +357,7 @@ forget_all_gone(BackupsRun *run)
 
 /* What fails with an error is not verifiable, and the next one is read. */
 static void
-verify_backup(BackupsRun *run, const Backup *backup)
+verify_backup(BackupsRun *run, const PlannedBackup *backup)
 {
 	MemoryContext old = MemoryContextSwitchTo(run->backup_context);
 	BackupVerdict verdict;
@@ -708,8 +373,8 @@ verify_backup(BackupsRun *run, const Backup *backup)
 
 		MemoryContextSwitchTo(run->backup_context);
 		error = procedure_rollback(run->memory.history.caller);
-		begin_verdict(run, backup, &verdict);
-		not_judged(&verdict, false, error->message);
+		backup_verdict_begin(&run->plan, backup, backup_record_now(), &verdict);
+		backup_verdict_none(&verdict, error->message);
 	}
 	PG_END_TRY();
 	if (!is_gone(backup->path))
@@ -718,25 +383,26 @@ verify_backup(BackupsRun *run, const Backup *backup)
 		forget_gone(run, backup->name);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(run->backup_context);
-	run->progress.bytes_done += bytes_of(run, backup);
+	run->progress.bytes_done += backup_plan_bytes(&run->plan, backup);
 	procedure_commit();
 }
 
 /* What need not be read, or must not be judged yet. */
 static void
-pass_over(BackupsRun *run, const Backup *backup)
+pass_over(void *arg, const PlannedBackup *backup)
 {
+	BackupsRun *run = arg;
 	BackupVerdict verdict;
 
-	if (!is_wanted(run, backup) || is_as_judged(backup))
+	if (!backup_plan_wants(&run->plan, backup) || backup_plan_as_judged(backup))
 	{
 		verdict = *backup->remembered;
 		if (status_is_finding(verdict.status))
 			report_bad(run, &verdict);
 		return;
 	}
-	begin_verdict(run, backup, &verdict);
-	not_judged(&verdict, true, "unfinished: it has no manifest, and was changed a short time ago");
+	backup_verdict_begin(&run->plan, backup, backup_record_now(), &verdict);
+	backup_verdict_unfinished(&verdict);
 	record(run, &verdict);
 }
 
@@ -750,29 +416,18 @@ is_time_up(const BackupsRun *run)
 static bool
 verify_all(BackupsRun *run)
 {
-	const Backup **wanted = palloc((run->count + 1) * sizeof(Backup *));
-	size_t		count = 0;
+	const PlannedBackup **turns = palloc((run->plan.count + 1) * sizeof(*turns));
+	size_t		count = backup_plan_turns(&run->plan, turns, pass_over, run,
+										  backup_record_now());
 
-	for (size_t i = 0; i < run->count; i++)
-	{
-		const Backup *backup = &run->backups[i];
-
-		if (is_wanted(run, backup) && !is_unfinished(run, backup))
-		{
-			wanted[count++] = backup;
-			run->progress.bytes_total += bytes_of(run, backup);
-		}
-		else
-			pass_over(run, backup);
-	}
-	if (count > 1)
-		qsort(wanted, count, sizeof(Backup *), compare_turns);
+	for (size_t i = 0; i < count; i++)
+		run->progress.bytes_total += backup_plan_bytes(&run->plan, turns[i]);
 	for (size_t i = 0; i < count; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (i > 0 && is_time_up(run))
 			return false;
-		verify_backup(run, wanted[i]);
+		verify_backup(run, turns[i]);
 	}
 	return true;
 }
@@ -795,9 +450,10 @@ verify_backups(void *arg)
 
 	(void) memory_recall(&run->memory, load, run);
 	MemoryContextSwitchTo(run->memory.context);
-	look_at_all(run);
+	backup_find(run->plan.directory, on_found, run);
+	backup_plan_look(&run->plan, find_remembered, run);
 	procedure_commit();
-	if (run->count == 0)
+	if (run->plan.count == 0)
 		report_none(run);
 	forget_all_gone(run);
 	done = verify_all(run);
@@ -828,12 +484,13 @@ read_arguments(BackupsRun *run, FunctionCallInfo fcinfo)
 {
 	int64		max_duration = accel_interval(fcinfo, ARG_MAX_DURATION, "max_duration", 1);
 	BackupOptions *options = &run->options;
+	BackupPlan *plan = &run->plan;
 
 	accel_check_null(fcinfo, ARG_DIRECTORY, "directory");
-	run->settled_after = PG_ARGISNULL(ARG_SETTLED_AFTER) ? SETTLED_AFTER :
+	plan->settled_after = PG_ARGISNULL(ARG_SETTLED_AFTER) ? BACKUP_SETTLED_AFTER :
 		accel_interval(fcinfo, ARG_SETTLED_AFTER, "settled_after", 0);
-	run->reverify = PG_ARGISNULL(ARG_REVERIFY_AFTER) ? PG_INT64_MIN :
-		run->memory.started - accel_interval(fcinfo, ARG_REVERIFY_AFTER, "reverify_after", 0);
+	plan->reverify = PG_ARGISNULL(ARG_REVERIFY_AFTER) ? PG_INT64_MIN :
+		backup_record_now() - accel_interval(fcinfo, ARG_REVERIFY_AFTER, "reverify_after", 0);
 	run->deadline = max_duration == 0 ? 0 : run->memory.started + max_duration;
 	run->verbose = accel_boolean(fcinfo, ARG_VERBOSE, false);
 	options->check_pages = accel_boolean(fcinfo, ARG_CHECK_PAGES, true);
@@ -842,6 +499,10 @@ read_arguments(BackupsRun *run, FunctionCallInfo fcinfo)
 					  accel_boolean(fcinfo, ARG_DIRECT_IO, false));
 	run->memory.directory = directory_argument(fcinfo, ARG_DIRECTORY);
 	options->wal = directory_argument(fcinfo, ARG_WAL_DIRECTORY);
+	plan->directory = run->memory.directory;
+	plan->wal = options->wal;
+	plan->check_pages = options->check_pages;
+	plan->system = GetSystemIdentifier();
 }
 
 static void

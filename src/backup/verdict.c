@@ -1,0 +1,145 @@
+/*
+ * verdict.c
+ *	  The verdict on one backup of many.
+ */
+#include <string.h>
+
+#include "backup/verdict.h"
+#include "host/print.h"
+
+const char *
+backup_format(const BackupSummary *summary)
+{
+	return summary->stored ? "pgbackrest" : summary->tar ? "tar" :
+		summary->incremental ? "incremental" : "plain";
+}
+
+const char *
+backup_message(const BackupSummary *summary, const BackupSink *sink)
+{
+	if (sink->findings > 0)
+		return sink->first;
+	if (summary->checksums_off && summary->pages > 0)
+		return "data checksums are disabled: of pages, only headers were verified";
+	return summary->no_manifest ?
+		"there is no manifest: files were compared with nothing" : NULL;
+}
+
+/* ---- what was found ---- */
+
+static void
+note_finding(void *arg, const BackupFinding *finding)
+{
+	BackupNote *note = arg;
+
+	if (note->path == NULL && note->sink.findings == 1)
+		note->path = note->text(finding->path);
+}
+
+void
+backup_note_begin(BackupNote *note, char *(*text) (const char *bytes))
+{
+	memset(note, 0, sizeof(*note));
+	note->sink.finding = note_finding;
+	note->sink.arg = note;
+	note->text = text;
+}
+
+void
+backup_verdict_begin(const BackupPlan *plan, const PlannedBackup *backup,
+					 int64_t now, BackupVerdict *verdict)
+{
+	const BackupOrigin *origin = &plan->origins[backup - plan->backups];
+	const BackupVerdict *known = backup->remembered;
+
+	memset(verdict, 0, sizeof(*verdict));
+	verdict->has_system = origin->has_system || (known != NULL && known->has_system);
+	if (verdict->has_system)
+		verdict->system = origin->has_system ? origin->system : known->system;
+	verdict->backup = backup->name;
+	verdict->verified_at = now;
+	verdict->manifest = backup->listing.manifest[0] == '\0' ? NULL :
+		backup->listing.manifest;
+}
+
+static void
+set_words(const PlannedBackup *backup, const BackupNote *note,
+		  const BackupSummary *summary, BackupVerdict *verdict)
+{
+	BackupStatus status = backup_sink_verdict(&note->sink);
+	const char *words = backup_message(summary, &note->sink);
+
+	verdict->findings = note->sink.findings;
+	if (backup->lacks_prior && status == BACKUP_OK)
+	{
+		words = "a backup that it is incremental to is not below the directory; by itself it is sound";
+		status = BACKUP_UNDECIDED;
+	}
+	verdict->status = backup_status_name(status);
+	verdict->message = words == NULL ? NULL : note->path == NULL ?
+		host_print("%s", words) : host_print("%s: %s", note->path, words);
+}
+
+/*
+ * A manifest lists files as they were before the backup ended, and is written
+ * then.  A copy of it may be younger.
+ */
+static int64_t
+time_taken(const BackupListing *listing, const BackupSummary *summary)
+{
+	int64_t		seconds = listing->written_at / 1000000;
+
+	if (listing->has_manifest)
+		seconds = listing->manifest_at / 1000000;
+	if (summary->newest != 0 && summary->newest < seconds)
+		seconds = summary->newest;
+	return seconds * 1000000;
+}
+
+void
+backup_verdict_set(const BackupPlan *plan, const PlannedBackup *backup,
+				   const BackupNote *note, const BackupSummary *summary,
+				   BackupVerdict *verdict)
+{
+	verdict->has_system = summary->has_system;
+	verdict->system = summary->system;
+	verdict->label = summary->label[0] == '\0' ? NULL : note->text(summary->label);
+	verdict->format = backup_format(summary);
+	verdict->start = summary->start;
+	verdict->end = summary->end;
+	verdict->taken_at = time_taken(&backup->listing, summary);
+	verdict->files = summary->files;
+	verdict->bytes = summary->bytes;
+	verdict->priors = host_alloc(((size_t) backup->npriors + 1) * sizeof(char *));
+	verdict->npriors = backup->npriors;
+	for (int i = 0; i < backup->npriors; i++)
+		verdict->priors[i] = plan->backups[backup->priors[i]].name;
+	verdict->has_digest = backup->settled;
+	verdict->digest = backup->digest;
+	set_words(backup, note, summary, verdict);
+}
+
+/* ---- no verdict ---- */
+
+void
+backup_verdict_none(BackupVerdict *verdict, const char *why)
+{
+	verdict->status = backup_status_name(BACKUP_NOT_VERIFIABLE);
+	verdict->message = why;
+	verdict->findings = 0;
+	verdict->has_digest = false;
+}
+
+void
+backup_verdict_unfinished(BackupVerdict *verdict)
+{
+	backup_verdict_none(verdict, "unfinished: it has no manifest, and was changed a short time ago");
+	verdict->unfinished = true;
+}
+
+void
+backup_verdict_in_change(BackupVerdict *verdict)
+{
+	backup_verdict_none(verdict, "unfinished: its files changed while they were read");
+	verdict->unfinished = true;
+}
