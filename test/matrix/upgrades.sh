@@ -24,6 +24,7 @@ copy_packaged()	# major, upper, root of the newer
 		as_root mkdir -p "$2/$folder"
 		as_root cp -a "$from/$folder/." "$2/$folder/"
 	done
+	as_root rm -f "$2/usr/lib/postgresql/$1/lib/llvmjit.so"	# its LLVM stays behind
 	as_root chroot "${from:-/}" ldd "/usr/lib/postgresql/$1/bin/postgres" "/usr/lib/postgresql/$1/bin/psql" |
 		awk '$2 == "=>" && $3 ~ /^\// {print $3}' | sort -u | while read -r library; do
 		[ -e "$3$library" ] || [ -e "$3/usr$library" ] || {

@@ -7,6 +7,7 @@
 #	ACCEL_SEED=n			of their moments
 #
 # The shim of 050_faults.pl stops the server in the middle of the write.
+# Slow: runs with sh test/run.sh all.
 use strict;
 use warnings;
 use Accel;

@@ -2,6 +2,7 @@
 # proven by the backup they are of, if its WAL is this server's, its manifest
 # holds, and WAL since its start names none of them.  A backup of a clone, a file
 # that was exchanged and missing WAL prove nothing, and nothing is written.
+# Slow: runs with sh test/run.sh all.
 use strict;
 use warnings;
 use Accel;
