@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "backup/verdict.h"
+#include "backup/window.h"
 #include "host/print.h"
 #include "page/status.h"
 #include "program/backup.h"
@@ -246,6 +247,55 @@ pass_over(void *arg, const PlannedBackup *backup)
 	backups_state_remember(&run->state, &verdict);
 }
 
+/* ---- recovery windows ---- */
+
+static void
+print_window(Json *json, const void *of)
+{
+	const BackupWindow *window = of;
+	bool		known = window->to != 0;
+
+	json_text(json, "backup", true, window->verdict->backup);
+	json_text(json, "status", true, known ? "recoverable" : "not_recoverable");
+	json_bool(json, "is_finding", window->cut);
+	json_lsn(json, "from_lsn", known, window->from);
+	json_lsn(json, "to_lsn", known, window->to);
+	json_number(json, "timeline_id", known, window->to_timeline);
+	json_text(json, "message", window->message[0] != '\0', window->message);
+}
+
+/* What is wrong with a backup itself is in its verdict. */
+static void
+emit_window(BackupsRun *run, const BackupWindow *window)
+{
+	bool		known = window->to != 0;
+	bool		sound = !status_is_finding(window->verdict->status) &&
+		!backup_verdict_unverifiable(window->verdict);
+	char	   *range = !known ? NULL :
+		host_print("from %X/%X up to %X/%X, timeline %u", WAL_LSN_ARGS(window->from),
+				   WAL_LSN_ARGS(window->to), window->to_timeline);
+	char	   *words = host_print("%s%s%s", known ? range : "",
+								   known && window->message[0] != '\0' ? "; " : "",
+								   window->message);
+	OutputRow	row = {window->cut, sound && !known && !window->cut,
+		known ? "recoverable" : "not_recoverable", words,
+	print_window, window, true};
+
+	output_other(&run->output, window->verdict->backup, &row);
+}
+
+/* Each backup has a verdict by now. */
+static void
+show_windows(BackupsRun *run)
+{
+	BackupWindow *windows = backup_windows_find(&run->plan, &run->read,
+												find_remembered, run);
+
+	for (size_t i = 0; i < run->plan.count; i++)
+		if (!windows[i].verdict->gone)
+			emit_window(run, &windows[i]);
+}
+
 /* ---- the command ---- */
 
 static void
@@ -318,5 +368,7 @@ backups_command(const Options *options)
 	if (options->state != NULL)
 		backups_state_open(&run->state, options->state, run->plan.directory);
 	verify_all(run);
+	if (options->windows)
+		show_windows(run);
 	return output_end(&run->output);
 }

@@ -50,7 +50,8 @@ enum
 	OPTION_TIMELINE,
 	OPTION_TO,
 	OPTION_UNTIL,
-	OPTION_WAL
+	OPTION_WAL,
+	OPTION_WINDOWS
 };
 
 #define OF_WAL	(COMMAND_WAL | COMMAND_SEGMENT | COMMAND_FETCH | COMMAND_IMAGES)
@@ -70,7 +71,8 @@ static const int used_by[] = {
 	COMMAND_RECOVER, COMMAND_SEGMENT, REMEMBERING, OF_WAL | OF_BACKUPS,
 	OF_WAL | OF_BACKUPS, COMMAND_BACKUPS, OF_ARCHIVE, REMEMBERING,
 	OF_WAL | OF_BACKUPS, COMMAND_RECOVER, OF_ARCHIVE | COMMAND_RECOVER,
-	COMMAND_FETCH, OF_ARCHIVE, READING, COMMAND_RECOVER | OF_BACKUPS
+	COMMAND_FETCH, OF_ARCHIVE, READING, COMMAND_RECOVER | OF_BACKUPS,
+	COMMAND_BACKUPS
 };
 
 static const struct option long_options[] = {
@@ -106,6 +108,7 @@ static const struct option long_options[] = {
 	{"until", required_argument, NULL, OPTION_UNTIL},
 	{"verbose", no_argument, NULL, 'v'},
 	{"wal", required_argument, NULL, OPTION_WAL},
+	{"windows", no_argument, NULL, OPTION_WINDOWS},
 	{NULL, 0, NULL, 0}
 };
 
@@ -258,6 +261,9 @@ parse_backup_option(Options *options, int option, const char *value)
 			break;
 		case OPTION_WAL:
 			add_value(&options->wal, value);
+			break;
+		case OPTION_WINDOWS:
+			options->windows = true;
 			break;
 	}
 }

@@ -71,6 +71,7 @@ typedef struct Options
 	OptionValues wal;			/* folders */
 	OptionValues prior;
 	bool		no_pages;
+	bool		windows;		/* of recovery, of backups */
 
 	/* of recover */
 	const char *backup;			/* folders */

@@ -229,6 +229,8 @@ utime time - 100, time - 100, $_ foreach "$backup{plain}/data/$table", $info;
 is(call("$tmp/barman_plain"), '1 backup, 1 read; 0 bad, 0 not verifiable, 0 gone', 'barman: it is mended');
 is(call("$tmp/barman_plain"), '1 backup, 0 read; 0 bad, 0 not verifiable, 0 gone', 'barman: nothing is read again');
 is(call("$tmp/barman_tar"), '1 backup, 1 read; 0 bad, 0 not verifiable, 0 gone', 'barman: archives');
+sub windows { return scalar(() = (AccelProgram::verify('backups', '--settled-after=0s', '--windows', $_[0]))[1] =~ m{: recoverable: from [0-9A-F/]+ up to [0-9A-F/]+, timeline 1$}mg); }
+is(windows("$tmp/barman_$_"), 1, "barman: recovery by its own WAL, $_") foreach 'plain', 'tar';
 
 SKIP:
 {
@@ -241,6 +243,7 @@ SKIP:
 	is(call("$tmp/repo"), '2 backups, 2 read; 2 bad, 0 not verifiable, 0 gone', 'pgbackrest: a file that both need is gone');
 	rename "$tmp/kept", "$full/pg_data/$table.gz";
 	is(call("$tmp/repo"), '2 backups, 2 read; 0 bad, 0 not verifiable, 0 gone', 'pgbackrest: it is back');
+	is(windows("$tmp/repo"), 2, 'pgbackrest: recovery by its own WAL');
 }
 $node->stop;
 done_testing();

@@ -1,0 +1,158 @@
+# crc32c_verify backups --windows: up to where an archive lets recovery from each
+# backup go, beside servers that recover.
+use strict;
+use warnings;
+use Accel;
+use AccelWal;
+use AccelProgram;
+use File::Copy;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep);
+
+my $archive = PostgreSQL::Test::Utils::tempdir_short() . '/archive';
+mkdir $archive;
+my $node = Accel::new_node('main', extra => ['--wal-segsize=1'], allows_streaming => 1,
+	conf => "autovacuum = off\narchive_mode = on\narchive_command = 'cp \"%p\" \"$archive/%f\"'\n");
+my $root = $node->backup_dir;
+$node->start;
+
+# Writes a row, and returns the LSN after it.  The WAL is archived then.
+my $written = 0;
+sub advance
+{
+	my ($where) = @_;
+	$written++;
+	$where->safe_psql('postgres', "INSERT INTO t VALUES ($written)");
+	my $lsn = $where->safe_psql('postgres', 'SELECT pg_current_wal_lsn()');
+	my $segment = $where->safe_psql('postgres', 'SELECT pg_walfile_name(pg_switch_wal())');
+	$where->poll_query_until('postgres', "SELECT last_archived_wal >= '$segment' FROM pg_stat_archiver") or die "$segment is not archived";
+	return ($lsn, $segment);
+}
+
+# {backup => [from, to, timeline, message]}, and in $main::status the exit status.
+our $status;
+sub windows
+{
+	my ($out, $err);
+	($status, $out, $err) = AccelProgram::verify('backups', '--settled-after=0s', '--format=json', '--windows', @_, $root);
+	my %windows;
+	while ($out =~ /^\{"backup":"(\w+)","status":"(?:not_)?recoverable","is_finding":(?:true|false),"from_lsn":(\S+),"to_lsn":(\S+),"timeline_id":(\S+),"message":(.*)\}$/mg)
+	{
+		$windows{$1} = [ map { s/^"|"$//gr } $2, $3, $4, $5 ];
+	}
+	diag $out . $err if !%windows;
+	return \%windows;
+}
+
+sub end_of
+{
+	my ($backup) = @_;
+	my ($lsn) = slurp_file("$root/$backup/backup_manifest") =~ m{"End-LSN": "([^"]+)"};
+	return $lsn =~ s{/0+(?=.)}{/}r;
+}
+
+# A server that recovers from a backup up to a target, and promotes itself there.
+my $servers = 0;
+sub recovers
+{
+	my ($backup, $target) = @_;
+	my $server = PostgreSQL::Test::Cluster->new('restored' . ++$servers);
+	$server->init_from_backup($node, $backup);
+	$server->append_conf('postgresql.conf', "restore_command = 'cp \"$archive/%f\" \"%p\"'\nrecovery_target_lsn = '$target'\nrecovery_target_action = promote\nhot_standby = off\n");
+	$server->set_recovery_mode;
+	$server->start(fail_ok => 1);
+	return $server;
+}
+
+sub is_window
+{
+	my ($window, $expected, $what) = @_;
+	is_deeply([ @{$window}[ 0 .. 2 ] ], $expected, $what) or diag explain $window;
+	return;
+}
+
+# Where WAL ends for pg_waldump, after an LSN.
+sub end_of_wal
+{
+	my ($timeline, $from) = @_;
+	my $end = AccelWal::waldump_end($node, $archive, $from, $timeline, 1024 * 1024);
+	return sprintf('%X/%X', $end >> 32, $end & 0xffffffff);
+}
+
+$node->safe_psql('postgres', 'CREATE TABLE t (id int)');
+$node->backup('a');
+my ($inside, undef) = advance($node);
+my $before = end_of_wal(1, end_of('a'));
+my (undef, $lost) = advance($node);
+my ($after, undef) = advance($node);
+$node->backup('b');
+advance($node);
+my $newest = end_of_wal(1, end_of('b'));
+
+# --- an archive without a gap -----------------------------------------------------------
+
+my $found = windows("--wal=$archive");
+is($status, 0, 'all is there');
+is_window($found->{$_}, [ end_of($_), $newest, 1 ], "$_: up to the newest WAL") foreach 'a', 'b';
+is($found->{a}[3], 'null', 'nothing ends it but the archive');
+$found = windows();
+is($status, 3, 'without an archive nothing is known');
+is($found->{a}[3], 'no archive of its WAL is known', 'which is said');
+my (undef, $out) = AccelProgram::verify('backups', '--windows', "--wal=$archive", $root);
+like($out, qr{^a: recoverable: from \Q@{[end_of('a')]}\E up to \Q$newest\E, timeline 1$}m, 'in words');
+
+# --- what ends a window, and what a server makes of it ----------------------------------
+
+my $good = "$archive/$lost";
+move($good, "$archive.aside");
+$found = windows("--wal=$archive");
+is($status, 2, 'a gap is a finding');
+is_window($found->{a}, [ end_of('a'), $before, 1 ], 'it ends the window of the backup before it');
+like($found->{a}[3], qr/^$lost: missing/, 'by its name');
+is_window($found->{b}, [ end_of('b'), $newest, 1 ], 'not that of the one after it');
+my $server = recovers('a', $after);
+ok($server->wait_for_log(qr/FATAL:.*recovery ended before configured recovery target was reached/), 'a server does not recover to what is after the window');
+sleep 0.1 while -e $server->data_dir . '/postmaster.pid';
+$server->stop('fast', fail_ok => 1);
+$server = recovers('a', $inside);
+ok($server->wait_for_log(qr/database system is ready to accept connections/), 'it does to the last row in the window');
+is($server->safe_psql('postgres', 'SELECT max(id) FROM t'), '1', 'which is there');
+
+move("$archive.aside", "$good.partial");
+$found = windows("--wal=$archive");
+is_window($found->{a}, [ end_of('a'), $before, 1 ], 'a server takes no partial file');
+move("$good.partial", $good);
+AccelWal::poke($good, 60, "\xff" x 40);
+$found = windows("--wal=$archive");
+is($status, 2, 'a damaged segment is a finding');
+is_window($found->{a}, [ end_of('a'), $before, 1 ], 'it ends the window as well');
+like($found->{a}[3], qr/^$lost: corrupt/, 'by its name, too');
+is_window($found->{b}, [ end_of('b'), $newest, 1 ], 'not the later one');
+copy($node->data_dir . "/pg_wal/$lost", $good);
+
+# --- a second timeline -------------------------------------------------------------------
+
+my (undef, $first) = advance($server);
+my $second = end_of_wal(2, sprintf('0/%X', hex(substr($first, 16)) * 1024 * 1024));
+$found = windows("--wal=$archive");
+is($status, 0, 'two timelines');
+is_window($found->{a}, [ end_of('a'), $second, 2 ], 'the one before goes along the newest');
+is_window($found->{b}, [ end_of('b'), $newest, 1 ], 'the one of the abandoned timeline along that');
+move("$archive/00000002.history", "$archive.aside");
+$found = windows("--wal=$archive");
+is_window($found->{a}, [ end_of('a'), $newest, 1 ], 'without its history a timeline is nobody\'s');
+move("$archive.aside", "$archive/00000002.history");
+
+# --- a backup that is damaged, or begins before the archive ---------------------------------
+
+unlink "$root/b/PG_VERSION";
+unlink glob "$archive/00000001*";
+$found = windows("--wal=$archive");
+is($status, 2, 'findings');
+is_window($found->{$_}, [ ('null') x 3 ], "$_: no window") foreach 'a', 'b';
+is($found->{b}[3], 'the backup is not sound', 'one that is damaged');
+
+$server->stop;
+$node->stop;
+done_testing();
