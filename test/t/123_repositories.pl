@@ -58,7 +58,7 @@ foreach my $name (@servers)
 	AccelWal::put("$tmp/$name.conf", "[barman]\nbarman_user = $user\nbarman_home = $tmp/barman_$name\nlog_file = $tmp/barman.log\n"
 		  . "[main]\ndescription = main\nconninfo = host=$host port=$port user=$user dbname=postgres\n"
 		  . "streaming_conninfo = host=$host port=$port user=$user\nimmediate_checkpoint = true\narchiver = on\n"
-		  . "compression = gzip\nincoming_wals_directory = $tmp/incoming_$name\n$servers{$name}\n");
+		  . "compression = gzip\nincoming_wals_directory = $tmp/incoming_$name\ncloud_staging_directory = $tmp/staging_$name\n$servers{$name}\n");
 	mkdir $_ foreach "$tmp/barman_$name", "$tmp/incoming_$name";
 }
 my @archive = map { "cp \"%p\" \"$tmp/new.%f\" && mv \"$tmp/new.%f\" \"$tmp/incoming_$_/%f\"" } @servers;
