@@ -77,7 +77,7 @@ backup_cluster_verify(const char *root, bool whole, bool direct,
 
 	/* without the version, formats are not known */
 	if (known(arg, "PG_VERSION") ||
-		cluster_files_scan(root, NULL, direct, on_row, &scan) == CLUSTER_FILES_OK)
+		cluster_files_scan(root, NULL, direct, NULL, on_row, &scan) == CLUSTER_FILES_OK)
 	{
 		if (whole)
 			slru_files_scan(root, NULL, on_row, &scan);

@@ -12,6 +12,9 @@ typedef struct BackupProgress
 	/* so many bytes were read since it was called last */
 	void		(*read) (void *arg, int64_t bytes);
 	void	   *arg;
+
+	/* so many more are to be read, as a manifest says; may be NULL */
+	void		(*expect) (void *arg, int64_t bytes);
 } BackupProgress;
 
 /* NULL if nobody asks. */

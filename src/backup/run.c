@@ -374,6 +374,21 @@ summarize_files(BackupRun *run, const BackupFileTotals *totals)
 	run->newest.lsn = totals->newest;
 }
 
+/* What a manifest says of sizes is what will be read. */
+static void
+tell_expected(const BackupRun *run)
+{
+	const BackupProgress *progress = run->options->progress;
+	int64_t		bytes = 0;
+
+	if (progress == NULL || progress->expect == NULL)
+		return;
+	for (uint32_t i = 0; i < run->list->count; i++)
+		if (!run->list->entries[i].ignored && run->list->entries[i].size > 0)
+			bytes += run->list->entries[i].size;
+	progress->expect(progress->arg, bytes);
+}
+
 static void
 verify_files(BackupRun *run)
 {
@@ -385,6 +400,7 @@ verify_files(BackupRun *run)
 	files.throttle = run->options->throttle;
 	files.direct = run->options->direct;
 	files.progress = run->options->progress;
+	tell_expected(run);
 	run->options->verify_files(run->list, &files, on_finding, run, &totals);
 	summarize_files(run, &totals);
 }

@@ -183,7 +183,8 @@ read_past(Scan *scan)
 	ClusterLook *look = &scan->look;
 
 	if (look->server == NULL)
-		look->past = cluster_wal_past(look->directory, &look->control);
+		look->past = cluster_wal_past(look->directory, &look->control,
+									  look->reader.throttle);
 }
 
 static void
@@ -531,7 +532,8 @@ judge_all(Scan *scan)
 
 ClusterFilesResult
 cluster_files_scan(const char *directory, const ClusterServer *server,
-				   bool direct, ClusterRowFn row, void *arg)
+				   bool direct, struct Throttle *throttle, ClusterRowFn row,
+				   void *arg)
 {
 	Scan		scan = {{directory, server, {0}, PAUSES, NULL, {0}}, 0, row, arg};
 	struct stat status;
@@ -545,7 +547,7 @@ cluster_files_scan(const char *directory, const ClusterServer *server,
 	scan.major = server != NULL ? server->live->major() : read_major(directory);
 	if (scan.major < 0)
 		return CLUSTER_FILES_NO_CLUSTER;
-	cluster_read_begin(&scan.look.reader, direct);
+	cluster_read_begin(&scan.look.reader, direct, throttle);
 	judge_all(&scan);
 	cluster_read_end(&scan.look.reader);
 	return CLUSTER_FILES_OK;

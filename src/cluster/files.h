@@ -37,6 +37,8 @@ typedef enum ClusterFilesResult
 	CLUSTER_FILES_NO_CLUSTER	/* it has no PG_VERSION */
 } ClusterFilesResult;
 
+struct Throttle;
+
 /* Is it the data directory of this server? */
 extern bool cluster_files_own(const char *directory);
 
@@ -45,12 +47,14 @@ extern bool cluster_files_own(const char *directory);
  * "directory" is a path as it is, since user input goes through
  * file_path_parse() first.  "server" is what this server says if the directory
  * is its own, else NULL.  If direct, files are read past the page cache, or
- * the work ends where they cannot be.  Otherwise raises no error of its own,
- * but checks for interrupts.
+ * the work ends where they cannot be.  A throttle bounds what is read of files
+ * and WAL.  It is NULL if there is a server, whose locks are held.  Otherwise
+ * raises no error of its own, but checks for interrupts.
  */
 extern ClusterFilesResult cluster_files_scan(const char *directory,
 											 const ClusterServer *server,
-											 bool direct, ClusterRowFn row,
-											 void *arg);
+											 bool direct,
+											 struct Throttle *throttle,
+											 ClusterRowFn row, void *arg);
 
 #endif							/* ACCEL_CLUSTER_FILES_H */

@@ -113,7 +113,8 @@ check_by_wal(const ClusterLook *look, const ClusterTarget *target,
 
 	if (target->file.kind == CLUSTER_CONTROL && target->found &&
 		cluster_control_read(target->file.head, &control))
-		cluster_wal_judge(look->directory, &control, verdict);
+		cluster_wal_judge(look->directory, &control, look->reader.throttle,
+						  verdict);
 	else if (target->file.kind == CLUSTER_ORIGINS && look->past != NULL)
 		cluster_past_judge(look->past, target->found ? &target->file : NULL,
 						   verdict);

@@ -16,11 +16,13 @@
 #define PIECE_BYTES		(128 * 1024)
 
 void
-cluster_read_begin(ClusterReader *reader, bool direct)
+cluster_read_begin(ClusterReader *reader, bool direct,
+				   struct Throttle *throttle)
 {
 	reader->head = host_alloc(CLUSTER_HEAD);
 	reader->piece = host_alloc(PIECE_BYTES);
-	reader->window = direct ? file_window_new(NULL) : NULL;
+	reader->window = direct ? file_window_new(throttle) : NULL;
+	reader->throttle = throttle;
 }
 
 void
@@ -31,21 +33,33 @@ cluster_read_end(ClusterReader *reader)
 	file_window_free(reader->window);
 }
 
-/* Reads exactly len bytes, or else the verdict says why not. */
+/*
+ * Reads exactly len bytes, or else the verdict says why not.  A window takes
+ * the turns of what it reads itself.
+ */
 static bool
-read_exactly(FileScan *scan, uint8_t *buffer, size_t len, uint64_t at,
-			 ClusterVerdict *verdict)
+read_exactly(const ClusterReader *reader, FileScan *scan, uint8_t *buffer,
+			 size_t len, uint64_t at, ClusterVerdict *verdict)
 {
-	ssize_t		got = file_scan_read(scan, buffer, len, (off_t) at);
+	size_t		done = 0;
+	ssize_t		got = 1;
 
+	while (done < len && got > 0)
+	{
+		size_t		turn = reader->window != NULL ? len - done :
+			host_turn(reader->throttle, len - done);
+
+		got = file_scan_read(scan, buffer + done, turn, (off_t) (at + done));
+		done += got > 0 ? (size_t) got : 0;
+	}
 	if (got < 0)
 		cluster_verdict_set(verdict, CLUSTER_IO_ERROR,
 							CLUSTER_REASON_UNREADABLE, (uint64_t) errno, 0);
-	else if ((size_t) got < len)
+	else if (done < len)
 		cluster_verdict_set(verdict, CLUSTER_SIZE_MISMATCH,
-							CLUSTER_REASON_SIZE, at + (uint64_t) got,
+							CLUSTER_REASON_SIZE, at + (uint64_t) done,
 							(uint64_t) scan->size);
-	return got >= 0 && (size_t) got == len;
+	return done == len;
 }
 
 static bool
@@ -61,7 +75,7 @@ sum(ClusterReader *reader, FileScan *scan, const ClusterExtent *extent,
 			(size_t) (extent->to - at) : PIECE_BYTES;
 
 		host_interrupts();
-		if (!read_exactly(scan, reader->piece, len, at, verdict))
+		if (!read_exactly(reader, scan, reader->piece, len, at, verdict))
 			return false;
 		reg = checksum_crc32c(reg, reader->piece, len);
 		at += len;
@@ -81,9 +95,9 @@ judge_open(ClusterReader *reader, FileScan *scan, ClusterFile *file,
 
 	memset(reader->head, 0, CLUSTER_HEAD);
 	file->head = reader->head;
-	if (read_exactly(scan, reader->head, head, 0, verdict) &&
+	if (read_exactly(reader, scan, reader->head, head, 0, verdict) &&
 		cluster_judge_extent(file, &extent, verdict) &&
-		read_exactly(scan, stored, sizeof(stored), extent.crc_at, verdict) &&
+		read_exactly(reader, scan, stored, sizeof(stored), extent.crc_at, verdict) &&
 		sum(reader, scan, &extent, &crc, verdict))
 		cluster_judge(file, cluster_load32(stored), crc, verdict);
 }

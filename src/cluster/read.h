@@ -9,16 +9,23 @@
 #include "cluster/format.h"
 #include "host/file_scan.h"
 
+struct Throttle;
+
 /* One reader serves any number of files, one after the other. */
 typedef struct ClusterReader
 {
 	uint8_t    *head;			/* CLUSTER_HEAD bytes, those of the last file */
 	uint8_t    *piece;
 	FileWindow *window;			/* for reads past the page cache, else NULL */
+	struct Throttle *throttle;	/* NULL if no bound */
 } ClusterReader;
 
-/* A direct one reads past the page cache. */
-extern void cluster_read_begin(ClusterReader *reader, bool direct);
+/*
+ * A direct one reads past the page cache.  A throttle waits, so hold no lock
+ * while one reads.
+ */
+extern void cluster_read_begin(ClusterReader *reader, bool direct,
+							   struct Throttle *throttle);
 extern void cluster_read_end(ClusterReader *reader);
 
 /*

@@ -54,6 +54,7 @@
 typedef struct Wal
 {
 	const ClusterControl *control;
+	struct Throttle *throttle;	/* NULL if no bound */
 	WalDirectory dir;
 	uint8_t    *page;
 	uint64_t	other_system;	/* of a segment, if it is another, else 0 */
@@ -273,7 +274,7 @@ find_after(Wal *ctx, bool (*record) (void *arg, const WalBlockRecord *record))
 	const ClusterControl *control = ctx->control;
 	After		after = {control->checkpoint};
 	WalBlockWalk walk = {&ctx->dir, control->checkpoint, WAL_LSN_MAX,
-	newest_timeline(control), control->system, record, unchain, &after};
+	newest_timeline(control), control->system, record, unchain, &after, ctx->throttle};
 	WalBlockWalkEnd end;
 
 	wal_block_walk(&walk, &end);
@@ -384,9 +385,9 @@ begins_with(const char *directory, const ClusterControl *control)
 
 void
 cluster_wal_judge(const char *directory, const ClusterControl *control,
-				  ClusterVerdict *verdict)
+				  struct Throttle *throttle, ClusterVerdict *verdict)
 {
-	Wal			ctx = {control};
+	Wal			ctx = {control, throttle};
 	char		path[FILENAME_MAX];
 	bool		found;
 
@@ -425,15 +426,16 @@ forget(void *arg, const WalBlockGap *gap)
 }
 
 ClusterPast *
-cluster_wal_past(const char *directory, const ClusterControl *control)
+cluster_wal_past(const char *directory, const ClusterControl *control,
+				 struct Throttle *throttle)
 {
-	Wal			ctx = {control};
+	Wal			ctx = {control, throttle};
 	char		path[FILENAME_MAX];
 	Before		before = {control->checkpoint, host_alloc(sizeof(ClusterPast))};
 	WalBlockWalk walk = {&ctx.dir,
 		control->checkpoint > WALK_BYTES ? control->checkpoint - WALK_BYTES : 0,
 		WAL_LSN_MAX, control->timeline, control->system, on_record_before, forget,
-	&before};
+	&before, throttle};
 	WalBlockWalkEnd end;
 
 	cluster_past_forget(before.past);

@@ -85,6 +85,41 @@ identify_wal(void *arg, WalDirectory *dir)
 	owner_set(dir, &owner);
 }
 
+/* ---- progress ---- */
+
+static void
+show_read(void *arg, int64_t bytes)
+{
+	Output	   *output = arg;
+
+	output->done += (uint64_t) bytes;
+	output_progress(output, "bytes", output->done,
+					output->expected > output->done ? output->expected : 0);
+}
+
+static void
+expect(void *arg, int64_t bytes)
+{
+	Output	   *output = arg;
+
+	output->expected += (uint64_t) bytes;
+}
+
+void
+backup_progress_begin(BackupProgress *progress, Output *output)
+{
+	progress->read = show_read;
+	progress->arg = output;
+	progress->expect = expect;
+	output->done = output->expected = 0;
+}
+
+void
+backup_progress_end(Output *output)
+{
+	output_progress(output, "bytes", output->done, output->done);
+}
+
 /* ---- the command ---- */
 
 BackupOptions
@@ -127,9 +162,12 @@ backup_command(const Options *options)
 	BackupSummary summary;
 	Output		output;
 	BackupSink	sink = {on_finding, &output};
+	BackupProgress progress;
 	const char *refused;
 
 	output_begin(&output, options, backup.root);
+	backup_progress_begin(&progress, &output);
+	backup.progress = &progress;
 	switch (backup_run(&backup, &sink, &summary, &refused))
 	{
 		case BACKUP_RUN_NONE:
@@ -139,6 +177,7 @@ backup_command(const Options *options)
 		case BACKUP_RUN_OK:
 			break;
 	}
+	backup_progress_end(&output);
 	end_summary(&output, &summary);
 	return output_end(&output);
 }

@@ -197,18 +197,22 @@ read_backup(BackupsRun *run, const PlannedBackup *backup,
 {
 	BackupOptions options = run->read;
 	BackupSummary summary;
+	BackupProgress progress;
 	BackupNote	note;
 	const char *refused;
 
 	backup_note_begin(&note, text_of);
 	backup_plan_options(&run->plan, backup, &options);
 	backup_verdict_begin(&run->plan, backup, now(), verdict);
+	backup_progress_begin(&progress, &run->output);
+	options.progress = &progress;
 	if (backup_run(&options, &note.sink, &summary, &refused) != BACKUP_RUN_OK)
 	{
 		backup_verdict_none(verdict, host_print("could not open directory \"%s\": %s",
 												refused, strerror(errno)));
 		return;
 	}
+	backup_progress_end(&run->output);
 	backup_verdict_begin(&run->plan, backup, now(), verdict);
 	backup_verdict_set(&run->plan, backup, &note, &summary, verdict);
 	run->output.read++;
@@ -324,6 +328,8 @@ verify_all(BackupsRun *run)
 		/* what grows before the mark is not released */
 		HOST_MAKE_ROOM(run->state.verdicts, run->state.count, run->state.room);
 		mark = program_mark();
+		snprintf(run->output.stage, sizeof(run->output.stage),
+				 "backup %zu/%zu: ", i + 1, count);
 		verify_backup(run, turns[i], &verdict);
 		emit(run, &verdict);
 		backups_state_remember(&run->state, &verdict);

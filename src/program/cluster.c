@@ -64,7 +64,9 @@ cluster_command(const Options *options)
 	Output		output;
 
 	output_begin(&output, options, path);
-	switch (cluster_files_scan(path, NULL, options->direct, on_row, &output))
+	switch (cluster_files_scan(path, NULL, options->direct,
+							   program_throttle(options->max_rate), on_row,
+							   &output))
 	{
 		case CLUSTER_FILES_FAILED:
 			program_fail("could not open directory \"%s\": %s", path, strerror(errno));

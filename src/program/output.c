@@ -295,18 +295,24 @@ output_row(Output *output, const char *name, const WalSegmentResult *result,
 
 /* On a terminal it is one line that changes. */
 void
-output_progress(Output *output, uint64_t done, uint64_t total)
+output_progress(Output *output, const char *units, uint64_t done,
+				uint64_t total)
 {
 	uint64_t	time = now();
+	bool		goes_on = total == 0 || done < total;
 
-	if (!output->options->progress || total == 0 ||
-		(time - output->shown < SECOND && done < total))
+	if (!output->options->progress || (time - output->shown < SECOND && goes_on))
 		return;
 	output->shown = time;
 	fflush(output->file);
-	fprintf(stderr, "%" PRIu64 "/%" PRIu64 " segments (%" PRIu64 " %%), %" PRIu64 " with findings%s",
-			done, total, done * 100 / total, output->findings,
-			isatty(STDERR_FILENO) && done < total ? "\r" : "\n");
+	fprintf(stderr, "%s%" PRIu64, output->stage, done);
+	if (total != 0)
+		fprintf(stderr, "/%" PRIu64 " %s (%" PRIu64 " %%)", total, units,
+				done * 100 / total);
+	else
+		fprintf(stderr, " %s", units);
+	fprintf(stderr, ", %" PRIu64 " with findings%s", output->findings,
+			isatty(STDERR_FILENO) && goes_on ? "\r" : "\n");
 }
 
 /* ---- the end ---- */

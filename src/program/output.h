@@ -20,6 +20,9 @@ typedef struct Output
 	FILE	   *file;			/* rows go to it */
 	uint64_t	begin;			/* microseconds */
 	uint64_t	shown;			/* progress, likewise */
+	uint64_t	done;			/* bytes of a backup, for progress */
+	uint64_t	expected;		/* of them, as far as is known */
+	char		stage[64];		/* what these are of, if it must be said */
 	uint64_t	files;			/* or images of blocks */
 	uint64_t	read;			/* of them, now */
 	uint64_t	records;
@@ -76,8 +79,12 @@ typedef struct OutputRow
 
 extern void output_other(Output *output, const char *name, const OutputRow *row);
 
-/* Prints how far it came, if that is wanted, every second. */
-extern void output_progress(Output *output, uint64_t done, uint64_t total);
+/*
+ * Prints how far it came, if that is wanted, every second and at the end.  The
+ * total is 0 where it is not known.
+ */
+extern void output_progress(Output *output, const char *units, uint64_t done,
+							uint64_t total);
 
 /* Returns the status by what was found. */
 extern ExitStatus output_status(const Output *output);

@@ -201,6 +201,7 @@ take(Readers *readers, const Message *message)
 	{
 		readers->tasks[message->task].totals = message->body.totals;
 		readers->tasks[message->task].done = true;
+		backup_progress(readers->options->progress, message->body.totals.bytes);
 	}
 	else if (message->task == readers->present)
 		deliver(readers, &message->body.finding);

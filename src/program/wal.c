@@ -115,7 +115,7 @@ on_result(void *arg, size_t i, const WalSegmentResult *result)
 
 	run->output.read += result->status == WAL_MISSING ? 0 : 1;
 	output_row(&run->output, NULL, result, NULL);
-	output_progress(&run->output, i + 1, run->names.count);
+	output_progress(&run->output, "segments", i + 1, run->names.count);
 }
 
 static void
@@ -186,7 +186,7 @@ on_file(void *arg, size_t i, const WalSegmentResult *result)
 		file->memory = verdict.memory;
 		file->remembered = true;
 	}
-	output_progress(&run->output, i + 1, run->names.count);
+	output_progress(&run->output, "segments", i + 1, run->names.count);
 	if (now() - run->saved > SAVE_AFTER)
 		save(run, false);
 }

@@ -93,7 +93,7 @@ foreach my $use (
 	[ 'wal', "--state=$made/x", '--reverify-after=30', $dir ], [ 'wal', '--nothing', $dir ], [ 'wal', '--server-version=14', $dir ], [ 'wal', '--segment-size=3', $dir ],
 	['images'], [ 'images', $dir, $dir ], [ 'images', '--block-size=3', $dir ], [ 'wal', '--block-size=8', $dir ], [ 'images', "--state=$made/x", $dir ],
 	['segment'], [ 'segment', '--on-finding=x', "$dir/$wal[0]" ], [ 'fetch', "$dir/$wal[0]" ], [ 'fetch', "--to=$made/x" ], [ 'kernels', 'x' ],
-	['cluster'], [ 'cluster', $dir, $dir ], [ 'cluster', "--state=$made/x", $dir ], [ 'cluster', '--max-rate=1', $dir ],
+	['cluster'], [ 'cluster', $dir, $dir ], [ 'cluster', "--state=$made/x", $dir ], [ 'cluster', '-P', $dir ],
 	['backup'], [ 'backup', $dir, $dir ], [ 'backup', "--wal=$dir", "--wal=$dir", $dir ], [ 'backup', "--state=$made/x", $dir ], [ 'wal', '--no-pages', $dir ], [ 'cluster', "--prior=$dir", $dir ])
 {
 	ends("wrong use: @$use", 1, qr/^crc32c_verify: .*\nTry/, @$use);
@@ -145,6 +145,25 @@ is($words =~ tr/\n// - 1, sql('SELECT count(*) FROM verify_cluster_files()'), 'c
 my $cluster = "$made/cluster";
 system_or_bail('cp', '-a', $node->backup_dir . '/base', $cluster);
 ends('cluster, quiet', 0, qr/^$/, 'cluster', '-q', $cluster);
+{
+	# a summary, then WAL that a start without backup_label would begin with
+	my $summary = "$cluster/pg_wal/summaries/" . '0' x 40 . '.summary';
+	mkdir "$cluster/pg_wal/summaries";
+	AccelWal::put($summary, pack('L', 0x652B137B) . "\0" x 1024 x 384);
+	my $verify = sub
+	{
+		my $begin = time;
+		AccelProgram::verify('cluster', '-q', @_, $cluster);
+		return time - $begin;
+	};
+	my ($free, $bounded) = map { $verify->(@$_) } [], ['--max-rate=512'];
+	cmp_ok($bounded, '>', $free + 1.5, 'cluster, the rate of a file');
+	unlink $summary;
+	rename "$cluster/backup_label", "$made/label";
+	($free, $bounded) = map { $verify->(@$_) } [], ['--max-rate=512'];
+	cmp_ok($bounded, '>', $free + 1, 'cluster, the rate of WAL');
+	rename "$made/label", "$cluster/backup_label";
+}
 ends('cluster, nagios', 0, qr/^CLUSTER OK - 0 of \d+ files with findings, 0 not verifiable \| files=\d+ /, 'cluster', '--format=nagios', $cluster);
 AccelWal::poke("$cluster/global/pg_filenode.map", 100, 'damage');
 ends('cluster, a finding', 2, qr/^global\/pg_filenode\.map: checksum_mismatch: [^\n]*\n$/, 'cluster', '-q', $cluster);
@@ -169,6 +188,13 @@ ends('backup', 0, qr/^\Q$base\E: \d{3,} files, [1-9]\d+ pages, \d+ bytes and [1-
 ends('backup, quiet', 0, qr/^$/, 'backup', '-q', $base);
 ends('backup, nagios', 0, qr/^BACKUP OK - 0 findings in \d+ files, 0 not verifiable \| files=\d+ /, 'backup', '--format=nagios', $base);
 ends('backup, no pages', 0, qr/ files, 0 pages, /, 'backup', '--no-pages', $base);
+foreach my $jobs (1, 2)
+{
+	my (undef, $said, $shown) = AccelProgram::verify('backup', '-P', '--max-rate=12000', '-j', $jobs, $base);
+	my ($bytes) = $said =~ /, (\d+) bytes and /;
+	like($shown, qr{\A\d+/$bytes bytes \(\d\d? %\), 0 with findings\n(?:.*\n)*$bytes/$bytes bytes \(100 %\), 0 with findings\n\z}, "backup, progress of $jobs");
+}
+like((AccelProgram::verify('backups', '-qP', '--settled-after=0s', $node->backup_dir))[2], qr{^backup 1/1: (\d+)/\g1 bytes \(100 %\), 0 with findings$}m, 'backups, progress');
 ends('backup, past the page cache or refused', '[01]', qr/: 0 findings|does not read past its page cache/, 'backup', '--direct-io', $base);
 AccelWal::poke("$base/$relation", 8192 + 100, 'damage');
 my $bad_rows = qr/\Q$relation\E: checksum_mismatch: CRC32C of the file is not that of the manifest\n\Q$relation\E, block 1: corrupt: checksum is \d+, but should be \d+; no WAL of the backup restores it\n/;
