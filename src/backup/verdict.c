@@ -2,6 +2,7 @@
  * verdict.c
  *	  The verdict on one backup of many.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "backup/verdict.h"
@@ -27,13 +28,14 @@ backup_message(const BackupSummary *summary, const BackupSink *sink)
 
 /* ---- what was found ---- */
 
+/* What is allocated while a file is read does not last. */
 static void
 note_finding(void *arg, const BackupFinding *finding)
 {
 	BackupNote *note = arg;
 
-	if (note->path == NULL && note->sink.findings == 1)
-		note->path = note->text(finding->path);
+	if (note->path[0] == '\0' && note->sink.findings == 1)
+		snprintf(note->path, sizeof(note->path), "%s", finding->path);
 }
 
 void
@@ -76,8 +78,8 @@ set_words(const PlannedBackup *backup, const BackupNote *note,
 		status = BACKUP_UNDECIDED;
 	}
 	verdict->status = backup_status_name(status);
-	verdict->message = words == NULL ? NULL : note->path == NULL ?
-		host_print("%s", words) : host_print("%s: %s", note->path, words);
+	verdict->message = words == NULL ? NULL : note->path[0] == '\0' ?
+		host_print("%s", words) : host_print("%s: %s", note->text(note->path), words);
 }
 
 /*

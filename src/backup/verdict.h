@@ -11,7 +11,7 @@
 typedef struct BackupNote
 {
 	BackupSink	sink;			/* to be read with */
-	char	   *path;			/* of the first finding, as text */
+	char		path[4096];		/* of the first finding, as bytes */
 	char	   *(*text) (const char *bytes);	/* the caller's */
 } BackupNote;
 
