@@ -303,6 +303,8 @@ for part in $parts; do
 			for version in $native $needed; do
 				server_job matrix "$version" "ASan and UBSan in the server" "SANITIZE=1" regress
 			done
+			server_job matrix "$native" "ASan and UBSan in the program" \
+				"SANITIZE=1" "tap test/t/119_program_backups.pl test/t/120_windows.pl"
 			server_job matrix "$native" "through a storage manager" \
 				"BUILD='COPT=-DACCEL_THROUGH_SMGR'" "tap test/t/060_storage_manager.pl"
 			server_job matrix "$native" "without heal, accelerate and decoders" \

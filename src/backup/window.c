@@ -126,7 +126,6 @@ static void
 close_window(const Judging *judging, BackupWindow *window, const char *why)
 {
 	const WalPath *path = &judging->path;
-
 	bool		ends = judging->reached < window->verdict->end;
 
 	decide(window, why[0] == '\0' && ends ?
