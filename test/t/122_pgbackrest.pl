@@ -4,7 +4,8 @@
 # compressions, files stored block by block.  A page that changed while it was
 # copied is judged by the WAL of the repository.
 #
-# A program that is not installed, or does not know this server, is skipped.
+# A program that is not installed, or does not know this server, is skipped.  What is
+# the same whatever the server is left to 15, which Debian's pgbackrest knows.
 use strict;
 use warnings;
 use Accel;
@@ -24,6 +25,8 @@ my $node = Accel::new_node(
 	extra => ['--wal-segsize=1'],
 	conf => "archive_mode = on\nwal_level = replica\nmax_wal_senders = 4\nautovacuum = off\n");
 my ($host, $port, $data, $user) = ($node->host, $node->port, $node->data_dir, scalar getpwuid($<));
+
+my $all = $ENV{LONG} || $node->pg_version < 18;
 
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 
@@ -172,6 +175,7 @@ foreach (
 	[ 'gzip: backup_label is gone', $full{gzip}, "$packed/backup_label.gz", $gone, qr/^backup_label missing$/m ])
 {
 	my ($what, $backup, $file, $change, $expected) = @$_;
+	next unless $all || $what =~ /a page|backup_label|pg_control/;
 	with_file($file, $change, sub
 	{
 		my $found = findings($backup);
@@ -182,7 +186,7 @@ foreach (
 is(findings($full{gzip}), '', 'the files are as they were');
 
 # What the manifest does not name, but WAL.
-foreach (
+foreach (grep { $all } (
 	[ 'plain', 'pg_data/base/1/99999', 1 ],
 	[ 'plain', "pg_data/$table.gz", 1 ],
 	[ 'plain', 'notes', 1 ],
@@ -190,7 +194,7 @@ foreach (
 	[ 'plain', 'pg_data/pg_wal/notes', 0 ],
 	[ 'gzip', "pg_data/$table", 1 ],
 	[ 'bundle', 'bundle/99', 1 ],
-	[ 'bundle', 'bundle/01', 1 ])
+	[ 'bundle', 'bundle/01', 1 ]))
 {
 	my ($name, $path, $is_extra) = @$_;
 	my $made = $path =~ m{^(bundle)/} && !-d "$full{$name}/$1" ? "$full{$name}/$1" : undef;
@@ -249,7 +253,7 @@ sub told { return sql("SELECT concat_ws(' ', path, status, message) FROM verify_
 
 # [ what, both, old, new, findings ]
 my $nothing = '; nothing of the backup is verified';
-foreach (
+foreach (grep { $all } (
 	[ 'a size, in one of both', 0, qr/^(pg_data\/PG_VERSION=.*"size":)3/m, '"${1}4"',
 		"PG_VERSION size_mismatch file has 3 bytes, but the manifest says 4\nbackup.manifest bad_format differs from its copy \"backup.manifest.copy\"" ],
 	[ 'a checksum', 1, qr/^(pg_data\/PG_VERSION=\{"checksum":")../m, '"${1}00"', 'PG_VERSION checksum_mismatch SHA1 of the file is not that of the manifest' ],
@@ -266,7 +270,7 @@ foreach (
 	[ 'another cluster', 1, qr/^db-system-id=\d/m, '"db-system-id=1"', qr/^global\/pg_control foreign_system /m ],
 	[ 'another end', 1, qr/^backup-lsn-stop="0\/\w+"/m, '"backup-lsn-stop=\"7\/0\""', qr/^\S*0\w+ missing /m ],
 	[ 'bzip2', 1, qr/^option-compress-type="none"/m, '"option-compress-type=\"bz2\""', '. not_verifiable files are in format bzip2, which is not read here' ],
-	[ 'blocks of a file', 1, qr/^(pg_data\/\Q$same\E=\{)/m, '"$1\"bi\":1,\"bim\":99,"', '. not_verifiable 1 files are stored block by block, which is not read here' ])
+	[ 'blocks of a file', 1, qr/^(pg_data\/\Q$same\E=\{)/m, '"$1\"bi\":1,\"bim\":99,"', '. not_verifiable 1 files are stored block by block, which is not read here' ]))
 {
 	my ($what, $copied, $old, $new, $expected) = @$_;
 	my $path = "$full{plain}/backup.manifest";
