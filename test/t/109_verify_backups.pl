@@ -50,24 +50,10 @@ sub rows
 	return sql("SELECT coalesce(string_agg(concat_ws(' ', $what), ', ' ORDER BY backup), '') FROM verify_backup_verdicts WHERE directory = '$root' AND " . ($where // 'true'));
 }
 
-# Files as they are some time after they were written.
-sub age
-{
-	my ($path) = @_;
-	foreach my $file (split /\0/, qx(find '$path' -type f -print0))
-	{
-		my $mtime = (stat $file)[9];
-		utime $mtime - 100, $mtime - 100, $file or die "$file: $!";
-	}
-	return;
-}
-
 sub backup
 {
 	my ($name, @options) = @_;
-	make_path($root . '/' . ($name =~ s{[^/]+$}{}r));
-	system_or_bail('pg_basebackup', '-D', "$root/$name", '-h', $node->host, '-p', $node->port, '--checkpoint=fast', '--no-sync', '-l', "label of $name", @options);
-	age("$root/$name");
+	Accel::base_backup($node, "$root/$name", '-l', "label of $name", @options);
 	return;
 }
 
@@ -129,7 +115,7 @@ utime time - 100, time - 100, "$root/plain/backup_manifest";
 is(reads(call()), '3 backups, 1 read; 0 bad, 0 not verifiable, 0 gone', 'a time that changed');
 is(reads(call()), '3 backups, 0 read; 0 bad, 0 not verifiable, 0 gone', 'nothing has changed');
 flip("$root/plain/$table", 9000);
-age("$root/plain");
+Accel::age("$root/plain");
 is(reads($said = call()), '3 backups, 1 read; 1 bad, 0 not verifiable, 0 gone', 'a file that was changed') or diag $said;
 like($said, qr/WARNING:  invalid backup "plain"\nDETAIL:  damaged: \Q$table\E: (checksum_mismatch|corrupt): .*Directory "\Q$root\E"\.\nHINT:  verify_backup\(\)/, 'is told');
 is($status, 0, 'which is no error');
@@ -149,7 +135,7 @@ is(reads(call(q{reverify_after => '1 hour'})), '3 backups, 0 read; 1 bad, 0 not 
 is(reads(call(q{reverify_after => '0'})), '3 backups, 3 read; 2 bad, 0 not verifiable, 0 gone', 'then all is');
 flip("$root/deep/er/tar/base.tar", 3000000);
 flip("$root/plain/$table", 9000);
-age("$root/$_") foreach 'plain', 'deep/er/tar';
+Accel::age("$root/$_") foreach 'plain', 'deep/er/tar';
 is(reads(call()), '3 backups, 2 read; 0 bad, 0 not verifiable, 0 gone', 'all is well again');
 is(reads(call('check_pages => false')), '3 backups, 3 read; 0 bad, 0 not verifiable, 0 gone', 'another way of verification excuses nothing');
 is(reads(call()), '3 backups, 3 read; 0 bad, 0 not verifiable, 0 gone', 'nor back again');
@@ -361,7 +347,7 @@ SKIP:
 	rename "$dir/aside", "$root/b first" or die $!;
 	is(reads($said = call()), '3 backups, 2 read; 0 bad, 0 not verifiable, 0 gone', 'and back');
 	flip("$root/c full/base.tar", 3000000);
-	age("$root/c full");
+	Accel::age("$root/c full");
 	is(reads($said = call()), '3 backups, 3 read; 3 bad, 0 not verifiable, 0 gone', 'damage of the full one is that of all') or diag $said;
 	like($said, qr{invalid backup "a/second"\nDETAIL:  damaged: \Q$root\E/c full/}, 'told where it is');
 
@@ -369,7 +355,7 @@ SKIP:
 	is(sql("SELECT count(*) FROM verify_backup_metrics WHERE directory = '$root'"), '1', 'one cluster');
 	rename "$root/c full", "$root/z" or die $!;
 	flip("$root/z/base.tar", 3000000);
-	age("$root/z");
+	Accel::age("$root/z");
 	system_or_bail('cp', '-a', "$root/z", "$root/d");
 	my $text = slurp_file("$root/d/backup_manifest");
 	unlink "$root/d/backup_manifest";

@@ -6,7 +6,7 @@ use Accel;
 use AccelWal;
 use AccelProgram;
 use Fcntl qw(:flock);
-use File::Path qw(make_path remove_tree);
+use File::Path qw(remove_tree);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -23,19 +23,10 @@ sql(q{
 	CREATE TABLE t AS SELECT g AS id, repeat('x', 500) AS filler FROM generate_series(1, 200) g});
 my $table = sql(q{SELECT pg_relation_filepath('t')});
 
-# Files as they are some time after they were written.
-sub age
-{
-	foreach my $file (split /\0/, qx(find '$_[0]' -type f -print0)) { utime time - 100, time - 100, $file or die "$file: $!"; }
-	return;
-}
-
 sub backup
 {
 	my ($name, @options) = @_;
-	make_path($root . '/' . ($name =~ s{[^/]+$}{}r));
-	system_or_bail('pg_basebackup', '-D', "$root/$name", '-h', $node->host, '-p', $node->port, '--checkpoint=fast', '--no-sync', '-l', "label of $name", @options);
-	age("$root/$name");
+	Accel::base_backup($node, "$root/$name", '-l', "label of $name", @options);
 	return;
 }
 

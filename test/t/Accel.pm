@@ -6,6 +6,7 @@ package Accel;
 
 use strict;
 use warnings;
+use File::Path ();
 use IPC::Run ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -248,6 +249,31 @@ sub upgrade
 }
 
 # Starts a server with a library preloaded by the loader.
+# Files as they are some time after they were written.
+sub age
+{
+	my ($path) = @_;
+
+	foreach my $file (split /\0/, qx(find '$path' -type f -print0))
+	{
+		my $mtime = (stat $file)[9];
+		utime $mtime - 100, $mtime - 100, $file or die "$file: $!";
+	}
+	return;
+}
+
+# Makes such a base backup, with the folders above it.
+sub base_backup
+{
+	my ($node, $path, @options) = @_;
+
+	File::Path::make_path($path =~ s{[^/]+$}{}r);
+	PostgreSQL::Test::Utils::system_or_bail('pg_basebackup', '-D', $path, '-h', $node->host, '-p', $node->port,
+		'--checkpoint=fast', '--no-sync', @options);
+	age($path);
+	return;
+}
+
 sub start_under
 {
 	my ($library, $node) = @_;
