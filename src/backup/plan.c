@@ -6,9 +6,11 @@
  * one whose files may still be copied.  Nobody says when a backup without a
  * manifest is whole, so it is judged when nothing of it has changed for a while.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "backup/archives.h"
 #include "backup/plan.h"
@@ -223,6 +225,15 @@ backup_plan_bytes(const BackupPlan *plan, const PlannedBackup *backup)
 	for (int i = 0; i < backup->npriors; i++)
 		bytes += (int64_t) plan->backups[backup->priors[i]].listing.bytes;
 	return bytes;
+}
+
+bool
+backup_plan_removed(const PlannedBackup *backup)
+{
+	struct stat status;
+
+	return lstat(backup->path, &status) != 0 &&
+		(errno == ENOENT || errno == ENOTDIR);
 }
 
 static bool

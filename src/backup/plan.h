@@ -113,6 +113,9 @@ extern int64_t backup_plan_bytes(const BackupPlan *plan,
 								 const PlannedBackup *backup);
 
 /* Has one of these changed since they were listed? */
+/* Was it removed since it was found? */
+extern bool backup_plan_removed(const PlannedBackup *backup);
+
 extern bool backup_plan_changed(const BackupPlan *plan,
 								const PlannedBackup *backup);
 

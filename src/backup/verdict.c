@@ -98,11 +98,38 @@ time_taken(const BackupListing *listing, const BackupSummary *summary)
 	return seconds * 1000000;
 }
 
+/* ---- no verdict ---- */
+
 void
-backup_verdict_set(const BackupPlan *plan, const PlannedBackup *backup,
-				   const BackupNote *note, const BackupSummary *summary,
-				   BackupVerdict *verdict)
+backup_verdict_none(BackupVerdict *verdict, const char *why)
 {
+	verdict->status = backup_status_name(BACKUP_NOT_VERIFIABLE);
+	verdict->message = why;
+	verdict->findings = 0;
+	verdict->has_digest = false;
+}
+
+static void
+set_unfinished(BackupVerdict *verdict, const char *why)
+{
+	backup_verdict_none(verdict, why);
+	verdict->unfinished = true;
+}
+
+void
+backup_verdict_unfinished(BackupVerdict *verdict)
+{
+	set_unfinished(verdict, "unfinished: it has no manifest, and was changed a short time ago");
+}
+
+/* ---- the verdict ---- */
+
+void
+backup_verdict_give(const BackupPlan *plan, const PlannedBackup *backup,
+					int64_t now, const BackupNote *note,
+					const BackupSummary *summary, BackupVerdict *verdict)
+{
+	backup_verdict_begin(plan, backup, now, verdict);
 	verdict->has_system = summary->has_system;
 	verdict->system = summary->system;
 	verdict->label = summary->label[0] == '\0' ? NULL : note->text(summary->label);
@@ -119,29 +146,6 @@ backup_verdict_set(const BackupPlan *plan, const PlannedBackup *backup,
 	verdict->has_digest = backup->settled;
 	verdict->digest = backup->digest;
 	set_words(backup, note, summary, verdict);
-}
-
-/* ---- no verdict ---- */
-
-void
-backup_verdict_none(BackupVerdict *verdict, const char *why)
-{
-	verdict->status = backup_status_name(BACKUP_NOT_VERIFIABLE);
-	verdict->message = why;
-	verdict->findings = 0;
-	verdict->has_digest = false;
-}
-
-void
-backup_verdict_unfinished(BackupVerdict *verdict)
-{
-	backup_verdict_none(verdict, "unfinished: it has no manifest, and was changed a short time ago");
-	verdict->unfinished = true;
-}
-
-void
-backup_verdict_in_change(BackupVerdict *verdict)
-{
-	backup_verdict_none(verdict, "unfinished: its files changed while they were read");
-	verdict->unfinished = true;
+	if (backup_plan_changed(plan, backup))
+		set_unfinished(verdict, "unfinished: its files changed while they were read");
 }

@@ -23,17 +23,16 @@ extern void backup_verdict_begin(const BackupPlan *plan,
 								 const PlannedBackup *backup, int64_t now,
 								 BackupVerdict *verdict);
 
-/* Sets what was found. */
-extern void backup_verdict_set(const BackupPlan *plan,
-							   const PlannedBackup *backup,
-							   const BackupNote *note,
-							   const BackupSummary *summary,
-							   BackupVerdict *verdict);
+/* Gives the verdict by what was found, unless the backup has changed meanwhile. */
+extern void backup_verdict_give(const BackupPlan *plan,
+								const PlannedBackup *backup, int64_t now,
+								const BackupNote *note,
+								const BackupSummary *summary,
+								BackupVerdict *verdict);
 
 /* There is none, and why. */
 extern void backup_verdict_none(BackupVerdict *verdict, const char *why);
 extern void backup_verdict_unfinished(BackupVerdict *verdict);
-extern void backup_verdict_in_change(BackupVerdict *verdict);
 
 /* Returns plain, tar, incremental or pgbackrest. */
 extern const char *backup_format(const BackupSummary *summary);

@@ -14,6 +14,7 @@
 #include "host/direct.h"
 #include "host/file_scan.h"
 #include "host/host.h"
+#include "host/print.h"
 
 #define PIECE_BYTES		((size_t) 1024 * 1024)
 
@@ -42,6 +43,17 @@ file_window_free(FileWindow *window)
 		return;
 	host_free(window->allocated);
 	host_free(window);
+}
+
+bool
+file_scan_exists(const char *folder, const char *name)
+{
+	char	   *path = host_print("%s/%s", folder, name);
+	struct stat status;
+	bool		there = stat(path, &status) == 0;
+
+	host_free(path);
+	return there;
 }
 
 FileScanResult

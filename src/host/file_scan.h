@@ -55,6 +55,9 @@ typedef struct FileScan
 	FileWindow *window;			/* of reads past the page cache, else NULL */
 } FileScan;
 
+/* Is there anything of this name below a folder? */
+extern bool file_scan_exists(const char *folder, const char *name);
+
 /*
  * Opens a regular file for reading (close-on-exec, never blocking).  Raises no
  * error but for a lack of descriptors.  path is taken as it is, so user input

@@ -29,18 +29,6 @@ is_folder(const char *path)
 	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/* Is there such a path below a folder, or beside it? */
-static bool
-is_there(const char *root, const char *path)
-{
-	char	   *full = host_print("%s/%s", root, path);
-	struct stat status;
-	bool		there = stat(full, &status) == 0;
-
-	host_free(full);
-	return there;
-}
-
 /* The folder has the name of the backup, whatever link or dots lead to it. */
 static char *
 path_in_meta(const char *root)
@@ -59,10 +47,10 @@ barman_info(const char *root)
 {
 	char	   *path = path_in_meta(root);
 
-	if (path != NULL && is_there(root, path))
+	if (path != NULL && file_scan_exists(root, path))
 		return path;
 	host_free(path);
-	return is_there(root, BARMAN_INFO) ? host_print("%s", BARMAN_INFO) : NULL;
+	return file_scan_exists(root, BARMAN_INFO) ? host_print("%s", BARMAN_INFO) : NULL;
 }
 
 bool

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "host/digits.h"
+#include "host/file_scan.h"
 #include "host/host.h"
 #include "host/print.h"
 #include "manifest/pgbackrest.h"
@@ -589,12 +590,7 @@ pgbackrest_parse(const char *bytes, size_t size, BackupManifest *manifest,
 bool
 pgbackrest_is(const char *root)
 {
-	char	   *manifest = host_print("%s/" PGBACKREST_MANIFEST, root);
-	struct stat status;
-	bool		there = stat(manifest, &status) == 0;
-
-	host_free(manifest);
-	return there;
+	return file_scan_exists(root, PGBACKREST_MANIFEST);
 }
 
 /* Returns the text of a file, or NULL if it cannot be read. */

@@ -32,16 +32,6 @@ typedef struct BackupsRun
 	bool		incomplete;		/* a folder could not be looked through */
 } BackupsRun;
 
-/* Returns microseconds since 1970. */
-static int64_t
-now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_REALTIME, &time);
-	return (int64_t) time.tv_sec * 1000000 + time.tv_nsec / 1000;
-}
-
 /* ---- rows ---- */
 
 static void
@@ -50,12 +40,12 @@ json_time(Json *json, const char *name, bool known, int64_t at)
 	time_t		seconds = (time_t) (at / 1000000);
 	struct tm	parts;
 	char		whole[32] = "";
-	char text[	64];
+	char		stamp[64];
 
 	known = known && gmtime_r(&seconds, &parts) != NULL &&
 		strftime(whole, sizeof(whole), "%Y-%m-%dT%H:%M:%S", &parts) != 0;
-	snprintf(text, sizeof(text), "%s.%06dZ", whole, (int) (at % 1000000));
-	json_text(json, name, known, text);
+	snprintf(stamp, sizeof(stamp), "%s.%06dZ", whole, (int) (at % 1000000));
+	json_text(json, name, known, stamp);
 }
 
 /* The columns of verify_backup_verdicts, in their order, of one directory. */
@@ -183,14 +173,6 @@ text_of(const char *bytes)
 	return host_print("%s", bytes);
 }
 
-static bool
-is_gone(const char *path)
-{
-	struct stat status;
-
-	return lstat(path, &status) != 0 && (errno == ENOENT || errno == ENOTDIR);
-}
-
 static void
 read_backup(BackupsRun *run, const PlannedBackup *backup,
 			BackupVerdict *verdict)
@@ -203,22 +185,19 @@ read_backup(BackupsRun *run, const PlannedBackup *backup,
 
 	backup_note_begin(&note, text_of);
 	backup_plan_options(&run->plan, backup, &options);
-	backup_verdict_begin(&run->plan, backup, now(), verdict);
 	backup_progress_begin(&progress, &run->output);
 	options.progress = &progress;
 	if (backup_run(&options, &note.sink, &summary, &refused) != BACKUP_RUN_OK)
 	{
+		backup_verdict_begin(&run->plan, backup, program_time(CLOCK_REALTIME), verdict);
 		backup_verdict_none(verdict, host_print("could not open directory \"%s\": %s",
 												refused, strerror(errno)));
 		return;
 	}
 	backup_progress_end(&run->output);
-	backup_verdict_begin(&run->plan, backup, now(), verdict);
-	backup_verdict_set(&run->plan, backup, &note, &summary, verdict);
+	backup_verdict_give(&run->plan, backup, program_time(CLOCK_REALTIME), &note, &summary, verdict);
 	run->output.read++;
 	run->output.bytes += (uint64_t) summary.bytes;
-	if (backup_plan_changed(&run->plan, backup))
-		backup_verdict_in_change(verdict);
 }
 
 static void
@@ -226,11 +205,13 @@ verify_backup(BackupsRun *run, const PlannedBackup *backup,
 			  BackupVerdict *verdict)
 {
 	BackupVerdict *known = backups_state_find(&run->state, backup->name);
+	bool		removed;
 
 	read_backup(run, backup, verdict);
-	if (known != NULL && is_gone(backup->path))
+	removed = backup_plan_removed(backup);
+	if (removed && known != NULL)
 		*verdict = *known;
-	verdict->gone = is_gone(backup->path);
+	verdict->gone = removed;
 }
 
 /* What need not be read, or must not be judged yet. */
@@ -245,7 +226,7 @@ pass_over(void *arg, const PlannedBackup *backup)
 		emit(run, backup->remembered);
 		return;
 	}
-	backup_verdict_begin(&run->plan, backup, now(), &verdict);
+	backup_verdict_begin(&run->plan, backup, program_time(CLOCK_REALTIME), &verdict);
 	backup_verdict_unfinished(&verdict);
 	emit(run, &verdict);
 	backups_state_remember(&run->state, &verdict);
@@ -318,16 +299,13 @@ verify_all(BackupsRun *run)
 	}
 	forget_all_gone(run);
 	turns = host_alloc((run->plan.count + 1) * sizeof(*turns));
-	count = backup_plan_turns(&run->plan, turns, pass_over, run, now());
+	count = backup_plan_turns(&run->plan, turns, pass_over, run, program_time(CLOCK_REALTIME));
 	save(run);
 	for (size_t i = 0; i < count; i++)
 	{
 		BackupVerdict verdict;
-		uint64_t	mark;
+		uint64_t	mark = program_mark();
 
-		/* what grows before the mark is not released */
-		HOST_MAKE_ROOM(run->state.verdicts, run->state.count, run->state.room);
-		mark = program_mark();
 		snprintf(run->output.stage, sizeof(run->output.stage),
 				 "backup %zu/%zu: ", i + 1, count);
 		verify_backup(run, turns[i], &verdict);
@@ -370,7 +348,7 @@ backups_command(const Options *options)
 	run->plan.settled_after = options->settled_after < 0 ?
 		BACKUP_SETTLED_AFTER : options->settled_after;
 	run->plan.reverify = options->reverify_after < 0 ? INT64_MIN :
-		now() - options->reverify_after;
+		program_time(CLOCK_REALTIME) - options->reverify_after;
 	if (options->state != NULL)
 		backups_state_open(&run->state, options->state, run->plan.directory);
 	verify_all(run);

@@ -33,7 +33,11 @@ keep(void *memory)
 static BackupVerdict *
 add_verdict(BackupsState *state)
 {
-	HOST_MAKE_ROOM(state->verdicts, state->count, state->room);
+	if (state->count == state->room)
+	{
+		state->room = state->room * 2 + 16;
+		state->verdicts = keep(realloc(state->verdicts, state->room * sizeof(*state->verdicts)));
+	}
 	state->verdicts[state->count] = keep(malloc(sizeof(BackupVerdict)));
 	return state->verdicts[state->count++];
 }

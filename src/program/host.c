@@ -332,13 +332,13 @@ program_throttle(int64_t rate)
 	return throttle;
 }
 
-static uint64_t
-now(void)
+int64_t
+program_time(clockid_t clock)
 {
 	struct timespec time;
 
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (uint64_t) time.tv_sec * PACE_SECOND + (uint64_t) time.tv_nsec / 1000;
+	clock_gettime(clock, &time);
+	return (int64_t) time.tv_sec * 1000000 + time.tv_nsec / 1000;
 }
 
 /* Sleeps until a time, but not so long that a signal would wait. */
@@ -360,7 +360,7 @@ host_turn(struct Throttle *throttle, size_t len)
 		len = throttle->pace.max_piece;
 	for (;;)
 	{
-		uint64_t	time = now();
+		uint64_t	time = (uint64_t) program_time(CLOCK_MONOTONIC);
 		uint64_t	next = __atomic_load_n(&throttle->next, __ATOMIC_SEQ_CST);
 		uint64_t	claimed = next;
 

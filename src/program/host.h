@@ -8,6 +8,8 @@
 #ifndef ACCEL_PROGRAM_HOST_H
 #define ACCEL_PROGRAM_HOST_H
 
+#include <time.h>
+
 #include "host/host.h"
 
 #define PROGRAM_NAME	"crc32c_verify"
@@ -51,6 +53,9 @@ extern void program_release(uint64_t mark);
 
 /* What host_server() says of the size of segments, in bytes. */
 extern void program_segment_size(uint32_t size);
+
+/* Returns the microseconds of a clock: since 1970, if it is CLOCK_REALTIME. */
+extern int64_t program_time(clockid_t clock);
 
 /* Returns a bound in kB/s that forked workers share, NULL if it is 0. */
 extern struct Throttle *program_throttle(int64_t rate);

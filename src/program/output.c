@@ -28,10 +28,7 @@ static const struct
 static uint64_t
 now(void)
 {
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (uint64_t) time.tv_sec * SECOND + (uint64_t) time.tv_nsec / 1000;
+	return (uint64_t) program_time(CLOCK_MONOTONIC);
 }
 
 void

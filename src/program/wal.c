@@ -35,16 +35,6 @@ typedef struct WalRun
 	int64_t		saved;			/* when the state was written */
 } WalRun;
 
-/* Returns microseconds since 1970. */
-static int64_t
-now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_REALTIME, &time);
-	return (int64_t) time.tv_sec * 1000000 + time.tv_nsec / 1000;
-}
-
 static void
 on_beside(void *arg, const WalSegmentResult *result)
 {
@@ -153,7 +143,7 @@ save(WalRun *run, bool complete)
 {
 	if (!state_write(&run->state, &run->archive, complete))
 		run->output.failed = true;
-	run->saved = now();
+	run->saved = program_time(CLOCK_REALTIME);
 }
 
 /* What is known is kept, whatever ends the run. */
@@ -178,7 +168,7 @@ on_file(void *arg, size_t i, const WalSegmentResult *result)
 		output_row(&run->output, NULL, result, NULL);
 	else
 	{
-		verdict = wal_archive_judge(&run->archive, file, result, now());
+		verdict = wal_archive_judge(&run->archive, file, result, program_time(CLOCK_REALTIME));
 		wal_archive_words(file, result, &verdict,
 						  print_time(file->memory.sound_at, when), words);
 		row.status = verdict.memory.status;
@@ -187,7 +177,7 @@ on_file(void *arg, size_t i, const WalSegmentResult *result)
 		file->remembered = true;
 	}
 	output_progress(&run->output, "segments", i + 1, run->names.count);
-	if (now() - run->saved > SAVE_AFTER)
+	if (program_time(CLOCK_REALTIME) - run->saved > SAVE_AFTER)
 		save(run, false);
 }
 
@@ -223,7 +213,7 @@ judge_missing(WalRun *run, WalArchiveFile *file)
 	if (!file->remembered)
 		file->memory.stat.mtime = WAL_MTIME_UNKNOWN;
 	if (!file->remembered || file->memory.status != WAL_MISSING)
-		file->memory.verified_at = now();
+		file->memory.verified_at = program_time(CLOCK_REALTIME);
 	file->memory.status = WAL_MISSING;
 	file->remembered = true;
 }
@@ -277,9 +267,9 @@ verify_archive(WalRun *run)
 	const Options *options = run->options;
 
 	run->archive.dir = &run->dir;
-	run->saved = now();
+	run->saved = program_time(CLOCK_REALTIME);
 	wal_archive_plan(&run->archive, options->reverify_after < 0 ? INT64_MIN :
-					 now() - options->reverify_after);
+					 program_time(CLOCK_REALTIME) - options->reverify_after);
 	program_at_end(save_at_end, run);
 	if (run->archive.there == 0)
 		on_none(run);

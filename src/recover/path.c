@@ -19,17 +19,6 @@
 #define PIECE_BYTES		65536
 #define DESCRIPTORS		16		/* of a walk over folders */
 
-bool
-recover_exists(const char *folder, const char *name)
-{
-	char	   *path = host_print("%s/%s", folder, name);
-	struct stat status;
-	bool		there = stat(path, &status) == 0;
-
-	host_free(path);
-	return there;
-}
-
 /* ---- folders ---- */
 
 static bool

@@ -7,9 +7,6 @@
 
 #include <stdbool.h>
 
-/* Is there anything of this name in a folder? */
-extern bool recover_exists(const char *folder, const char *name);
-
 /* Makes a folder with those above it, for the owner alone. */
 extern bool recover_make_folder(const char *path);
 

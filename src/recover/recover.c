@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cluster/read.h"
+#include "host/file_scan.h"
 #include "host/host.h"
 #include "host/print.h"
 #include "manifest/label.h"
@@ -33,9 +34,9 @@
 static bool
 check_cluster(Recover *ctx)
 {
-	if (!recover_exists(ctx->backup, "PG_VERSION"))
+	if (!file_scan_exists(ctx->backup, "PG_VERSION"))
 		return recover_fail(ctx, "\"%s\" is no data directory", ctx->backup);
-	if (recover_exists(ctx->backup, "backup_label"))
+	if (file_scan_exists(ctx->backup, "backup_label"))
 		return recover_fail(ctx, "\"%s\" has a backup_label: name it by --backup", ctx->backup);
 	return true;
 }
@@ -58,7 +59,7 @@ refuse_archives(Recover *ctx)
 	};
 
 	for (size_t i = 0; i < sizeof(archives) / sizeof(archives[0]); i++)
-		if (recover_exists(ctx->backup, archives[i].name))
+		if (file_scan_exists(ctx->backup, archives[i].name))
 		{
 			recover_fail(ctx, "\"%s\" is a backup of archives: extract it by \"mkdir -m 700 NEW && %s '%s/%s'%s\", and give --backup=NEW",
 						 ctx->backup, archives[i].begin, ctx->backup,
@@ -74,11 +75,11 @@ check_kind(Recover *ctx)
 {
 	if (ctx->is_cluster)
 		return check_cluster(ctx);
-	if (recover_exists(ctx->backup, "PG_VERSION") && recover_exists(ctx->backup, "backup_label"))
+	if (file_scan_exists(ctx->backup, "PG_VERSION") && file_scan_exists(ctx->backup, "backup_label"))
 		return true;
 	if (refuse_archives(ctx))
 		return false;
-	if (recover_exists(ctx->backup, "PG_VERSION"))
+	if (file_scan_exists(ctx->backup, "PG_VERSION"))
 		return recover_fail(ctx, "\"%s\" has no backup_label: it is no base backup, or was started already", ctx->backup);
 	return recover_fail(ctx, "\"%s\" is no base backup", ctx->backup);
 }
@@ -176,7 +177,7 @@ check_wanted(Recover *ctx, RecoverWanted *wanted)
 		recover_fail(ctx, "\"%s\" is no path of this version", wanted->path);
 	host_free(path);
 	init = host_print("%s_init", wanted->path);
-	if (valid && recover_exists(ctx->backup, init))
+	if (valid && file_scan_exists(ctx->backup, init))
 		valid = recover_fail(ctx, "\"%s\" is unlogged, so that WAL has nothing of it", wanted->path);
 	host_free(init);
 	return valid;

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/file_scan.h"
 #include "host/host.h"
 #include "host/print.h"
 #include "kernel/checksum.h"
@@ -38,7 +39,7 @@ check_relation(Recover *ctx, const char *path)
 	const char *name = strrchr(path, '/');
 	WalBlockTag tag = {0};
 	char	   *init = host_print("%s_init", path);
-	bool		unlogged = recover_exists(ctx->backup, init);
+	bool		unlogged = file_scan_exists(ctx->backup, init);
 
 	host_free(init);
 	if (!backup_relation_file(path, &file) || strchr(name, '.') != NULL ||
@@ -158,12 +159,12 @@ recover_tables_check(Recover *ctx)
 {
 	Looking		looking = {ctx, ctx->backup, NULL, add_size, false};
 	char	   *folder = host_print("base/%u", ctx->database);
-	bool		there = recover_exists(ctx->backup, folder);
+	bool		there = file_scan_exists(ctx->backup, folder);
 
 	host_free(folder);
 	if (!there)
 		return recover_fail(ctx, "the backup has no database %u in the default tablespace", ctx->database);
-	if (recover_exists(ctx->out, "data"))
+	if (file_scan_exists(ctx->out, "data"))
 		return recover_fail(ctx, "\"%s/data\" exists already", ctx->out);
 	ctx->filter.database = ctx->database;
 	for (size_t i = 0; i < ctx->nrelations; i++)
@@ -255,7 +256,7 @@ recover_tables_finish(Recover *ctx)
 	bool		done;
 
 	for (size_t i = 0; i < ctx->nrelations; i++)
-		if (!recover_exists(ctx->data, ctx->relations[i]))
+		if (!file_scan_exists(ctx->data, ctx->relations[i]))
 			return recover_fail(ctx, "there is no \"%s\" at the end of the WAL", ctx->relations[i]);
 
 	/* nobody but the folder's owner reaches the socket in it */

@@ -262,20 +262,10 @@ read_backup(BackupsRun *run, const PlannedBackup *backup,
 	backup_plan_options(&run->plan, backup, &options);
 	options.progress = &progress;
 	accel_backup_run(&options, &note.sink, &summary);
-	backup_verdict_begin(&run->plan, backup, backup_record_now(), verdict);
-	backup_verdict_set(&run->plan, backup, &note, &summary, verdict);
+	backup_verdict_give(&run->plan, backup, backup_record_now(), &note, &summary,
+						verdict);
 	run->totals.read++;
 	run->totals.bytes += summary.bytes;
-	if (backup_plan_changed(&run->plan, backup))
-		backup_verdict_in_change(verdict);
-}
-
-static bool
-is_gone(const char *path)
-{
-	struct stat status;
-
-	return lstat(path, &status) != 0 && (errno == ENOENT || errno == ENOTDIR);
 }
 
 /* ---------------------------------------------------------------- *
@@ -377,7 +367,7 @@ verify_backup(BackupsRun *run, const PlannedBackup *backup)
 		backup_verdict_none(&verdict, error->message);
 	}
 	PG_END_TRY();
-	if (!is_gone(backup->path))
+	if (!backup_plan_removed(backup))
 		record(run, &verdict);
 	else if (backup->remembered != NULL && !backup->remembered->gone)
 		forget_gone(run, backup->name);
