@@ -4,7 +4,7 @@
 #	parts: gates unit regress pgtap tap (default), matrix fuzz packages states
 #	(default of all), coverage, mutants
 #	all: every PostgreSQL of 15 to 19 and the slow tests too, an hour; else this
-#	machine's PostgreSQL alone, in ten minutes
+#	machine's PostgreSQL alone, in a quarter of an hour
 #	--long: all in the form for a release, hours; by default coverage and mutants too
 #
 # Installs what they need (prepare.sh) and runs them, two at a time.  Other
