@@ -8,7 +8,7 @@ Rows of metric "note" tell about the run: revision, time, machine, settings.
 import csv
 import re
 import statistics
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 COLUMNS = ["part", "case", "variant", "metric", "unit", "run", "value"]
 TRIPLE = ("ns_min", "ns_median", "ns_max")
@@ -23,7 +23,8 @@ class Measurement:
     variant: str
     metric: str
     unit: str
-    values: list = field(default_factory=list)  # by run; empty for a triple
+    values: list = field(default_factory=list)  # of the runs; empty for a triple
+    by_run: dict = field(default_factory=dict)  # run -> its first value
     low: float = 0.0
     median: float = 0.0
     high: float = 0.0
@@ -61,6 +62,13 @@ class Measurement:
     @property
     def more_is_better(self):
         return self.unit.endswith(MORE_IS_BETTER)
+
+    def less(self, start):
+        """Without a program's start-up, the median of its runs."""
+        rest = replace(self, values=[v - start.median for v in self.values], outliers=[],
+                       by_run={run: v - start.median for run, v in self.by_run.items()})
+        rest.summarise()
+        return rest
 
     def summarise(self):
         kept, self.outliers = without_outliers(self.values)
@@ -120,11 +128,13 @@ def add(found, row):
         m.rounds = int(row["run"])
     else:
         m.values.append(value)
+        m.by_run.setdefault(int(row["run"]), value)
 
 
 def is_noise(a, b, least=0.0):
-    """True when two measurements differ by no more than their spreads, or what
-    their clock or counter resolves, allow."""
+    """For results that were not measured side by side (else pairs.py): true when
+    they differ by no more than their spreads, or what their clock or counter
+    resolves, allow."""
     if a.best == 0 and b.best == 0 or abs(a.best - b.best) <= least_difference(a):
         return True
     difference = abs(a.best - b.best) / max(min(abs(a.best), abs(b.best)), 1e-300)
@@ -139,20 +149,10 @@ VOLUMES = ("WAL", "read", "written")  # in MB: less than one is housekeeping
 
 
 def least_difference(m):
-    """What is noise whatever the spread: two ticks of CPU time, 1 MB of I/O."""
+    """Up to what two values are the same: two ticks of CPU time, 1 MB of I/O."""
     if m.unit == "s" and CPU_TIME.search(m.metric):
-        return 2 * TICK
+        return 2 * TICK + 1e-9  # values are decimal fractions
     return 1 if m.unit == "MB" and m.metric in VOLUMES else 0
-
-
-def is_noise_interleaved(a, b):
-    """The same for runs that took turns: noise too when fewer than three pairs
-    ran, when not every pair, each a beside its b, went the same way, or when 3 %
-    explain it."""
-    if a.triple or b.triple or len(a.values) != len(b.values):
-        return is_noise(a, b)
-    ways = {y > x for x, y in zip(a.values, b.values) if x != y}
-    return len(a.values) < 3 or len(ways) != 1 or is_noise(a, b, 0.03)
 
 
 def speedup(a, b):
@@ -160,9 +160,3 @@ def speedup(a, b):
     if a.best == 0 or b.best == 0:
         return float("nan")
     return b.best / a.best if a.more_is_better else a.best / b.best
-
-
-def pair_gains(a, b):
-    """How many times better b was than a, run by run."""
-    pairs = [(x, y) for x, y in zip(a.values, b.values) if x > 0 and y > 0]
-    return [y / x if a.more_is_better else x / y for x, y in pairs]

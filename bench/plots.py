@@ -143,14 +143,15 @@ def bars(folder, name, title, groups, own, xlabel):
 
 
 def ratios(folder, name, title, rows, xlabel, good_above):
-    """rows: (words, ratio, low, high, noise): points around a line at 1, blue on
-    the good side of it."""
+    """rows: (words, ratio, low, high, verdict): points around a line at 1, blue on
+    the good side of it; grey where the verdict is noise, hollow where it is another."""
     figure, axes = plt.subplots(figsize=(9.2, 0.9 + 0.27 * len(rows)))
-    for y, (_, ratio, low, high, noise) in enumerate(rows):
-        colour = "#868E96" if noise else COLOURS[1] if (ratio > 1) == good_above else COLOURS[0]
+    for y, (_, ratio, low, high, verdict) in enumerate(rows):
+        colour = "#868E96" if verdict == "noise" else COLOURS[1] if (ratio > 1) == good_above else COLOURS[0]
         axes.plot([low, high], [y, y], color=colour, linewidth=2)
-        axes.plot([ratio], [y], marker="o", markersize=6, color=colour)
-        axes.text(high, y, f"  {ratio:.2f}" + (" (noise)" if noise else ""), va="center", fontsize=8)
+        axes.plot([ratio], [y], marker="o", markersize=6, color=colour,
+                  markerfacecolor="none" if verdict not in ("", "noise") else colour)
+        axes.text(high, y, f"  {ratio:.2f}" + (f" ({verdict})" if verdict else ""), va="center", fontsize=8)
     axes.axvline(1, color=INK, linewidth=1, alpha=0.75)
     axes.set_yticks(range(len(rows)), [row[0] for row in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
@@ -159,4 +160,4 @@ def ratios(folder, name, title, rows, xlabel, good_above):
     axes.set_xlabel(xlabel)
     axes.grid(True, axis="x")
     axes.tick_params(axis="y", length=0, labelsize=8.5)
-    save(figure, folder, name, ("case", xlabel, "low", "high", "noise"), rows)
+    save(figure, folder, name, ("case", xlabel, "low", "high", "verdict"), rows)

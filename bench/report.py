@@ -25,8 +25,10 @@ except ImportError as error:
 TITLE = "crc32c_accel: measured on this machine"
 METHOD = ("What is compared ran interleaved in one go, after a warm-up and after its results were verified. Shown are "
           "the median of the runs and their range; kernels: the minimum of many short rounds, with the median as the other "
-          "end of the band. A run far from the others is an outlier, shown beside the range; of five runs at most one may be. A "
-          "difference smaller than the spread, or than two ticks of the CPU clock, is called noise. Absolute figures belong to this machine: ratios are the result.")
+          "end of the band. A run far from the others is an outlier, shown beside the range; of five runs at most one may be. A ratio is "
+          "the median of the ratios run by run, in brackets its 95 % interval (that of the sign test). It is called noise where that interval "
+          "holds 1, and only there. Fewer than six pairs have no such interval: then the brackets hold the range of the pairs, and say too few "
+          "pairs. Within two ticks of the CPU clock, or 1 MB of I/O, two runs are equal. Absolute figures belong to this machine: ratios are the result.")
 
 STYLE = """
 :root{color-scheme:light dark;--bg:#fff;--fg:#1f2328;--soft:#59636e;--line:#d1d9e0;--card:#f6f8fa;--accent:#bc4c00;--good:#1a7f37;--bad:#cf222e}
@@ -81,7 +83,7 @@ def inline(words):
     return re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(str(words)))
 
 
-NUMBER = re.compile(r"[-+±<>≈]?[\d.,]+( ?[\w/%µ]{1,5})?( \([^)]*\))?(, noise)?|-|")
+NUMBER = re.compile(r"[-+±<>≈]?[\d.,]+( ?[\w/%µ]{1,5})?( \([^)]*\))?|-|")
 VERDICTS = {"met": "met", "missed": "missed", "yes": "met", "no": "missed", "noise": "soft"}
 
 

@@ -1,5 +1,5 @@
 """report_checksums.py: what data checksums cost, and the study of 2019."""
-import measure
+import pairs
 import published
 from report_servers import plot_ratios
 
@@ -18,7 +18,7 @@ CORRECTIONS = (
 
 
 def times(a, b):
-    """b in multiples of a; noise and nothing are said to be so."""
+    """b in multiples of a, run by run; nothing is said to be so."""
     if not a or not b:
         return "-"
     least = 1 if a.unit == "MB" else 0.01
@@ -26,7 +26,7 @@ def times(a, b):
         return "none"
     if a.median < 0.01 or b.median / a.median > 1000:
         return f"{b.median:.4g} {b.unit} more"
-    return f"{b.median / a.median:.2f} times" + (", noise" if measure.is_noise_interleaved(a, b) else "")
+    return pairs.quantities(a, b).words(" times")
 
 
 def figure(m):
@@ -67,12 +67,12 @@ def rate_table(results):
 
 def part_checksums(results, section, folder, plots):
     section.blocks += [cost_table(results), study_table(results), ("text", CORRECTIONS), rate_table(results)]
-    pairs = [(f"{case}: {metric}", results.get(case, OFF, metric), results.get(case, ON, metric))
+    costs = [(f"{case}: {metric}", results.get(case, OFF, metric), results.get(case, ON, metric))
              for case, metrics in COSTS for metric in metrics if metric in ("elapsed", "CPU")]
-    plot_ratios(section, folder, plots, "checksums-cost", "Data checksums: time and CPU, on against off", pairs,
+    plot_ratios(section, folder, plots, "checksums-cost", "Data checksums: time and CPU, on against off", costs,
                 "with checksums, times without (above 1: checksums cost)", invert=True)
     elapsed = [figure(results.get("first SELECT", v, "elapsed")) for v in (OFF, ON)]
     wal = [figure(results.get("first SELECT", v, "WAL")) for v in (OFF, ON, HINTS)]
-    second = times(results.get("second SELECT", OFF, "elapsed"), results.get("second SELECT", ON, "elapsed"))
+    second = [pairs.quantities(results.get("second SELECT", OFF, m), results.get("second SELECT", ON, m)).words() for m in ("elapsed", "CPU")]
     section.sentence = (f"The first SELECT after a load takes {elapsed[0]} without and {elapsed[1]} with data checksums, because hint bits are "
-                        f"logged: {wal[0]} and {wal[1]} of WAL ({wal[2]} with wal_log_hints alone). Duration of the second SELECT: {second}.")
+                        f"logged: {wal[0]} and {wal[1]} of WAL ({wal[2]} with wal_log_hints alone). The second SELECT, with checksums in multiples of without: time {second[0]}, CPU {second[1]}.")

@@ -4,10 +4,12 @@ build() makes a section from a part's results.  Every part has the generic
 tables (each case, variant and metric, judged against the case's first variant);
 a function named part_<name> adds sentence, published figures, plots and tables.
 """
+import re
 import traceback
 from dataclasses import dataclass, field
 
 import measure
+import pairs
 import report_checksums
 import report_kernels
 import report_scale
@@ -65,11 +67,6 @@ class Results:
     def variants(self, case, metric):
         return [m for m in self.found.values() if m.case == case and m.metric == metric]
 
-    def ratio(self, case, base, variant, metric):
-        """How many times better variant is than base, or None."""
-        a, b = self.get(case, base, metric), self.get(case, variant, metric)
-        return measure.speedup(a, b) if a and b else None
-
 
 @dataclass
 class Section:
@@ -88,6 +85,8 @@ def build(results, folder, plots):
         return section
     if failed:
         section.blocks.append(("text", f"This part ended early: {failed}."))
+    if words := crowded(results):
+        section.blocks.append(("text", words))
     add_extras(results, section, folder, plots)
     section.sentence = section.sentence or "See the tables."
     if results.part != "kernels":
@@ -96,6 +95,15 @@ def build(results, folder, plots):
         section.blocks.append(("table", "What could not run here", ("case", "variant", "why"), results.missing, False))
     section.footer = footer(results)
     return section
+
+
+def crowded(results):
+    """Said where a part began on a machine that had other work for all its CPUs."""
+    load, cpus = re.match(r"[0-9.]+", results.note("load")), re.search(r"(\d+) CPUs?\b", results.note("machine"))
+    if not load or not cpus or float(load[0]) <= int(cpus[1]):
+        return ""
+    return (f"The machine had other work when this part began (load {float(load[0]):.3g}, {cpus[0]}): its times are longer than on an idle one, "
+            "and vary more.")
 
 
 def add_extras(results, section, folder, plots):
@@ -138,9 +146,8 @@ def against(base, m):
         return "-"
     if not 0.001 < m.median / base.median < 1000:
         return "-"
-    if m.rounds > 1 and measure.is_noise_interleaved(base, m):
-        return f"{m.median / base.median:.2f}, noise"
-    return f"{m.median / base.median:.2f}"
+    shared = pairs.quantities(base, m)
+    return shared.words() if shared.count else f"{m.median / base.median:.2f}"
 
 
 def generic_tables(results):

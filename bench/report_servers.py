@@ -1,7 +1,8 @@
 """report_servers.py: the report's parts that measure whole servers."""
+import math
 import re
 
-import measure
+import pairs
 import published
 
 
@@ -19,39 +20,24 @@ def plot_metric(section, folder, plots, results, name, metric, title, own, cases
     section.blocks.append(("plot", name, caption or "Median of the runs; whiskers: their range."))
 
 
-def plot_ratios(section, folder, plots, name, title, pairs, xlabel, invert=False):
-    """pairs: (words, base, other): how many times better other is, run by run."""
+def plot_ratios(section, folder, plots, name, title, compared, xlabel, invert=False):
+    """compared: (words, base, other): how many times better other is, run by run."""
     rows = []
-    for words, a, b in pairs:
-        gains = measure.pair_gains(a, b) if a and b else []
-        if gains:
-            gains = [1 / g for g in gains] if invert else gains
-            rows.append((words, measure.statistics.median(gains), min(gains), max(gains), measure.is_noise_interleaved(a, b)))
+    for words, a, b in compared:
+        shown = pairs.gains(*((b, a) if invert else (a, b))) if a and b else pairs.Pairs(())
+        if shown.count and math.isfinite(max(shown.ratios)) and min(shown.ratios) > 0:
+            rows.append((words, shown.median, *shown.interval, shown.verdict))
     if plots and rows:
         plots.ratios(folder, name, title, rows, xlabel, not invert)
-        section.blocks.append(("plot", name, "Median of the runs' ratios; whiskers: their range; blue: better, orange: worse, grey: noise."))
+        section.blocks.append(("plot", name, "Median of the runs' ratios; whiskers: its 95 % interval; blue: better, orange: worse, grey: noise; hollow: too few pairs, whiskers their range."))
 
 
 def change(results, case, base, other, metric="elapsed"):
-    """'1.23 times' with noise called noise, or '-'."""
+    """'1.23 times as fast (1.20 to 1.31)', noise called noise, or '-'."""
     a, b = results.get(case, base, metric), results.get(case, other, metric)
     if not a or not b or a.median == 0 or b.median == 0:
         return "-"
-    gain = measure.speedup(a, b)
-    if measure.is_noise_interleaved(a, b):
-        return f"{gain:.2f} times, within noise"
-    return f"{gain:.2f} times as fast" if gain >= 1 else f"{1 / gain:.2f} times slower"
-
-
-def ratio_words(results, case, base, other, metric):
-    """other / base of a quantity, noise called noise."""
-    a, b = results.get(case, base, metric), results.get(case, other, metric)
-    if not a or not b:
-        return "-"
-    shown = f"{a.median:.4g} and {b.median:.4g} {a.unit}"
-    if a.median == 0 or b.median == 0 or not 0.01 < b.median / a.median < 100:
-        return shown
-    return f"{shown}: {b.median / a.median:.2f} times" + (", within noise" if measure.is_noise_interleaved(a, b) else "")
+    return pairs.gains(a, b).words(" times as fast")
 
 
 def megabytes(case):
@@ -75,8 +61,7 @@ def offline_gain(results):
     ours, theirs, start = (results.get("warm", v, "elapsed") for v in (OURS, "pg_checksums --check", STARTUP))
     if not (ours and theirs and start):
         return None
-    noise = ", within noise" if measure.is_noise_interleaved(ours, theirs) else ""
-    return f"{less(theirs, start) / ours.median:.2f} times as fast{noise}", start.median / theirs.median
+    return pairs.gains(theirs.less(start), ours).words(" times as fast"), start.median / theirs.median
 
 
 def kernel_table(results):
@@ -160,9 +145,10 @@ def compressed_table(results):
     for program in ("gzip", "lz4", "zstd"):
         figures = [results.get(f"pgbench_{program}", v, "throughput") for v in DECODERS]
         if figures[2]:
-            rows.append((program, *(f"{m.median:.2f} GB/s" if m else "-" for m in figures)))
+            rows.append((program, *(f"{m.median:.2f} GB/s" if m else "-" for m in figures),
+                         pairs.gains(figures[1], figures[2]).words() if figures[1] else "-"))
     return rows and ("table", "WAL of pgbench, compressed: bytes after decompression per second",
-                     ("compressed by", "its decoder alone", "decoder, then pg_waldump -q", "ours", "ours, 2 workers"), rows, False)
+                     ("compressed by", "its decoder alone", "decoder, then pg_waldump -q", "ours", "ours, 2 workers", "ours: times as fast as those two"), rows, False)
 
 
 def part_wal(results, section, folder, plots):
@@ -170,13 +156,14 @@ def part_wal(results, section, folder, plots):
     section.blocks.append(user_table(results))
     rows, gains = [], []
     for c in logs:
-        dump = less(results.get(c, "pg_waldump", "elapsed"), results.get(c, START, "elapsed"))
+        start = results.get(c, START, "elapsed")
+        dump = start and results.get(c, "pg_waldump", "elapsed").less(start)
         for v, words in VARIANTS.items():
             m = results.get(c, v, "elapsed")
             if m and dump:
-                rows.append((LOGS[c], words, f"{dump:.3g} s", f"{m.median:.3g} s", f"{dump / m.median:.2f}"))
+                rows.append((LOGS[c], words, f"{dump.median:.3g} s", f"{m.median:.3g} s", pairs.gains(dump, m).words()))
         if (m := results.get(c, "auto", "elapsed")) and dump:
-            gains.append(f"{LOGS[c]} {dump / m.median:.2f}")
+            gains.append(f"{LOGS[c]} {pairs.gains(dump, m).words()}")
     section.blocks.append(("table", "pg_waldump -q, its start-up taken off, and verify_wal over the same WAL",
                            ("WAL", "by what", "pg_waldump", "ours", "times as fast"), rows, False))
     if table := compressed_table(results):
@@ -205,9 +192,9 @@ def part_backup(results, section, folder, plots):
         for variant, peer, what in BACKUP_VARIANTS:
             theirs, ours = results.get(case, peer, "elapsed"), results.get(case, variant, "elapsed")
             if theirs and ours:
-                rows.append((words, peer, what, f"{theirs.median:.3g} s", f"{ours.median:.3g} s", f"{theirs.median / ours.median:.2f}"))
+                rows.append((words, peer, what, f"{theirs.median:.3g} s", f"{ours.median:.3g} s", pairs.gains(theirs, ours).words()))
                 if variant == "hashes and pages" and peer == "pg_verifybackup":
-                    gains.append(f"{words} {theirs.median / ours.median:.2f}")
+                    gains.append(f"{words} {pairs.gains(theirs, ours).words()}")
     section.blocks.append(("table", "pg_verifybackup, its start-up taken off, and verify_backup_summary over the same backup",
                            ("backup", "by what", "ours", "pg_verifybackup", "ours", "times as fast"), rows, False))
     if table := cold_table(results, "A backup"):
@@ -228,9 +215,9 @@ def part_program(results, section, folder, plots):
     for case, peer in PROGRAM_PEERS:
         theirs, one, two = (results.get(case, v, "elapsed") for v in (peer, "crc32c_verify", "crc32c_verify -j2"))
         if theirs and one and two:
-            rows.append((case, peer, f"{theirs.median:.3g} s", f"{one.median:.3g} s", f"{theirs.median / one.median:.2f}",
-                         f"{two.median:.3g} s", f"{theirs.median / two.median:.2f}"))
-            gains.append(f"{peer} {theirs.median / one.median:.2f}")
+            rows.append((case, peer, f"{theirs.median:.3g} s", f"{one.median:.3g} s", pairs.gains(theirs, one).words(),
+                         f"{two.median:.3g} s", pairs.gains(theirs, two).words()))
+            gains.append(f"{peer} {pairs.gains(theirs, one).words()}")
     section.blocks.append(("table", "The same files by other programs, and by crc32c_verify on one core and on two",
                            ("files", "by what", "that", "crc32c_verify", "times as fast", "-j2", "times as fast"), rows, False))
     again = results.get("state", "second run", "elapsed")
@@ -241,20 +228,33 @@ def part_program(results, section, folder, plots):
 
 # --- server ----------------------------------------------------------------
 
+BLACKHOLE = "backup to blackhole"
+WITHOUT = " without page verification"
+
+
 def backup_row(size, origin, off, on, gain, without=""):
-    return (f"{size:g} GB", origin, f"{off:g} s", f"{on:g} s", gain, without)
+    return (size, origin, off, on, gain, without)
+
+
+def blackhole_gains(results, without=""):
+    """Of the backups of all sizes."""
+    cases = [c for c in results.cases(BLACKHOLE) if megabytes(c) and c.endswith(WITHOUT) == bool(without)]
+    return pairs.pooled([pairs.gains(off, on) for c in cases if (off := results.get(c, "off", "elapsed")) and (on := results.get(c, "on", "elapsed"))])
 
 
 def backup_rows(results, plain):
     """Published and measured backups in one list by size: none is put beside
     another of another size."""
-    rows = [(gb, backup_row(gb, "published (talk)", off, on, f"{off / on:.2f} times as fast")) for gb, off, on in published.BACKUPS]
+    rows = [(gb, backup_row(f"{gb:g} GB", "published (talk)", f"{off:g} s", f"{on:g} s", f"{off / on:.2f} times as fast")) for gb, off, on in published.BACKUPS]
     for case in plain:
         gb = megabytes(case) / 1000
-        off, on = (float(f"{results.get(case, v, 'elapsed').median:.3g}") for v in ("off", "on"))
-        rows.append((gb, backup_row(gb, "here", off, on, change(results, case, "off", "on"),
-                                    change(results, case + " without page verification", "off", "on"))))
-    return [row for _, row in sorted(rows)]
+        off, on = (f"{results.get(case, v, 'elapsed').median:.3g} s" for v in ("off", "on"))
+        rows.append((gb, backup_row(f"{gb:g} GB", "here", off, on, change(results, case, "off", "on"), change(results, case + WITHOUT, "off", "on"))))
+    rows = [row for _, row in sorted(rows)]
+    if len(plain) > 1:
+        rows.append(backup_row("pooled", "here", "-", "-", blackhole_gains(results).words(" times as fast"),
+                               blackhole_gains(results, WITHOUT).words(" times as fast")))
+    return rows
 
 
 WAL_BYTE = "CPU per WAL byte"
@@ -268,30 +268,69 @@ def wal_byte_rows(results):
             yield case, f"{off.median:.2f} ns", f"{on.median:.2f} ns", change(results, case, "off", "on", "CPU")
 
 
+SWITCHED = ("elapsed", "rate", "redo", "CPU", "server CPU")  # the first that a case has stands for it in the sentence
+
+
+def switched(results):
+    """{(work, metric): gains} of all that ran off and on.  Sizes are pooled, but
+    those for whose CPU time the clock is too coarse."""
+    found = {}
+    for case in results.cases():
+        for metric in SWITCHED:
+            off, on = (results.get(case, v, metric) for v in ("off", "on"))
+            if off and on:
+                found.setdefault((re.sub(r" of \d+ MB", "", case), metric), []).append((pairs.resolved(off), pairs.gains(off, on)))
+    return {key: pairs.pooled([gain for fine, gain in several if fine] or [gain for _, gain in several]) for key, several in found.items()}
+
+
+def switched_table(gains):
+    rows = [(work, metric, gain.count, gain.words(), gain.ways("better", "worse")) for (work, metric), gain in gains.items()]
+    return ("table", "accelerate_server on against off, equal work of several sizes pooled (above 1: better with it)",
+            ("work", "metric", "pairs", "times as good", "of the pairs"), rows, False)
+
+
+def switched_words(gains):
+    """Every case in one of four lists."""
+    lists = {"Faster": [], "Slower": [], "No difference found": [], "Too few pairs to tell": []}
+    seen = set()
+    for (work, _), gain in gains.items():
+        if work in seen or work.startswith(BLACKHOLE):
+            continue
+        seen.add(work)
+        if gain.verdict == pairs.FEW:
+            lists["Too few pairs to tell"].append(f"{work} ({gain.ways('faster', 'slower')})")
+        elif gain.verdict == pairs.NOISE:
+            lists["No difference found"].append(work)
+        else:
+            lists["Faster" if gain.median > 1 else "Slower"].append(f"{work} {gain.words()}")
+    return "".join(f" {title}: {', '.join(works)}." for title, works in lists.items() if works)
+
+
+def blackhole_words(results, plain):
+    """The largest backup, then those of all sizes."""
+    off, on = (results.get(plain[-1], v, "elapsed").median for v in ("off", "on"))
+    both = pairs.pooled([blackhole_gains(results), blackhole_gains(results, WITHOUT)])
+    return (f"A base backup of {megabytes(plain[-1])} MB into the server's blackhole takes {off:.2g} s, with accelerate_server on {on:.2g} s. "
+            f"Over all sizes it is {blackhole_gains(results).words(' times as fast')}, without page verification "
+            f"{blackhole_gains(results, WITHOUT).words(' times as fast')}, both together {both.words(' times as fast')}.")
+
+
 def part_server(results, section, folder, plots):
-    backups = sorted((c for c in results.cases("backup to blackhole") if megabytes(c) and results.get(c, "off", "elapsed")), key=megabytes)
-    plain = [c for c in backups if "without" not in c]
-    section.blocks.insert(0, ("table", "pg_basebackup by size of the database: published and measured",
+    backups = sorted((c for c in results.cases(BLACKHOLE) if megabytes(c) and results.get(c, "off", "elapsed")), key=megabytes)
+    plain = [c for c in backups if not c.endswith(WITHOUT)]
+    section.blocks.insert(0, ("table", "pg_basebackup by size of the database: published (to where is not said), and measured here, into the server's blackhole",
                               ("size", "origin", "SSE4.2, or off", "AVX-512, or on", "gain", "gain without page verification"),
                               backup_rows(results, plain), False))
+    gains = switched(results)
+    section.blocks.append(switched_table(gains))
     rows = list(wal_byte_rows(results))
     if rows:
         section.blocks.append(("table", "CPU per byte of WAL: writers and recovery, accelerate_server off and on", ("case", "off", "on", "change"), rows, False))
-    pairs = [(case, results.get(case, "off", metric), results.get(case, "on", metric))
-             for case in results.cases() for metric in ("elapsed", "rate", "redo", "CPU") if results.get(case, "off", metric)]
-    plot_ratios(section, folder, plots, "server-gain", "accelerate_server: how many times as fast", pairs, "times as fast with our kernel (above 1: faster)")
-    if plain:
-        largest = plain[-1]
-        without = next((c for c in backups if "without" in c and megabytes(c) == megabytes(largest)), None)
-        off, on = (results.get(largest, v, "elapsed").median for v in ("off", "on"))
-        section.sentence = (f"A base backup of {megabytes(largest)} MB takes {off:.2g} s, with accelerate_server on {on:.2g} s: "
-                            + change(results, largest, "off", "on"))
-        section.sentence += f" (without page verification {change(results, without, 'off', 'on')})." if without else "."
-        others = [c for c in results.cases() if c.startswith(("updates", "INSERT", "UPDATE", "COPY", "pgbench", "prepared", "crash"))]
-        quiet = [c for c in others for metric in ("elapsed", "rate", "redo", "CPU")
-                 if (a := results.get(c, "off", metric)) and (b := results.get(c, "on", metric)) and measure.is_noise_interleaved(a, b)]
-        if quiet:
-            section.sentence += f" Within noise: {', '.join(dict.fromkeys(quiet))}."
+    compared = [(case, results.get(case, "off", metric), results.get(case, "on", metric))
+                for case in results.cases() for metric in ("elapsed", "rate", "redo", "CPU") if results.get(case, "off", metric)]
+    plot_ratios(section, folder, plots, "server-gain", "accelerate_server: how many times as fast", compared,
+                "times as fast with our kernel (above 1: faster)")
+    section.sentence = ((blackhole_words(results, plain) if plain else "") + switched_words(gains)).strip()
 
 
 # --- recovery --------------------------------------------------------------
@@ -314,7 +353,7 @@ def part_recovery(results, section, folder, plots):
     rows = [(f"pair {n + 1}", *(f"{off.values[n]:.2f} to {on.values[n]:.2f} s" for off, on in both.values()))
             for n in range(min(len(both["CPU"][0].values), len(both["CPU"][1].values)))]
     rows.append(("minima, saved", *(saved(min(off.values), min(on.values)) for off, on in both.values())))
-    rows.append(("judged", *("noise" if measure.is_noise_interleaved(off, on) else change(results, HOT, "off", "on", m) for m, (off, on) in both.items())))
+    rows.append(("times as fast", *(pairs.gains(off, on).words() for off, on in both.values())))
     section.blocks.append(("table", "Here: redo of a hot pg_basebackup, off to on", ("", *metrics), rows, False))
     share = [results.get(HOT, v, "share of CPU") for v in ("off", "on")]
     section.sentence = (f"Recovery of a hot backup, accelerate_server off and on: {change(results, HOT, 'off', 'on', 'CPU')} by CPU, "
@@ -344,13 +383,13 @@ def part_recover(results, section, folder, plots):
 # --- dump ------------------------------------------------------------------
 
 def dump_rows(results):
-    """(case, method, rate, noise, size): relative to gzip:6 at the same jobs."""
+    """(case, method, gains, size): relative to gzip:6 at the same jobs."""
     for case in results.cases("pg_dump "):
         gzip, gzip_size = (results.get(case, "gzip:6", m) for m in ("rate", "size"))
         for m in results.variants(case, "rate"):
             size = results.get(case, m.variant, "size")
             if gzip and size:
-                yield case, m, m.median / gzip.median, m is not gzip and measure.is_noise_interleaved(gzip, m), size.median / gzip_size.median
+                yield case, m, pairs.gains(gzip, m), size.median / gzip_size.median
 
 
 def restore_words(results, method):
@@ -360,10 +399,10 @@ def restore_words(results, method):
 
 def part_dump(results, section, folder, plots):
     rows, best = [], (0, None, None)
-    for case, m, gain, noise, size in dump_rows(results):
-        rows.append((case, m.variant, f"{m.median:.1f}", f"{gain:.2f}" + (", noise" if noise else ""), f"{size:.2f}", restore_words(results, m.variant)))
-        if size <= 1.25 and gain > best[0]:
-            best = (gain, m.variant, size)
+    for case, m, gain, size in dump_rows(results):
+        rows.append((case, m.variant, f"{m.median:.1f}", "1" if m.variant == "gzip:6" else gain.words(), f"{size:.2f}", restore_words(results, m.variant)))
+        if size <= 1.25 and gain.median > best[0]:
+            best = (gain.median, m.variant, size)
     section.blocks.append(("table", "Throughput and size beside gzip at level 6 with the same number of jobs",
                            ("case", "method", "MB/s", "times gzip:6", "size, times gzip:6", "pg_restore"), rows, False))
     section.blocks.append(("table", "Published (zlib-accel): hardware that is not here, at 4 jobs or at the number of jobs where it gains most",

@@ -9,6 +9,7 @@ import re
 import sys
 
 import measure
+import pairs
 
 
 def saved(off, on, backups, scale):
@@ -23,11 +24,10 @@ def main(path, backups):
         on = found.get((part, case, "on", metric))
         if variant != "off" or on is None:
             continue
-        noise = measure.is_noise_interleaved(off, on)
-        gain = measure.speedup(off, on)
-        words = "" if off.unit == "%" else f"{gain:6.3f}" + (", noise" if noise else "")
+        gain = pairs.gains(off, on)
+        words = "" if off.unit == "%" else gain.words()
         megabytes = re.search(r"^backup .* (\d+) MB", case)
-        if megabytes and metric == "elapsed" and not noise and gain > 1:
+        if megabytes and metric == "elapsed" and not gain.verdict and gain.median > 1:
             per_year = saved(off, on, backups, 1)
             per_tb = saved(off, on, backups, 1e6 / int(megabytes[1]))
             rows.append((case, "saved_a_year", "h", per_year))
