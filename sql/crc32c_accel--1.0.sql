@@ -1303,6 +1303,27 @@ COMMENT ON PROCEDURE verify_backups(text, text, boolean, interval, interval, int
 REVOKE ALL ON PROCEDURE verify_backups(text, text, boolean, interval, interval, interval, boolean, boolean, integer, integer, boolean) FROM PUBLIC;
 GRANT EXECUTE ON PROCEDURE verify_backups(text, text, boolean, interval, interval, interval, boolean, boolean, integer, integer, boolean) TO pg_read_server_files;
 
+CREATE FUNCTION verify_backup_windows(
+	directory text,
+	wal_directory text DEFAULT NULL,
+	check_pages boolean DEFAULT true,
+	workers integer DEFAULT 0,
+	max_rate integer DEFAULT 0,
+	direct_io boolean DEFAULT false,
+	OUT backup text,
+	OUT from_lsn pg_lsn,
+	OUT to_lsn pg_lsn,
+	OUT timeline_id bigint,
+	OUT is_finding boolean,
+	OUT message text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'accel_verify_backup_windows'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+COMMENT ON FUNCTION verify_backup_windows(text, text, boolean, integer, integer, boolean) IS
+'up to where recovery from each backup below a directory can go, by the verdicts of verify_backups with the same wal_directory and check_pages, and by the WAL archive, which is read: one row per backup (not on a standby)';
+REVOKE ALL ON FUNCTION verify_backup_windows(text, text, boolean, integer, integer, boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION verify_backup_windows(text, text, boolean, integer, integer, boolean) TO pg_read_server_files;
+
 --
 -- Files of the cluster with a CRC of their own
 --

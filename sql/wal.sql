@@ -99,6 +99,11 @@ CALL verify_backups('base', reverify_after => '-1 s');
 CALL verify_backups('base', max_duration => '0');
 CALL verify_backups('base', max_rate => -1);
 CALL verify_backups('base', workers => -1);
+SELECT * FROM verify_backup_windows(NULL);
+SELECT * FROM verify_backup_windows('no_such_directory');
+SELECT * FROM verify_backup_windows('base', 'no_such_directory');
+SELECT * FROM verify_backup_windows('base', max_rate => -1);
+SELECT * FROM verify_backup_windows('base', workers => -1);
 
 -- privileges
 CREATE ROLE regress_wal_reader;
@@ -110,6 +115,7 @@ SELECT * FROM verify_wal_findings(NULL, :'segment');
 SELECT verify_wal_segment(''::bytea, :'segment');
 CALL verify_wal_archive('/nowhere');
 CALL verify_backups('/nowhere');
+SELECT * FROM verify_backup_windows('/nowhere');
 RESET ROLE;
 GRANT pg_read_server_files TO regress_wal_reader;
 SET ROLE regress_wal_reader;

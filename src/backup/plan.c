@@ -121,14 +121,14 @@ backup_plan_look(BackupPlan *plan,
 	}
 }
 
-bool
-backup_plan_has(const BackupPlan *plan, const char *name)
+const PlannedBackup *
+backup_plan_find(const BackupPlan *plan, const char *name)
 {
 	PlannedBackup wanted;
 
 	wanted.name = name;
-	return plan->count > 0 &&
-		bsearch(&wanted, plan->backups, plan->count, sizeof(PlannedBackup), compare_names) != NULL;
+	return plan->count == 0 ? NULL :
+		bsearch(&wanted, plan->backups, plan->count, sizeof(PlannedBackup), compare_names);
 }
 
 /* ---- what to read ---- */
@@ -137,6 +137,15 @@ bool
 backup_verdict_unverifiable(const BackupVerdict *verdict)
 {
 	return strcmp(verdict->status, backup_status_name(BACKUP_NOT_VERIFIABLE)) == 0;
+}
+
+bool
+backup_plan_unchanged(const PlannedBackup *backup)
+{
+	const BackupVerdict *known = backup->remembered;
+
+	return known != NULL && !known->gone && known->has_digest &&
+		known->digest == backup->digest;
 }
 
 /*
@@ -148,8 +157,7 @@ backup_plan_wants(const BackupPlan *plan, const PlannedBackup *backup)
 {
 	const BackupVerdict *known = backup->remembered;
 
-	return known == NULL || known->gone || backup_verdict_unverifiable(known) ||
-		!known->has_digest || known->digest != backup->digest ||
+	return !backup_plan_unchanged(backup) || backup_verdict_unverifiable(known) ||
 		known->verified_at <= plan->reverify ||
 		((plan->wal != NULL || backup->stored) &&
 		 status_is_finding(known->status));

@@ -85,7 +85,12 @@ extern void backup_plan_look(BackupPlan *plan,
 							 const BackupVerdict *(*find) (void *arg, const char *name),
 							 void *arg);
 
-extern bool backup_plan_has(const BackupPlan *plan, const char *name);
+/* Returns the one of a name, NULL for none. */
+extern const PlannedBackup *backup_plan_find(const BackupPlan *plan,
+											 const char *name);
+
+/* Has it the listing, and is it verified in the way, of the remembered verdict? */
+extern bool backup_plan_unchanged(const PlannedBackup *backup);
 
 /* Is a backup to be read? */
 extern bool backup_plan_wants(const BackupPlan *plan,
@@ -112,10 +117,10 @@ extern size_t backup_plan_turns(const BackupPlan *plan,
 extern int64_t backup_plan_bytes(const BackupPlan *plan,
 								 const PlannedBackup *backup);
 
-/* Has one of these changed since they were listed? */
 /* Was it removed since it was found? */
 extern bool backup_plan_removed(const PlannedBackup *backup);
 
+/* Has it, or one before it, changed since they were listed? */
 extern bool backup_plan_changed(const BackupPlan *plan,
 								const PlannedBackup *backup);
 

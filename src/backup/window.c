@@ -72,6 +72,11 @@ begin_window(const BackupPlan *plan, size_t n, const BackupVerdict *verdict,
 			 BackupWindow *window)
 {
 	window->verdict = verdict;
+	if (verdict == NULL)
+	{
+		decide(window, "it has not been verified as it is now");
+		return;
+	}
 	if (strcmp(verdict->status, backup_status_name(BACKUP_OK)) != 0)
 	{
 		decide(window, "the backup is not sound");

@@ -13,7 +13,7 @@
 /* No window has to 0, and the message says why. */
 typedef struct BackupWindow
 {
-	const BackupVerdict *verdict;	/* on the backup */
+	const BackupVerdict *verdict;	/* on the backup, NULL if there is none */
 	const char *archive;		/* of its WAL, NULL if it is not known */
 	uint32_t	timeline;		/* on which it was taken, 0 if unknown */
 	WalLsn		from;			/* where the backup ends */
@@ -27,7 +27,7 @@ typedef struct BackupWindow
 
 /*
  * Finds the windows of all backups of a plan, in its order, by the verdicts
- * that find gives.  Segments are judged as the options say, each only once for
+ * that find gives, or NULL for none.  Segments are judged as the options say, each only once for
  * all backups on one path of timelines.
  */
 extern BackupWindow *backup_windows_find(const BackupPlan *plan,

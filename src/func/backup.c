@@ -4,6 +4,8 @@
  */
 #include "compat.h"
 
+#include <limits.h>
+
 #include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
@@ -197,6 +199,35 @@ void
 accel_backup_check_directory(const char *path)
 {
 	check_result(backup_run_look(path), path);
+}
+
+char *
+accel_backup_directory(FunctionCallInfo fcinfo, int argument)
+{
+	char	   *path = path_argument(fcinfo, argument);
+	char		real[PATH_MAX];
+
+	if (path == NULL)
+		return NULL;
+	accel_backup_check_directory(path);
+	return realpath(path, real) == NULL ? path : pstrdup(real);
+}
+
+void
+accel_backup_unread(const char *directory, const char *path)
+{
+	ereport(WARNING,
+			(errcode_for_file_access(),
+			 errmsg("could not look for backups in \"%s\": %m",
+					accel_text_of_bytes(path)),
+			 errdetail("Directory \"%s\".", directory)));
+}
+
+void
+accel_backup_none(const char *directory)
+{
+	ereport(WARNING,
+			(errmsg("there is no backup below directory \"%s\"", directory)));
 }
 
 void

@@ -7,6 +7,8 @@
 
 #include "compat.h"
 
+#include "fmgr.h"
+
 #include "backup/run.h"
 
 /*
@@ -19,6 +21,18 @@ extern void accel_backup_cost(BackupOptions *options, int workers,
 
 /* Raises the errors of a directory that cannot be read. */
 extern void accel_backup_check_directory(const char *path);
+
+/*
+ * Returns the real path of a directory of backups or WAL, an argument that may
+ * be NULL, or raises its errors.
+ */
+extern char *accel_backup_directory(FunctionCallInfo fcinfo, int argument);
+
+/* Warns that a folder below it could not be looked through, for errno. */
+extern void accel_backup_unread(const char *directory, const char *path);
+
+/* Warns that it has no backup. */
+extern void accel_backup_none(const char *directory);
 
 /* Does what backup_run() does, and raises these. */
 extern void accel_backup_run(const BackupOptions *options, BackupSink *sink,

@@ -158,7 +158,7 @@ forget_all_gone(BackupsRun *run)
 	{
 		BackupVerdict *verdict = run->state.verdicts[i];
 
-		if (backup_plan_has(&run->plan, verdict->backup))
+		if (backup_plan_find(&run->plan, verdict->backup) != NULL)
 			continue;
 		verdict->gone = true;
 		emit(run, verdict);

@@ -37,7 +37,9 @@ enum
 	COLUMN_MESSAGE,
 	COLUMN_DIGEST,
 	COLUMN_GONE,
-	COLUMN_SYSTEM
+	COLUMN_SYSTEM,
+	COLUMN_START,
+	COLUMN_END
 };
 
 static BackupVerdict *
@@ -56,6 +58,8 @@ read_row(HeapTuple row, TupleDesc desc)
 	verdict->gone = DatumGetBool(SPI_getbinval(row, desc, COLUMN_GONE, &isnull));
 	verdict->system = (uint64) DatumGetInt64(SPI_getbinval(row, desc, COLUMN_SYSTEM, &isnull));
 	verdict->has_system = !isnull;
+	verdict->start = DatumGetLSN(SPI_getbinval(row, desc, COLUMN_START, &isnull));
+	verdict->end = DatumGetLSN(SPI_getbinval(row, desc, COLUMN_END, &isnull));
 	return verdict;
 }
 
@@ -69,7 +73,8 @@ backup_record_load(const History *history, const char *directory)
 
 	history_execute(history, TABLE, SPI_OK_SELECT, NULL,
 					"SELECT backup, verified_at, status, unfinished, message,"
-					" listing_digest, gone_at IS NOT NULL, system_identifier"
+					" listing_digest, gone_at IS NOT NULL, system_identifier,"
+					" start_lsn, end_lsn"
 					" FROM " HISTORY_SCHEMA "." TABLE
 					" WHERE directory = $1 ORDER BY backup",
 					lengthof(types), types, values, NULL);
@@ -79,6 +84,21 @@ backup_record_load(const History *history, const char *directory)
 											  SPI_tuptable->tupdesc));
 	SPI_freetuptable(SPI_tuptable);
 	return verdicts;
+}
+
+const BackupVerdict *
+backup_record_find(const List *verdicts, const char *name)
+{
+	ListCell   *cell;
+
+	foreach(cell, verdicts)
+	{
+		const BackupVerdict *verdict = lfirst(cell);
+
+		if (strcmp(verdict->backup, name) == 0)
+			return verdict;
+	}
+	return NULL;
 }
 
 /* ---- writing ---- */

@@ -20,9 +20,13 @@ extern int64 backup_record_now(void);
 
 /*
  * Returns a list of BackupVerdict in the current memory context, of which a
- * name, a status, times, a digest and a system are set.
+ * name, a status, times, LSNs, a digest and a system are set.
  */
 extern List *backup_record_load(const History *history, const char *directory);
+
+/* Returns the one of a name, NULL for none. */
+extern const BackupVerdict *backup_record_find(const List *verdicts,
+											   const char *name);
 
 extern void backup_record_write(const History *history, const char *directory,
 								const BackupVerdict *verdict);

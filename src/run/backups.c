@@ -26,7 +26,6 @@
 #include "backup/verdict.h"
 #include "func/backup.h"
 #include "func/func.h"
-#include "host/file_path.h"
 #include "page/progress.h"
 #include "run/backup_record.h"
 #include "run/memory.h"
@@ -171,18 +170,6 @@ report_link(const BackupsRun *run, const char *path)
 }
 
 static void
-report_unread(BackupsRun *run, const char *path)
-{
-	run->incomplete = true;
-	run->totals.unverifiable++;
-	ereport(WARNING,
-			(errcode_for_file_access(),
-			 errmsg("could not look for backups in \"%s\": %m",
-					accel_text_of_bytes(path)),
-			 errdetail("Directory \"%s\".", run->memory.directory)));
-}
-
-static void
 on_found(void *arg, const char *path, BackupFindKind kind)
 {
 	BackupsRun *run = arg;
@@ -204,7 +191,9 @@ on_found(void *arg, const char *path, BackupFindKind kind)
 			report_link(run, path);
 			break;
 		case BACKUP_FIND_FAILED:
-			report_unread(run, path);
+			run->incomplete = true;
+			run->totals.unverifiable++;
+			accel_backup_unread(run->memory.directory, path);
 			break;
 	}
 }
@@ -213,16 +202,8 @@ static const BackupVerdict *
 find_remembered(void *arg, const char *name)
 {
 	const BackupsRun *run = arg;
-	ListCell   *cell;
 
-	foreach(cell, run->remembered)
-	{
-		const BackupVerdict *verdict = lfirst(cell);
-
-		if (strcmp(verdict->backup, name) == 0)
-			return verdict;
-	}
-	return NULL;
+	return backup_record_find(run->remembered, name);
 }
 
 /* ---------------------------------------------------------------- *
@@ -336,7 +317,7 @@ forget_all_gone(BackupsRun *run)
 	{
 		const BackupVerdict *verdict = lfirst(cell);
 
-		if (!verdict->gone && !backup_plan_has(&run->plan, verdict->backup))
+		if (!verdict->gone && backup_plan_find(&run->plan, verdict->backup) == NULL)
 			forget_gone(run, verdict->backup);
 	}
 }
@@ -422,15 +403,6 @@ verify_all(BackupsRun *run)
 	return true;
 }
 
-static void
-report_none(BackupsRun *run)
-{
-	run->totals.unverifiable++;
-	ereport(WARNING,
-			(errmsg("there is no backup below directory \"%s\"",
-					run->memory.directory)));
-}
-
 /* Returns false if time is up. */
 static bool
 verify_backups(void *arg)
@@ -444,7 +416,10 @@ verify_backups(void *arg)
 	backup_plan_look(&run->plan, find_remembered, run);
 	procedure_commit();
 	if (run->plan.count == 0)
-		report_none(run);
+	{
+		run->totals.unverifiable++;
+		accel_backup_none(run->memory.directory);
+	}
 	forget_all_gone(run);
 	done = verify_all(run);
 	if (done)
@@ -455,19 +430,6 @@ verify_backups(void *arg)
 /* ---------------------------------------------------------------- *
  *		The procedure
  * ---------------------------------------------------------------- */
-
-static char *
-directory_argument(FunctionCallInfo fcinfo, int argument)
-{
-	char		real[PATH_MAX];
-	char	   *path;
-
-	if (PG_ARGISNULL(argument))
-		return NULL;
-	path = file_path_parse(text_to_cstring(PG_GETARG_TEXT_PP(argument)));
-	accel_backup_check_directory(path);
-	return realpath(path, real) == NULL ? path : pstrdup(real);
-}
 
 static void
 read_arguments(BackupsRun *run, FunctionCallInfo fcinfo)
@@ -487,8 +449,8 @@ read_arguments(BackupsRun *run, FunctionCallInfo fcinfo)
 	accel_backup_cost(options, accel_integer(fcinfo, ARG_WORKERS, 0),
 					  accel_integer(fcinfo, ARG_MAX_RATE, 0),
 					  accel_boolean(fcinfo, ARG_DIRECT_IO, false));
-	run->memory.directory = directory_argument(fcinfo, ARG_DIRECTORY);
-	options->wal = directory_argument(fcinfo, ARG_WAL_DIRECTORY);
+	run->memory.directory = accel_backup_directory(fcinfo, ARG_DIRECTORY);
+	options->wal = accel_backup_directory(fcinfo, ARG_WAL_DIRECTORY);
 	plan->directory = run->memory.directory;
 	plan->wal = options->wal;
 	plan->check_pages = options->check_pages;

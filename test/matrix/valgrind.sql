@@ -75,3 +75,4 @@ SELECT blocks > 1000 AND status <> 'ok' AS ok FROM verify_backup_summary('.')
 CALL verify_backups('accel_backups', settled_after => '0', verbose => true, workers => 1)
 CALL verify_backups('accel_backups', settled_after => '0', wal_directory => 'pg_wal')
 SELECT count(*) = 2 AND bool_and(is_finding) AS ok FROM verify_backup_verdicts
+SELECT count(*) = 2 AND bool_and(to_lsn IS NULL) AS ok FROM verify_backup_windows('accel_backups', 'pg_wal')

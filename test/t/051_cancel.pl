@@ -113,6 +113,7 @@ my %input = (
 	'verify_wal, the device' => "SELECT * FROM verify_wal('$dir', direct_io => true)",
 	verify_backups => "CALL verify_backups('$backup', reverify_after => '0')",
 	verify_backup_summary => "SELECT * FROM verify_backup_summary('$backup')",
+	verify_backup_windows => '- WAL, read as verify_backup does',
 	crc32c_combine => '- constant time', crc32_combine => '- constant time',
 	crc32c_bytes => '- four bytes',
 	checksum_kernels => '- no input', crc32c_server => '- no input',

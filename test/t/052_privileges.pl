@@ -29,7 +29,8 @@ my %public = map { $_ => 1 } qw(crc32c crc32c_extend crc32c_combine
   verify_page crc32c_server internal_is_own_run internal_file_exists internal_block_has_lsn);
 my %granted = (
 	(map { $_ => 'reader' } qw(crc32c_file verify_wal_segment verify_wal
-		  verify_wal_findings verify_backup verify_backup_summary verify_cluster_files)),
+		  verify_wal_findings verify_backup verify_backup_summary verify_backup_windows
+		  verify_cluster_files)),
 	(map { $_ => 'reader' } qw(wal_block_history verify_wal_archive verify_backups verify_wal_images)),
 	(map { $_ => 'scanner' } qw(verify_relation verify_relation_summary
 		  verify_lost_writes verify_page_digests verify_database verify_cluster relation_files page_digests
@@ -113,7 +114,7 @@ $q->('GRANT EXECUTE ON ALL ROUTINES IN SCHEMA public TO nobody');
 for my $path ('/etc/hostname', '/no/such/file', '../outside', 'base/../../outside', '/etc/../etc/hostname')
 {
 	is(refused('nobody', "SELECT crc32c_file('$path')"), 1, "granted only: no way to $path");
-	for my $function (qw(verify_wal verify_backup verify_backup_summary verify_cluster_files))
+	for my $function (qw(verify_wal verify_backup verify_backup_summary verify_backup_windows verify_cluster_files))
 	{
 		next unless grep { $_->[0] eq $function } @calls;
 		is(refused('nobody', "SELECT * FROM $function('$path')"), 1, "granted only: no $function of $path");

@@ -288,6 +288,8 @@ $said = call(undef, $standby);
 like($said, qr/NOTICE:  nothing is remembered of directory "\Q$root\E" during recovery\nDETAIL:  Every backup is read\./, 'a standby remembers nothing');
 is(reads($said), '3 backups, 3 read; 0 bad, 0 not verifiable, 0 gone', 'and verifies all');
 is(rows('verified_at'), $rows, 'its primary keeps what it has');
+$standby->psql('postgres', "SELECT * FROM verify_backup_windows('$root')", stderr => \$said);
+like($said, qr/ERROR:  recovery is in progress\nDETAIL:  The verdicts that are remembered here are those of the primary/, 'so it knows no windows');
 is($standby->safe_psql('postgres', 'SELECT bad_backups, of_primary FROM verify_metrics'), '0|t', 'it shows the verdicts of its primary');
 $standby->stop;
 

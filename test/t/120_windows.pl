@@ -1,5 +1,5 @@
-# crc32c_verify backups --windows: up to where an archive lets recovery from each
-# backup go, beside servers that recover.
+# crc32c_verify backups --windows and verify_backup_windows(): up to where an
+# archive lets recovery from each backup go, beside servers that recover.
 use strict;
 use warnings;
 use Accel;
@@ -9,7 +9,8 @@ use File::Copy;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $archive = PostgreSQL::Test::Utils::tempdir_short() . '/archive';
+my $tmp = PostgreSQL::Test::Utils::tempdir_short();
+my $archive = "$tmp/archive";
 mkdir $archive;
 my $node = Accel::new_node('main', extra => ['--wal-segsize=1'], allows_streaming => 1,
 	conf => "autovacuum = off\narchive_mode = on\narchive_command = 'cp \"%p\" \"$archive/%f\"'\n");
@@ -29,18 +30,34 @@ sub advance
 	return ($lsn, $segment);
 }
 
+sub by_sql
+{
+	my ($wal) = @_;
+	return $node->safe_psql('postgres', "SELECT format('{\"backup\":\"%s\",\"status\":\"%s\",\"is_finding\":%s,\"from_lsn\":%s,\"to_lsn\":%s,\"timeline_id\":%s,\"message\":%s}', backup,
+		CASE WHEN to_lsn IS NULL THEN 'not_recoverable' ELSE 'recoverable' END, is_finding::text, coalesce(to_json(from_lsn)::text, 'null'),
+		coalesce(to_json(to_lsn)::text, 'null'), coalesce(timeline_id::text, 'null'), coalesce(to_json(message)::text, 'null'))
+		FROM verify_backup_windows('$root', $wal)");
+}
+
 # {backup => [from, to, timeline, message]}, and in $main::status the exit status.
+# SQL says the same.
 our $status;
 sub windows
 {
+	my ($archive) = @_;
 	my ($out, $err);
-	($status, $out, $err) = AccelProgram::verify('backups', '--settled-after=0s', '--format=json', '--windows', @_, $root);
+	($status, $out, $err) = AccelProgram::verify('backups', "--state=$tmp/state", '--settled-after=0s', '--format=json', '--windows', $archive ? "--wal=$archive" : (), $root);
 	my %windows;
-	while ($out =~ /^\{"backup":"(\w+)","status":"(?:not_)?recoverable","is_finding":(?:true|false),"from_lsn":(\S+),"to_lsn":(\S+),"timeline_id":(\S+),"message":(.*)\}$/mg)
+	my @rows;
+	while ($out =~ /^(\{"backup":"(\w+)","status":"(?:not_)?recoverable","is_finding":(?:true|false),"from_lsn":(\S+),"to_lsn":(\S+),"timeline_id":(\S+),"message":(.*)\})$/mg)
 	{
-		$windows{$1} = [ map { s/^"|"$//gr } $2, $3, $4, $5 ];
+		push @rows, $1;
+		$windows{$2} = [ map { s/^"|"$//gr } $3, $4, $5, $6 ];
 	}
 	diag $out . $err if !%windows;
+	my $wal = $archive ? "'$archive'" : 'NULL';
+	$node->psql('postgres', "CALL verify_backups('$root', $wal, settled_after => '0')", stderr => \my $said);
+	is(by_sql($wal) =~ s{/0+(?=[0-9A-F])}{/}gr, join("\n", @rows), 'SQL says the same') or diag $said;
 	return \%windows;
 }
 
@@ -79,7 +96,7 @@ sub end_of_wal
 	return sprintf('%X/%X', $end >> 32, $end & 0xffffffff);
 }
 
-$node->safe_psql('postgres', 'CREATE TABLE t (id int)');
+$node->safe_psql('postgres', 'CREATE EXTENSION crc32c_accel; CREATE TABLE t (id int)');
 $node->backup('a');
 my ($inside, undef) = advance($node);
 my $before = end_of_wal(1, end_of('a'));
@@ -91,8 +108,15 @@ my $newest = end_of_wal(1, end_of('b'));
 
 # --- an archive without a gap -----------------------------------------------------------
 
-my $found = windows("--wal=$archive");
+my $found = windows($archive);
 is($status, 0, 'all is there');
+is($node->safe_psql('postgres', "SELECT from_lsn FROM verify_backup_windows('$root', '$archive', workers => 2, max_rate => 1000000, direct_io => true) WHERE backup = 'a'"), end_of('a'), 'by workers, from the device');
+my $at = (stat "$root/a/PG_VERSION")[9];
+utime 1, 1, "$root/a/PG_VERSION";
+is($node->safe_psql('postgres', "SELECT backup, to_lsn, is_finding, message FROM verify_backup_windows('$root', '$archive') WHERE backup = 'a'"),
+	'a||f|it has not been verified as it is now', 'one that has changed since it was verified');
+utime 1, $at, "$root/a/PG_VERSION";
+is($node->safe_psql('postgres', "SELECT backup, to_lsn FROM verify_backup_windows('$root', '$archive', false) WHERE backup = 'a'"), 'a|', 'one that was verified in another way');
 is_window($found->{$_}, [ end_of($_), $newest, 1 ], "$_: up to the newest WAL") foreach 'a', 'b';
 is($found->{a}[3], 'null', 'nothing ends it but the archive');
 $found = windows();
@@ -105,7 +129,7 @@ like($out, qr{^a: recoverable: from \Q@{[end_of('a')]}\E up to \Q$newest\E, time
 
 my $good = "$archive/$lost";
 move($good, "$archive.aside");
-$found = windows("--wal=$archive");
+$found = windows($archive);
 is($status, 2, 'a gap is a finding');
 is_window($found->{a}, [ end_of('a'), $before, 1 ], 'it ends the window of the backup before it');
 like($found->{a}[3], qr/^$lost: missing/, 'by its name');
@@ -120,11 +144,11 @@ ok($server->wait_for_log(qr/database system is ready to accept connections/), 'i
 is($server->safe_psql('postgres', 'SELECT max(id) FROM t'), '1', 'which is there');
 
 move("$archive.aside", "$good.partial");
-$found = windows("--wal=$archive");
+$found = windows($archive);
 is_window($found->{a}, [ end_of('a'), $before, 1 ], 'a server takes no partial file');
 move("$good.partial", $good);
 AccelWal::poke($good, 60, "\xff" x 40);
-$found = windows("--wal=$archive");
+$found = windows($archive);
 is($status, 2, 'a damaged segment is a finding');
 is_window($found->{a}, [ end_of('a'), $before, 1 ], 'it ends the window as well');
 like($found->{a}[3], qr/^$lost: corrupt/, 'by its name, too');
@@ -135,12 +159,12 @@ copy($node->data_dir . "/pg_wal/$lost", $good);
 
 my (undef, $first) = advance($server);
 my $second = end_of_wal(2, sprintf('0/%X', hex(substr($first, 16)) * 1024 * 1024));
-$found = windows("--wal=$archive");
+$found = windows($archive);
 is($status, 0, 'two timelines');
 is_window($found->{a}, [ end_of('a'), $second, 2 ], 'the one before goes along the newest');
 is_window($found->{b}, [ end_of('b'), $newest, 1 ], 'the one of the abandoned timeline along that');
 move("$archive/00000002.history", "$archive.aside");
-$found = windows("--wal=$archive");
+$found = windows($archive);
 is_window($found->{a}, [ end_of('a'), $newest, 1 ], 'without its history a timeline is nobody\'s');
 move("$archive.aside", "$archive/00000002.history");
 
@@ -148,7 +172,7 @@ move("$archive.aside", "$archive/00000002.history");
 
 unlink "$root/b/PG_VERSION";
 unlink glob "$archive/00000001*";
-$found = windows("--wal=$archive");
+$found = windows($archive);
 is($status, 2, 'findings');
 is_window($found->{$_}, [ ('null') x 3 ], "$_: no window") foreach 'a', 'b';
 is($found->{b}[3], 'the backup is not sound', 'one that is damaged');
