@@ -20,8 +20,6 @@ set -eu
 bench_begin backup "$@"
 bench_need $((size_bytes * 4 + 1000000000)) $((size_bytes * 2 + 600000000))
 
-runs=7
-
 bench_stage
 bench_cluster main "--data-checksums --wal-segsize=1" "shared_buffers = 256MB
 fsync = off
@@ -108,7 +106,7 @@ ours()	# ALGORITHM VARIANT RUN ARGUMENTS
 measure()	# ALGORITHM
 {
 	find "$scratch/$1" -type f -exec cat {} + >/dev/null
-	for run in $(bench_runs $runs); do
+	for run in $(bench_rounds "$runs"); do
 		theirs "$1" "pg_verifybackup -n" "$run" -n
 		ours "$1" "hashes" "$run" "check_pages => false"
 		ours "$1" "hashes and pages" "$run" "workers => 0"
@@ -121,7 +119,7 @@ cold()	# ALGORITHM
 {
 	find "$scratch/$1" -type f -size +1M >"$scratch/files"
 	# shellcheck disable=SC2046	# names of our own
-	for run in $(bench_runs 5); do
+	for run in $(bench_rounds "$runs"); do
 		bench_cold "$run" verify_backup_summary "SELECT * FROM verify_backup_summary('$scratch/$1', workers => 0, direct_io => %s)" \
 			"$bytes" $(cat "$scratch/files")
 	done

@@ -9,9 +9,11 @@
 # The clusters do the same work: pgbench with the same seed and number of
 # transactions at a fixed rate, over rows that were not loaded frozen, then the
 # VACUUM and CHECKPOINT that end the study's run; read-only queries from cache;
-# an insert; the first SELECT after it, which sets hint bits; the second; pg_dump
-# of fresh and of read rows.  SELECTs and dumps start cold: the server restarted,
-# the table dropped from the page cache.  No parallel workers.  Times of
+# data logging, 99 inserts to a read; an insert; the first SELECT after it, which
+# sets hint bits; the second; pg_dump of fresh and of read rows; an ETL step, which
+# inserts, updates rows scattered over the table, and reads all of it.  All but the
+# read-only queries and the logging start cold: the server restarted, the tables
+# dropped from the page cache.  No parallel workers.  Times of
 # statements are the server's own.  Then the rate of checksums: POSIX cksum, our
 # kernels, and the page checksum itself.  The table has the size given.
 set -eu
@@ -21,9 +23,9 @@ bench_begin checksums "$@"
 
 file_bytes=1073741824
 bench_need $((12 * size_bytes + 2 * file_bytes)) $((size_bytes + 500000000))
-runs=3 rate=400 transactions=400 scale=2 reads=5000
+rate=400 transactions=400 scale=2 reads=5000
 [ "$size_bytes" -lt 1000000000 ] || rate=200 transactions=2000 scale=10 reads=100000
-[ "$size_bytes" -lt 10000000000 ] || runs=5 transactions=6000 scale=25
+[ "$size_bytes" -lt 10000000000 ] || transactions=6000 scale=25
 variants="off on hints"
 
 bench_stage
@@ -115,10 +117,14 @@ executed()	# QUERY: sets elapsed to the server's own time; rows are not sent
 	[ -n "$elapsed" ] || bench_fail "this failed: $1"
 }
 
-# The server restarted, the table dropped from the page cache.
-make_cold()	# VARIANT
+# The server restarted, the tables dropped from the page cache.
+make_cold()	# VARIANT TABLE...
 {
-	files=$(bench_sql "SELECT string_agg('$scratch/$1.data/' || path, ' ') FROM relation_files('t') WHERE size > 0")
+	bench_use "$1"
+	files=
+	for table in $(shift; echo "$@"); do
+		files="$files $(bench_sql "SELECT string_agg('$scratch/$1.data/' || path, ' ') FROM relation_files('$table') WHERE size > 0")"
+	done
 	bench_stop "$1"
 	# shellcheck disable=SC2086	# a list of files
 	"$scratch/read_loop" drop $files >/dev/null
@@ -145,26 +151,41 @@ dump()
 	bench_timed bench_client "$bindir/pg_dump" -t t -f /dev/null
 }
 
+# One step over a table larger than shared buffers; sets elapsed.  It takes longer
+# than a checkpoint does where tables are large: so there is one after each part.
+etl()
+{
+	total=0
+	for statement in "INSERT INTO t SELECT g, repeat('y', 380) FROM generate_series($rows + 1, $rows + $rows / 20) g" \
+		CHECKPOINT "UPDATE t SET filler = repeat('z', 380) WHERE id % 200 = 7" CHECKPOINT "SELECT count(filler) FROM t" CHECKPOINT; do
+		bench_statement "$statement"
+		total=$(echo "$total $elapsed" | awk '{printf "%.6f", $1 + $2}')
+	done
+	elapsed=$total
+}
+
 large_table()	# VARIANT
 {
 	bench_use "$1"
 	empty_table
 	work "insert" "$1" fill
-	make_cold "$1"
+	make_cold "$1" t
 	work "first SELECT" "$1" executed "SELECT * FROM t"
-	make_cold "$1"
+	make_cold "$1" t
 	work "second SELECT" "$1" executed "SELECT * FROM t"
-	make_cold "$1"
+	make_cold "$1" t
 	work "dump of read rows" "$1" dump
+	make_cold "$1" t
+	work "ETL" "$1" etl
 	empty_table
 	fill
-	make_cold "$1"
+	make_cold "$1" t
 	work "dump of fresh rows" "$1" dump
 	[ "$(bench_sql 'SELECT count(*) FROM t')" = "$rows" ] || bench_fail "cluster $1 lost rows"
 	bench_sql "DROP TABLE t"
 }
 
-for run in $(bench_runs "$runs"); do
+for run in $(bench_rounds "$runs"); do
 	bench_log "insert, SELECTs, dumps: run $run of $runs"
 	for variant in $(order); do
 		large_table "$variant"
@@ -198,6 +219,7 @@ oltp()	# CASE VARIANT SCRIPTS...
 	case=$1 variant=$2
 	shift 2
 	load "$variant"
+	make_cold "$variant" pgbench_accounts pgbench_accounts_pkey pgbench_branches pgbench_tellers
 	start=$(snapshot "$variant")
 	pgbench "$variant" -R $rate -t $transactions "$@"
 	used "$case" "$variant" "$start"
@@ -218,7 +240,21 @@ read_only()	# VARIANT
 	work "read-only from cache" "$1" pgbench "$1" -S -M prepared -t $reads
 }
 
-for run in $(bench_runs "$runs"); do
+echo "INSERT INTO log (id, message) SELECT g, repeat('x', 200) FROM generate_series(1, 10) g" >"$scratch/log.sql"
+echo "SELECT message FROM log ORDER BY at DESC LIMIT 10" >"$scratch/read.sql"
+chmod a+r "$scratch/log.sql" "$scratch/read.sql"
+logging()	# VARIANT
+{
+	bench_use "$1"
+	bench_sql "SET client_min_messages = warning; DROP TABLE IF EXISTS log;
+		CREATE TABLE log (at timestamptz DEFAULT now(), id bigint, message text); CREATE INDEX ON log (at); CHECKPOINT"
+	start=$(snapshot "$1")
+	pgbench "$1" -R $rate -t $transactions -f "$scratch/log.sql@99" -f "$scratch/read.sql@1"
+	bench_sql "CHECKPOINT"
+	used "data logging" "$1" "$start"
+}
+
+for run in $(bench_rounds "$runs"); do
 	bench_log "OLTP: run $run of $runs"
 	for variant in $(order); do
 		oltp "OLTP" "$variant" -b tpcb-like
@@ -228,6 +264,9 @@ for run in $(bench_runs "$runs"); do
 	done
 	for variant in $(order); do
 		read_only "$variant"
+	done
+	for variant in $(order); do
+		logging "$variant"
 	done
 done
 
@@ -269,7 +308,7 @@ by_kernel()	# KERNEL: also checks its result against the other kernels'
 }
 
 cat "$file" >/dev/null
-for run in $(bench_runs "$runs"); do
+for run in $(bench_rounds "$runs"); do
 	by_program "cksum (POSIX)" cksum
 	for algorithm in crc32c crc32b; do
 		if cksum -a $algorithm /dev/null >/dev/null 2>&1; then

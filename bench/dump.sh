@@ -17,7 +17,7 @@ set -eu
 bench_begin dump "$@"
 bench_need $((4 * size_bytes)) $((size_bytes + 500000000))
 
-runs=3 jobs_list="1 4" ntables=16
+jobs_list="1 4" ntables=16
 [ "$size_bytes" -lt 1000000000 ] || jobs_list="4 16 64" ntables=64
 [ "$size_bytes" -lt 10000000000 ] || jobs_list="4 8 16 32 64"
 
@@ -151,7 +151,7 @@ dump_methods()	# RUN JOBS
 {
 	for method in $methods; do
 		dump "$method" "$2"
-		[ "$1" -gt 2 ] || [ "$2" != "${jobs_list%% *}" ] || verify "$method"
+		[ "$1" -gt 1 ] || [ "$2" != "${jobs_list%% *}" ] || verify "$method"
 		size_mb=$(du -sb "$scratch/dump" | awk '{printf "%.2f", $1 / 1e6}')
 		bench_row "pg_dump $2 jobs" "$(label "$method")" rate MB/s "$1" "$(echo "$elapsed" | awk -v b="$bytes" '{printf "%.2f", b / 1e6 / $1}')"
 		bench_row "pg_dump $2 jobs" "$(label "$method")" CPU s "$1" "$cpu"
@@ -163,7 +163,7 @@ dump_methods()	# RUN JOBS
 	done
 }
 
-for run in $(bench_runs $runs); do
+for run in $(bench_rounds "$runs"); do
 	bench_log "run $run of $runs"
 	for jobs in $jobs_list; do
 		dump_methods "$run" "$jobs"

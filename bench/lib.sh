@@ -14,7 +14,7 @@
 #	autovacuum = off"				# initdb options, lines of postgresql.conf
 #	bench_start main				# also makes it the one that bench_sql talks to
 #	bench_sql "CREATE EXTENSION crc32c_accel"
-#	for run in $(bench_runs 5); do	# interleave what is compared within a run
+#	for run in $(bench_rounds "$runs"); do	# interleave what is compared within a run
 #		for variant in off on; do
 #			bench_timed bench_sql "SELECT count(*) FROM t"	# sets elapsed (seconds)
 #			bench_row warm "$variant" elapsed s "$run" "$elapsed"
@@ -28,19 +28,23 @@
 #	size, size_bytes		as given; SMALL 256 MB, MEDIUM 2 GB, LARGE 16 GB
 #	out						folder of the results (exists)
 #	preload					library for the preload slot, or ""
+#	runs					RUNS, else 8, and 6 from 10 GB on: the fewest pairs that have an
+#							interval of their own (bench/pairs.py)
 #	scratch					scratch folder (under TMPDIR), owned by the server's user
 #	top						the source tree
 #
 # and these functions do the work:
 #	bench_row CASE VARIANT METRIC UNIT RUN VALUE	one line of DIR/<part>.csv, whose
 #							columns are part,case,variant,metric,unit,run,value (no
-#							commas within; run counts from 1, 0 for what has no runs)
+#							commas within; run counts from 1, 0 for what has no runs).
+#							While the variable run is 0 it writes nothing: a warm-up
 #	bench_missing CASE VARIANT REASON	a row that says why there is no figure
 #							(metric "missing"; the reason is printed and kept)
 #	bench_note KEY VALUE	a fact about the run (settings, versions): a row of metric "note"
 #	bench_log WORDS...		progress, on standard error, with the seconds so far
 #	bench_fail WORDS...		ends the part with a message
 #	bench_need DISK MEMORY	refuses when there is less, in bytes
+#	bench_rounds N			the numbers 0..N: a warm-up, then N runs
 #	bench_runs N			the numbers 1..N
 #	bench_stage				builds a copy of the tree, stages it under $scratch/stage
 #	bench_cluster NAME INITDB_OPTIONS CONF_LINES	makes a cluster, not started
@@ -123,6 +127,9 @@ bench_begin()
 	# the watched copy goes on; the first one stays here until it has ended
 	[ -n "${BENCH_SCRATCH:-}" ] || bench_watch "$@"
 	scratch=$BENCH_SCRATCH
+	runs=8
+	[ "$size_bytes" -lt 10000000000 ] || runs=6
+	runs=${RUNS:-$runs}
 	bench_csv=$out/$bench_part.csv
 	echo "part,case,variant,metric,unit,run,value" >"$bench_csv"
 	bench_note_run
@@ -215,7 +222,7 @@ bench_row()
 {
 	[ $# -eq 6 ] || bench_fail "bench_row wants 6 arguments, got $#: $*"
 	case $* in *,*) bench_fail "a comma in a row: $*" ;; esac
-	printf '%s,%s,%s,%s,%s,%s,%s\n' "$bench_part" "$@" >>"$bench_csv"
+	[ "${run:-}" = 0 ] || printf '%s,%s,%s,%s,%s,%s,%s\n' "$bench_part" "$@" >>"$bench_csv"
 }
 
 # zlib-ng in the place of zlib, where bench/contenders.sh has built it.
@@ -234,6 +241,11 @@ bench_missing()
 bench_note()
 {
 	printf '%s,run,%s,note,,0,"%s"\n' "$bench_part" "$1" "$(printf '%s' "$2" | tr '\n' ' ' | sed 's/"/""/g')" >>"$bench_csv"
+}
+
+bench_rounds()
+{
+	seq 0 "$1"
 }
 
 bench_runs()
@@ -258,15 +270,22 @@ bench_dd()	# OPTIONS FILE...; sets elapsed and cpu
 	cpu=$(echo "$user $system" | awk '{print $1 + $2}')
 }
 
-# Reads files that are not in the page cache: dd through it and past it, then a
-# verifier the same two ways.  STATEMENT has %s for the value of direct_io.
+# Reads files that are not in the page cache: dd through it and past it, and a
+# verifier the same two ways.  Each run begins with another of them.  STATEMENT
+# has %s for the value of direct_io.
 bench_cold()	# RUN NAME STATEMENT BYTES FILE...
 {
 	cold_run=$1 name=$2 statement=$3 cold_bytes=$4
 	shift 4
-	direct=true
+	direct=true cold_n=0
 	bench_sql "SELECT crc32c_file('$1', direct_io => true)" >/dev/null 2>&1 || direct=
 	for variant in "dd bs=128k" "$name" ${direct:+"dd bs=4M iflag=direct" "$name direct_io"}; do
+		printf '%s\n' "$variant"
+	done >"$scratch/cold.variants"
+	cold_variants=$(wc -l <"$scratch/cold.variants")
+	while [ $cold_n -lt "$cold_variants" ]; do
+		variant=$(sed -n "$(((cold_run - 1 + cold_variants + cold_n) % cold_variants + 1))p" "$scratch/cold.variants")
+		cold_n=$((cold_n + 1))
 		"$scratch/read_loop" drop "$@" >/dev/null
 		case $variant in
 			dd*) bench_dd "${variant#dd }" "$@" ;;

@@ -17,7 +17,6 @@ set -eu
 bench_begin pages "$@"
 bench_need $((3 * size_bytes + 1000000000)) $((2 * size_bytes + 500000000))
 
-runs=7
 bench_stage
 cc -O2 -o "$scratch/read_loop" "$top/bench/read_loop.c" || bench_fail "no C compiler"
 bench_cluster main --data-checksums "shared_buffers = 64MB
@@ -109,7 +108,7 @@ has()	# FUNCTION
 
 # shellcheck disable=SC2086	# a list of files
 cat $files >/dev/null
-for run in $(bench_runs $runs); do
+for run in $(bench_rounds "$runs"); do
 	run_ours warm "$run" 0 verify_relation_summary
 	# shellcheck disable=SC2086
 	row warm "pread loop" "$run" "$(bench_client "$scratch/read_loop" 131072 $files)" "$bytes"
@@ -119,11 +118,11 @@ for run in $(bench_runs $runs); do
 	bench_row warm "pg_checksums start-up" elapsed s "$run" "$elapsed"
 	run_ours warm "$run" 2 "verify_relation_summary 2 workers"
 	run_sql warm "SELECT count(*)" "$run" "SELECT count(*) FROM t"
-	if has get_raw_page && [ "$run" -le 3 ]; then
+	if has get_raw_page; then
 		run_sql warm "page_checksum(get_raw_page)" "$run" \
 			"SELECT count(page_checksum(get_raw_page('t', b::int), b::int)) FROM generate_series(0, $bytes / 8192 - 1) b"
 	fi
-	if has verify_heapam && [ "$run" -le 3 ]; then
+	if has verify_heapam; then
 		run_sql warm verify_heapam "$run" "SELECT count(*) FROM verify_heapam('t')"
 	fi
 	bench_log "warm: run $run of $runs"
@@ -133,7 +132,7 @@ has verify_heapam || bench_missing warm verify_heapam "no amcheck here"
 
 kernels=$(bench_sql "SELECT string_agg(kernel, ' ' ORDER BY position DESC) FROM (SELECT kernel, row_number() OVER () AS position
 	FROM checksum_kernels() WHERE algorithm = 'page' AND available) k")
-for run in $(bench_runs 5); do
+for run in $(bench_rounds "$runs"); do
 	for kernel in $kernels; do
 		run_page_kernel "$kernel" 1
 		passes=$(echo "$elapsed" | awk '{print int(1.1 / $1) + 1}')
@@ -142,18 +141,24 @@ for run in $(bench_runs 5); do
 	done
 	pg_checksums_cpu "pg_checksums --check" "$filenode"
 	pg_checksums_cpu "pg_checksums start-up" "$no_file"
-	bench_log "CPU per pass: run $run of 5"
+	bench_log "CPU per pass: run $run of $runs"
 done
 
 copied=
 for path in $paths; do copied="$copied $scratch/copy.data/$path"; done
 # shellcheck disable=SC2086
-for run in $(bench_runs 5); do
-	bench_cold "$run" verify_relation_summary "SELECT * FROM verify_relation_summary('t', 'main', direct_io => %s)" "$bytes" $files
+cold_pg_checksums()
+{
 	"$scratch/read_loop" drop $copied >/dev/null
 	run_pg_checksums "$filenode" 1
 	row cold "pg_checksums --check" "$run" "$elapsed" "$all_bytes"
-	bench_log "cold: run $run of 5"
+}
+# shellcheck disable=SC2086
+for run in $(bench_rounds "$runs"); do	# pg_checksums last and first in turns
+	[ $((run % 2)) = 1 ] || cold_pg_checksums
+	bench_cold "$run" verify_relation_summary "SELECT * FROM verify_relation_summary('t', 'main', direct_io => %s)" "$bytes" $files
+	[ $((run % 2)) = 0 ] || cold_pg_checksums
+	bench_log "cold: run $run of $runs"
 done
 bench_stop main
 

@@ -21,7 +21,7 @@ bench_begin program "$@"
 . "$(dirname "$0")/make_wal.sh"
 bench_need $((size_bytes * 5 + scale * 20000000 + 1500000000)) 600000000
 
-runs=5 segments=10000
+segments=10000
 
 bench_stage
 program=$(find "$scratch/stage/" -name crc32c_verify -type f)
@@ -59,7 +59,7 @@ waldump="'$bindir/pg_waldump' -q -p"
 measure_plain()
 {
 	cat "$scratch"/pgbench/* >/dev/null
-	for run in $(bench_runs $runs); do
+	for run in $(bench_rounds "$runs"); do
 		bench_passes 1 sh -c "$waldump '$scratch/pgbench' $first $last"
 		rows wal pg_waldump "$run"
 		ours wal "$run" wal "$scratch/pgbench"
@@ -79,7 +79,7 @@ measure_compressed()	# PROGRAM SUFFIX
 {
 	command -v "$1" >/dev/null || { bench_missing "wal_$1" crc32c_verify "no program $1"; return; }
 	compress "$1" "$2"
-	for run in $(bench_runs $runs); do
+	for run in $(bench_rounds "$runs"); do
 		bench_passes 1 sh -c "exec $1 -tq '$scratch/$1'/*"
 		rows "wal_$1" "$1 -t" "$run"
 		bench_passes 1 sh -c "ls '$scratch/$1'/* | xargs -n 1 -P 2 $1 -tq"
@@ -112,7 +112,7 @@ make_backup()
 measure_backup()
 {
 	bytes=$(find "$scratch/backup" -type f -exec cat {} + | wc -c)
-	for run in $(bench_runs $runs); do
+	for run in $(bench_rounds "$runs"); do
 		bench_program "$bindir/pg_verifybackup" -q "$scratch/backup"
 		rows backup pg_verifybackup "$run"
 		ours backup "$run" backup "$scratch/backup"
@@ -128,7 +128,7 @@ measure_state()
 		open(my $file, "<:raw", $from) or die; read $file, my $magic, 2;
 		SwitchedWal::make($dir, $count, size => 1 << 20, magic => unpack("S", $magic), system => 1)' \
 		"$scratch/many" $segments "$scratch/pgbench/$first"
-	for run in $(bench_runs $runs); do
+	for run in $(bench_rounds "$runs"); do
 		rm -f "$scratch/state"
 		for variant in "first run" "second run"; do
 			bench_program "$program" wal -q "--state=$scratch/state" "$scratch/many"

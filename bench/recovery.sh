@@ -9,13 +9,13 @@
 # Each recovery must end with the same rows.  The database has half the size given.
 #
 #	CLIENTS=n	default 8 (the source: 144 on 144 threads)
-#	PAIRS=n		default 4, as in the source
+#	PAIRS=n		default 8 (the source: 4), 6 from 10 GB on; before them a warm-up
 set -eu
 # shellcheck source=bench/lib.sh
 . "$(dirname "$0")/lib.sh"
 bench_begin recovery "$@"
 bench_need $((6 * size_bytes + 1000000000)) $((size_bytes + 500000000))
-clients=${CLIENTS:-8} pairs=${PAIRS:-4}
+clients=${CLIENTS:-8} pairs=${PAIRS:-$runs}
 seconds=6
 [ "$size_bytes" -lt 1000000000 ] || seconds=60	# the source's load
 scale=$((size_bytes / 32000000 + 1))
@@ -101,7 +101,7 @@ recover()	# VARIANT
 	check "$1"
 }
 
-for run in $(bench_runs "$pairs"); do
+for run in $(bench_rounds "$pairs"); do
 	bench_log "pair $run of $pairs"
 	for variant in $([ $((run % 2)) = 1 ] && echo off on || echo on off); do
 		recover "$variant"

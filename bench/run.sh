@@ -7,7 +7,8 @@
 # and the raw CSV beside it.  Parts: pages wal backup program checksums server recovery
 # recover dump scale kernels; all of them when none is named.  DIR is bench/report unless named.
 # PostgreSQL, its headers, a compiler and make are installed as quickstart.sh does.
-# SMALL (the default) takes about eight minutes; MEDIUM an hour; LARGE a night.
+# SMALL (the default) takes some twenty minutes; MEDIUM two hours and more; LARGE a
+# day.  RUNS=n: n runs of each instead of eight.
 # Interrupted, it stops the part at work and removes what that part made.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -152,7 +153,7 @@ for part in ${parts:-$all_parts}; do
 	wait "$child" || status=$?
 	child=''
 	note "$part" seconds "$(($(date +%s) - started))"
-	note "$part" command "${ONLY:+ONLY=\"$ONLY\" }bench/run.sh $part --size $size${preload:+ --preload $(basename "$preload")}"
+	note "$part" command "${RUNS:+RUNS=$RUNS }${ONLY:+ONLY=\"$ONLY\" }bench/run.sh $part --size $size${preload:+ --preload $(basename "$preload")}"
 	[ "$status" = 0 ] && continue
 	failed="$failed $part"
 	grep -q '^[a-z]*,run,failed,' "$out/$part.csv" || note "$part" failed "ended with status $status"

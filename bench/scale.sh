@@ -42,7 +42,7 @@ timed()	# CASE STEP METRIC COUNT SQL BEFORE...: a row of microseconds for each o
 {
 	timed_case=$1 step=$2 metric=$3 count=$4 statement=$5
 	shift 5
-	for run in $(bench_runs 3); do
+	for run in $(bench_rounds 3); do
 		seconds=$(session "SET client_min_messages = error" "$@" "SELECT extract(epoch FROM clock_timestamp()) AS t0 \\gset" \
 			"$statement" "SELECT extract(epoch FROM clock_timestamp()) - :t0" | awk '{print $NF}')
 		[ -n "$seconds" ] || bench_fail "$(cat "$scratch/session.err")"

@@ -11,7 +11,7 @@
 # byte of WAL; from 17 on WAL summaries and incremental backups.  Then the share of
 # CPU that the CRC takes.  A gain within the spreads is called noise.
 #
-#	RUNS=n				rounds (default 5; 3 of the small backup)
+#	RUNS=n				rounds (default 8; 6 from 10 GB on)
 #	BACKUPS_A_YEAR=n	the schedule behind "saved a year" (default 365)
 #	ONLY="blackhole directory work recovery narrow incremental share"	some of these cases only
 set -eu
@@ -21,7 +21,7 @@ bench_begin server "$@"
 bench_need $((size_bytes * 12 / 10 + 2000000000)) 1000000000	# one copy: blackhole keeps none
 
 backups_a_year=${BACKUPS_A_YEAR:-365}
-runs=${RUNS:-5} seconds=1
+seconds=1
 [ "$size_bytes" -lt 1000000000 ] || seconds=20
 only=${ONLY:-blackhole directory work recovery narrow incremental share}
 work_mb=$((size_bytes / 4 / 1048576))
@@ -139,23 +139,18 @@ backup()	# CASE VARIANT OPTIONS...
 	rm -rf "$scratch/backup"
 }
 
-backups_of()	# MB RUNS
+backups_of()	# MB
 {
 	bench_log "pg_basebackup of $1 MB"
 	find "$(bench_data main)/base" -type f -exec cat {} + >/dev/null	# warm
-	run=0
-	for variant in off on; do
-		switch $variant
-		bench_client "$bindir/pg_basebackup" --checkpoint=fast -X none --target=blackhole >/dev/null 2>&1
-	done
-	for run in $(bench_runs "$2"); do
+	for run in $(bench_rounds "$runs"); do
 		for variant in $(order); do
 			switch "$variant"
 			if wanted blackhole; then
 				backup "backup to blackhole of $1 MB" "$variant" --target=blackhole
 				backup "backup to blackhole of $1 MB without page verification" "$variant" --target=blackhole --no-verify-checksums
 			fi
-			if wanted directory && [ "$step" = 4 ] && [ "$run" -le 3 ] && room $(($1 * 1048576)); then
+			if wanted directory && [ "$step" = 4 ] && room $(($1 * 1048576)); then
 				backup "backup to directory of $1 MB" "$variant" -D "$scratch/backup"
 				backup "backup to directory of $1 MB without page verification" "$variant" -D "$scratch/backup" --no-verify-checksums
 			fi
@@ -184,11 +179,7 @@ run_backups()
 			backup_verified $variant
 		done
 		[ $step != 4 ] || ! wanted directory || room $((mb * 1048576)) || bench_missing "backup to directory of $mb MB" all "not enough disk for a second copy"
-		if [ $step = 4 ]; then
-			backups_of "$mb" "$runs"
-		else
-			backups_of "$mb" 3
-		fi
+		backups_of "$mb"
 	done
 	bench_sql "DROP TABLE grown1, grown2, grown3, grown4; CHECKPOINT"
 }
@@ -257,14 +248,12 @@ work_once()	# VARIANT
 	bench_sql "CHECKPOINT"
 	start=$(bench_sql "SELECT pg_current_wal_insert_lsn()")
 	full_page_updates
-	[ "$run" = 0 ] || bench_row "updates with full-page images of $work_mb MB" "$1" elapsed s "$run" "$elapsed"
+	bench_row "updates with full-page images of $work_mb MB" "$1" elapsed s "$run" "$elapsed"
 	bench_sql "VACUUM pages"
 	wide_copy
-	[ "$run" = 0 ] || bench_row "COPY of wide rows of $work_mb MB" "$1" elapsed s "$run" "$elapsed"
+	bench_row "COPY of wide rows of $work_mb MB" "$1" elapsed s "$run" "$elapsed"
 	[ "$run" != 0 ] || check_wal "$start"
 	bench_sql "TRUNCATE wide"
-	[ "$run" != 0 ] || return 0
-	[ "$run" -le 3 ] || return 0
 	pgbench_tps 1 -f "$scratch/prepared.sql"
 	bench_row "prepared transactions" "$1" rate tps "$run" "$tps"
 	pgbench_tps 2
@@ -274,7 +263,7 @@ work_once()	# VARIANT
 run_work()
 {
 	bench_log "updates, COPY, prepared transactions, pgbench"
-	for run in 0 $(bench_runs "$runs"); do
+	for run in $(bench_rounds "$runs"); do
 		for variant in $(order); do
 			work_once "$variant"
 		done
@@ -310,7 +299,7 @@ recoveries()	# CASE TABLE ROWS
 	mkdir -p "$scratch/again.sock"
 	[ "$(id -u)" != 0 ] || chown "$bench_user" "$scratch/again.sock"
 	sed -i "s|$scratch/main.sock|$scratch/again.sock|" "$(bench_data main)/postgresql.conf"
-	for run in $(bench_runs 3); do
+	for run in $(bench_rounds "$runs"); do
 		for variant in $(order); do
 			recover "$variant" "$2" "$3"
 			bench_row "$1" "$variant" redo s "$run" "$redo"
@@ -351,10 +340,8 @@ $3;
 SELECT :after_cpu - :before_cpu, pg_wal_lsn_diff(:'after_wal', :'before_wal');
 EOP
 )
-	[ "$run" = 0 ] || {
-		bench_row "$1" "$2" CPU s "$run" "$(echo "$used" | awk '{printf "%.4f", $1 / 1e9}')"
-		bench_row "$1" "$2" "CPU per WAL byte" ns "$run" "$(echo "$used" | awk '{printf "%.4f", $1 / $2}')"
-	}
+	bench_row "$1" "$2" CPU s "$run" "$(echo "$used" | awk '{printf "%.4f", $1 / 1e9}')"
+	bench_row "$1" "$2" "CPU per WAL byte" ns "$run" "$(echo "$used" | awk '{printf "%.4f", $1 / $2}')"
 }
 
 narrow_once()	# VARIANT
@@ -373,7 +360,7 @@ run_narrow()
 	bench_log "INSERT, UPDATE, COPY of $narrow_rows narrow rows"
 	bench_sql "CREATE TABLE narrow (id int PRIMARY KEY, n int, filler text);
 		COPY (SELECT $narrow_rows + i, i % 100, 'narrow' FROM generate_series(1, $narrow_rows) AS i) TO '$scratch/narrow.copy'"
-	for run in 0 $(bench_runs "$runs"); do
+	for run in $(bench_rounds "$runs"); do
 		for variant in $(order); do
 			narrow_once "$variant"
 		done
@@ -436,13 +423,13 @@ wal_keep_size = 100GB"
 	bench_sql "CHECKPOINT"
 	summary_end=$(bench_sql "SELECT pg_current_wal_flush_lsn()")
 	summary_mb=$((($(bench_wal_lsn) - summary_start) / 1000000))
-	for run in $(bench_runs 5); do
+	for run in $(bench_rounds "$runs"); do
 		for variant in $(order); do
 			summarize "$variant"
 		done
 	done
 	processes=$(bench_pids main | wc -l)
-	for run in $(bench_runs 3); do
+	for run in $(bench_rounds "$runs"); do
 		for variant in $(order); do
 			incremental "$variant"
 		done

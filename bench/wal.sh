@@ -32,7 +32,8 @@ bench_begin wal "$@"
 . "$(dirname "$0")/make_wal.sh"
 bench_need $((size_bytes * 3 + scale * 20000000 + 1000000000)) 600000000
 
-runs=5 cpu_runs=3
+cpu_runs=$runs	# the CRCs of 2014 take long
+[ "$size_bytes" -lt 1000000000 ] || cpu_runs=${RUNS:-6}
 
 # The CRCs of 2014 go into a copy of the sources: their files, and their rows
 # after the others.
@@ -142,7 +143,7 @@ check_wal()	# CASE; sets records and bytes
 measure_elapsed()	# CASE
 {
 	cat "$scratch/$1"/* >/dev/null
-	for run in $(bench_runs $runs); do
+	for run in $(bench_rounds "$runs"); do
 		run_waldump "$1" 1 -q -n 1
 		bench_row "$1" "pg_waldump start-up" elapsed s "$run" "$elapsed"
 		run_waldump "$1" 1 -q
@@ -184,7 +185,7 @@ measure_compressed()	# CASE
 			bench_missing "$case" auto "built without the library of $program"
 		else
 			bench_row "$case" WAL bytes B 0 "$(cat "$scratch/$case"/* | wc -c)"
-			for run in $(bench_runs $runs); do
+			for run in $(bench_rounds "$runs"); do
 				measure_decoder "$case" $program
 				run_ours "$case" auto 0 1
 				rows "$case" auto "$run"
@@ -224,7 +225,7 @@ passes()	# of the run just timed, for two seconds and more
 
 measure_cpu()
 {
-	for run in $(bench_runs $cpu_runs); do
+	for run in $(bench_rounds "$cpu_runs"); do
 		bench_log "pgbench: CPU, run $run of $cpu_runs"
 		for kernel in bytewise slicing4 slicing8 sse42 auto; do
 			known $kernel || continue
@@ -249,7 +250,7 @@ check_wal pgbench
 measure_elapsed pgbench
 measure_compressed pgbench
 cc -O2 -o "$scratch/read_loop" "$top/bench/read_loop.c" || bench_fail "no C compiler"
-for run in $(bench_runs $runs); do
+for run in $(bench_rounds "$runs"); do
 	bench_cold "$run" verify_wal "SELECT count(*) FROM verify_wal('$scratch/pgbench', direct_io => %s)" "$bytes" "$scratch"/pgbench/*
 done
 measure_cpu
