@@ -70,6 +70,13 @@ class Measurement:
         rest.summarise()
         return rest
 
+    def minus(self, part):
+        """What is left of each run without a part of it."""
+        rest = replace(self, by_run={run: v - part.by_run[run] for run, v in self.by_run.items() if run in part.by_run}, outliers=[])
+        rest.values = list(rest.by_run.values())
+        rest.summarise()
+        return rest
+
     def summarise(self):
         kept, self.outliers = without_outliers(self.values)
         self.low, self.high = min(kept), max(kept)

@@ -40,7 +40,7 @@ CKSUM = "297 MB/s; \"roughly 50% slower than the rate when querying from cache\"
 STUDY = (
     ("OLTP", "CPU", "\"CPU usage was nearly indistinguishable\""),
     ("OLTP", "WAL", "\"50-100% higher for the checksumming cluster\""),
-    ("OLTP with final VACUUM and CHECKPOINT", "written", "\"The checksumming cluster spiked twice as high\""),
+    ("the final VACUUM and CHECKPOINT alone", "written", "\"The checksumming cluster spiked twice as high\""),
     ("read-only from cache", "CPU", "\"exactly the same behavior\" (a prediction)"),
     ("insert", "elapsed", "\"no detectable CPU or I/O cost at all\""),
     ("first SELECT", "elapsed", "\"a query duration twice as long\""),
@@ -48,6 +48,9 @@ STUDY = (
     ("second SELECT", "elapsed", "\"almost identical\""),
     ("dump of fresh rows", "CPU", "\"roughly double CPU and disk I/O use\" (a prediction)"),
     ("dump of read rows", "CPU", "\"little difference\" (a prediction)"),
+    ("data logging", "CPU", "\"little difference\" (a prediction)"),
+    ("ETL", "CPU", "\"expect double or greater CPU and disk I/O use\" (a prediction)"),
+    ("ETL", "written", "\"expect double or greater CPU and disk I/O use\" (a prediction)"),
 )
 HINTS_WORDS = ("\"if the tests were repeated with a non-checksumming cluster with wal_log_hints enabled, "
                "the results would match a checksumming cluster very closely\"")

@@ -11,20 +11,22 @@ def duration(gb_per_s):
 
 def rate(results, case, variant, metric="rate"):
     m = results.get(case, variant, metric)
-    return m.median if m and m.median > 0 else None
+    return (m.median, min(m.values), max(m.values)) if m and m.median > 0 else None
 
 
 def backup_rate(results, variant):
     """GB/s of the largest backup into the blackhole."""
     cases = [c for c in results.cases("backup to blackhole of ") if "without" not in c]
     m = results.get(cases[-1], variant, "elapsed") if cases else None
-    return int(cases[-1].split(" of ")[1].split(" ")[0]) / 1000 / m.median if m else None
+    gb = int(cases[-1].split(" of ")[1].split(" ")[0]) / 1000 if cases else 0
+    return (gb / m.median, gb / max(m.values), gb / min(m.values)) if m else None
 
 
 def lines(parts):
-    """(what, GB/s or None, remark) in the order of a DBA's questions."""
+    """(what, GB/s as median, least and most, or None, remark) in the order of a
+    DBA's questions."""
     pages, wal, server = parts["pages"], parts["wal"], parts["server"]
-    yield "reading 1 TB from this disk (dd, page cache dropped)", rate(pages, "cold", "dd bs=128k"), "one stream, the bound of one that verifies; a virtual disk's rate varies, see the range of its runs below"
+    yield "reading 1 TB from this disk (dd, page cache dropped)", rate(pages, "cold", "dd bs=128k"), "one stream, the bound of one that verifies; a virtual disk's rate varies: compare the ranges"
     yield "verifying 1 TB of tables from this disk, server in use", rate(pages, "cold", "verify_relation_summary"), "verify_relation_summary, one core"
     yield "verifying 1 TB of tables, if the disk were no limit", rate(pages, "warm", "verify_relation_summary"), "from the page cache, one core"
     yield "the same with 2 workers", rate(pages, "warm", "verify_relation_summary 2 workers"), ""
@@ -37,7 +39,7 @@ def lines(parts):
 
 def how_fast(parts):
     """The first table of the report, or None."""
-    rows = [(what, f"{value:.2f} GB/s", duration(value), remark) for what, value, remark in lines(parts) if value]
+    rows = [(what, f"{value[0]:.2f} GB/s", f"{value[1]:.2f} to {value[2]:.2f}", duration(value[0]), remark) for what, value, remark in lines(parts) if value]
     if not rows:
         return None
-    return ("table", "How fast for me? 1 TB at the rates measured here", ("what", "rate", "1 TB takes", "remark"), rows, False)
+    return ("table", "How fast for me? 1 TB at the rates measured here", ("what", "rate", "of the runs", "1 TB takes", "remark"), rows, False)

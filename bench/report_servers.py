@@ -103,7 +103,8 @@ def part_pages(results, section, folder, plots):
     section.blocks.append(("table", "verify_relation_summary beside what else reads or checks the same table",
                            ("cache", "the other", "its rate", "ours", "ours is"), rows, False))
     plot_metric(section, folder, plots, results, "pages-rate", "rate", "Verifying a table, and what else reads it", own, ("warm", "cold"),
-                caption="More is better. Median of the runs; whiskers: their range.")
+                "More is better. Median of the runs; whiskers: their range. From a disk they may overlap: then the order is chance.",
+                {"warm": "from the page cache", "cold": "from the disk, whose rate varies"})
     if table := cold_table(results, "A table"):
         section.blocks.append(table)
     m = results.get("warm", OURS, "rate")
@@ -376,6 +377,8 @@ def part_recover(results, section, folder, plots):
     last = results.cases()[-1]
     one, restore = results.get(last, "1 block", "elapsed"), results.get(last, whole, "elapsed")
     disks = results.get(last, "1 block", "disk"), results.get(last, whole, "disk")
+    if not (one and restore):
+        return
     section.sentence = (f"One block, over {last}: {one.median:.1f} s and {disks[0].median / 1000:.1f} GB of disk; the whole restore takes "
                         f"{restore.median:.1f} s and {disks[1].median / 1000:.1f} GB.")
 
