@@ -87,6 +87,8 @@ static const LibraryFunction library_functions[] = {
 	{"google-crc32c", "google crc32c", CHECKSUM_crc32c, "crc32c_extend", FORM_STANDARD, NULL, 0},
 	{"crc32c-wheel", "crc32c wheel", CHECKSUM_crc32c, "_crc32c_hw_adler", FORM_STANDARD, "crc32c_init_hw_adler", NEED(sse42)},
 	{"crc-fast", "crc-fast", CHECKSUM_crc32c, "bench_crc_fast_crc32c", FORM_STANDARD, NULL, 0},
+	{"crc-fast", "crc32c crate", CHECKSUM_crc32c, "bench_crate_crc32c", FORM_STANDARD, NULL, 0},
+	{"rocksdb", "RocksDB", CHECKSUM_crc32c, "_ZN7rocksdb6crc32c6ExtendEjPKcm", FORM_STANDARD, NULL, 0},
 	{"libz.so.1", "zlib", CHECKSUM_crc32, "crc32_z", FORM_ZLIB, NULL, 0},
 	{"libz-ng.so.2", "zlib-ng", CHECKSUM_crc32, "zng_crc32_z", FORM_STANDARD, NULL, 0},
 	{"zlib-ng-built", "zlib-ng built", CHECKSUM_crc32, "crc32_z", FORM_ZLIB, NULL, 0},

@@ -22,6 +22,52 @@ memory=1073741824
 [ "$(awk '/^MemAvailable/ {print $2}' /proc/meminfo)" -gt 1600000 ] || memory=268435456
 [ $memory = 1073741824 ] || bench_missing "crc32c/independent/1073741824" all "less than 1.6 GB of memory available"
 
+# --- versions ----------------------------------------------------------------
+
+version()	# LABEL WORDS: what the report names beside the contender
+{
+	[ -z "$2" ] || bench_note "contender $1" "$2"
+}
+
+# The package of a file and its version, as the system's package manager knows them.
+package_of()	# FILE
+{
+	file=$(readlink -f "$1")
+	if command -v dpkg-query >/dev/null; then
+		package=$({ dpkg-query -S "$file" || dpkg-query -S "${file#/usr}"; } 2>/dev/null | sed -n '1s/: .*//p')
+		[ -z "$package" ] || dpkg-query -W -f '${Package} ${Version}' "$package"
+	elif command -v rpm >/dev/null; then
+		rpm -qf --qf '%{NAME} %{VERSION}-%{RELEASE}' "$file" 2>/dev/null || :
+	fi
+}
+
+shared_library()	# NAME, to which a version may be added: its file
+{
+	PATH=$PATH:/sbin:/usr/sbin ldconfig -p | awk -v name="$1" 'index($1, name) == 1 {print $NF; exit}'
+}
+
+system_library()	# LABEL NAME
+{
+	file=$(shared_library "$2")
+	[ -z "$file" ] || version "$1" "$(package_of "$file"), $(basename "$(readlink -f "$file")")"
+}
+
+crate()	# NAME: its version in the lock file
+{
+	awk -v name="name = \"$1\"" '$0 == name {getline; print $3}' "$contenders/crate/Cargo.lock" 2>/dev/null | tr -d '"'
+}
+
+# A server's, by its pg_config, or by the package in the chroot that it lies in.
+server_version()	# LIBPGPORT
+{
+	tree=$(dirname "$(dirname "$1")")
+	"$tree/bin/pg_config" --version 2>/dev/null || {
+		root=${tree%/usr/lib/postgresql/*}
+		awk -v name="Package: postgresql-${tree##*/}" '$0 == name {found = 1} found && /^Version:/ {print "PostgreSQL " $2; exit}' \
+			"$root/var/lib/dpkg/status" 2>/dev/null
+	}
+}
+
 # --- contenders ------------------------------------------------------------
 
 # The position-independent copy of the library, which 19's objects need: they
@@ -42,6 +88,7 @@ server_kernels()	# LABEL LIBPGPORT
 		return 0
 	}
 	libraries="$libraries --library $1=$scratch/$1.so"
+	version "PostgreSQL ${1#pg}" "$([ "$2" = "$own_libpgport" ] && "$pg_config" --version || server_version "$2")"
 }
 
 # Page checksums as the server's build makes them, and with AVX2 (as 19 does).
@@ -61,7 +108,7 @@ server_pages()
 	libraries="$libraries --library pages-avx2=$scratch/pages-avx2.so"
 }
 
-wheel()	# LABEL PACKAGE PATTERN: the compiled library of a Python wheel
+wheel()	# LABEL PACKAGE PATTERN CONTENDER: the compiled library of a Python wheel
 {
 	file=$(PYTHONPATH="$contenders/wheels" python3 - "$2" "$3" 2>/dev/null <<'EOP' || :
 import glob, importlib.util, os, sys
@@ -69,22 +116,59 @@ folder = os.path.dirname(importlib.util.find_spec(sys.argv[1]).origin)
 print(glob.glob(os.path.join(folder, sys.argv[2]))[0])
 EOP
 )
-	[ -z "$file" ] || libraries="$libraries --library $1=$file"
+	[ -n "$file" ] || return 0
+	libraries="$libraries --library $1=$file"
+	version "$4" "$(basename "$(find "$contenders/wheels" -maxdepth 1 -name "$2-*.dist-info")" .dist-info)"
+	undefined=$(nm -D --undefined-only "$file" | awk '$2 ~ /^_?Py/ {print $2}')
+	[ -z "$undefined" ] || python_names "$undefined"
 }
 
-libraries=
+# Names that an interpreter has, for a wheel that is loaded without one: the CRC
+# itself calls none of them.
+python_names()	# NAMES
+{
+	for name in $1; do
+		echo "char ${name}[64];"
+	done >"$scratch/python.c"
+	python=$scratch/python.so
+	cc -shared -fPIC -fno-builtin -o "$python" "$scratch/python.c"
+}
+
+libraries="" python=""
 contenders=$top/bench/build/contenders
-server_kernels "pg$pg_major" "$("$pg_config" --pkglibdir)/libpgport.a"
+own_libpgport=$("$pg_config" --pkglibdir)/libpgport.a
+server_kernels "pg$pg_major" "$own_libpgport"
 for archive in /usr/lib/postgresql/*/lib/libpgport.a \
 	"${ACCEL_CHROOTS:-/var/cache/crc32c_accel}"/pg*/usr/lib/postgresql/*/lib/libpgport.a; do
 	[ ! -f "$archive" ] || server_kernels "pg$(basename "$(dirname "$(dirname "$archive")")")" "$archive"
 done
 server_pages
-wheel google-crc32c google_crc32c '../google_crc32c.libs/libcrc32c*'
-wheel crc32c-wheel crc32c '_crc32c*.so'
-[ ! -f "$contenders/crc-fast.so" ] || libraries="$libraries --library crc-fast=$contenders/crc-fast.so"
+wheel google-crc32c google_crc32c '../google_crc32c.libs/libcrc32c*' "google crc32c"
+wheel crc32c-wheel crc32c '_crc32c*.so' "crc32c wheel"
+if [ -f "$contenders/crc-fast.so" ]; then
+	libraries="$libraries --library crc-fast=$contenders/crc-fast.so"
+	version "crc-fast" "crate crc-fast $(crate crc-fast)"
+	version "crc32c crate" "crate crc32c $(crate crc32c)"
+fi
 zlib_ng=$(bench_zlib_ng)
-[ ! "$zlib_ng" ] || libraries="$libraries --library zlib-ng-built=$zlib_ng"
+if [ -n "$zlib_ng" ]; then
+	libraries="$libraries --library zlib-ng-built=$zlib_ng"
+	version "zlib-ng built" "of the sdist zlib_ng $(sed -n 's/^Version: //p' "$contenders/sdist/PKG-INFO")"
+fi
+rocksdb=$(shared_library librocksdb.so)
+if [ -n "$rocksdb" ]; then
+	libraries="$libraries --library rocksdb=$rocksdb"
+	system_library RocksDB librocksdb.so
+fi
+system_library ISA-L libisal.so.2
+system_library zlib libz.so.1
+system_library zlib-ng libz-ng.so.2
+system_library libdeflate libdeflate.so.0
+# what the sources or others name, and this benchmark has not
+bench_missing crc32c "MariaDB crc32_simd (dr-m)" "sources in a repository; no package exports the function"
+bench_missing crc32c "ISA-L master" "sources in a repository; libisal of this system is measured"
+bench_missing crc32c "fast-crc32 (corsix)" "sources in a repository; no package has them"
+bench_missing crc32c abseil "a C++ interface whose names carry its version; there is no wrapper here"
 
 # --- stand-alone -----------------------------------------------------------
 
@@ -97,7 +181,7 @@ bench_note compiler "$(cc --version | head -1), $cflags"
 bench_note method "minimum, median and maximum of interleaved rounds of 0.25 ms, $time_ms ms a contender and case"
 bench_log "timing, $time_ms ms a contender and case"
 # shellcheck disable=SC2086
-"$scratch/bench_kernels" --out "$scratch/kernels.csv" --time $time_ms --memory $memory \
+env ${python:+LD_PRELOAD="$python"} "$scratch/bench_kernels" --out "$scratch/kernels.csv" --time $time_ms --memory $memory \
 	${ONLY:+--only "$ONLY"} $libraries \
 	--traces "$top/bench/traces/15.trace" --traces "$top/bench/traces/18.trace" >"$scratch/kernels.txt" || {
 	grep WRONG "$scratch/kernels.txt" >&2 || tail -5 "$scratch/kernels.txt" >&2

@@ -10,6 +10,7 @@ LEVEL = 0.95  # "level with" another: not more than 5 % behind
 CHAINED = "random 20..300 chained"
 WORST_CASE = "worst case of branch prediction"
 POSTGRESQL_18 = ("PostgreSQL 18 avx512", "PostgreSQL 18 sse42")
+VERSION = "contender "  # a note's key, before the contender's name
 NAMES = {"crc32c": "CRC-32C", "crc32": "CRC-32 (zlib, gzip)", "page": "page checksum"}
 
 
@@ -243,6 +244,14 @@ def cold_table(k):
             headers, rows, False)
 
 
+def version_table(results):
+    """Which contenders ran, where the run has noted it."""
+    rows = [(key[len(VERSION):], value) for key, value in results.notes if key.startswith(VERSION)]
+    if not rows:
+        return ("text", "This run is older than the note of its contenders' versions: system libraries are those of the operating system named above.")
+    return ("table", "The contenders of this run", ("contender", "version"), sorted(rows), False)
+
+
 def page_table(k):
     sizes = k.sizes("hot pages")
     rows = []
@@ -431,7 +440,7 @@ def part_kernels(results, section, folder, plots):
                                + "; ".join(f"{words} {value:.1f} GB/s" for words, value in roofs(results)) + "."))
     if plots:
         section.blocks += draw(results, plots, folder, crc32c, crc32, page)
-    section.blocks += [trace_table(crc32c), who_table(crc32c), who_table(crc32), cold_table(crc32c), page_table(page), combine_table(results),
+    section.blocks += [version_table(results), trace_table(crc32c), who_table(crc32c), who_table(crc32), cold_table(crc32c), page_table(page), combine_table(results),
                        sql_table(results, ((crc32c, ("independent", "random 20..300", CHAINED)), (page, ("hot pages",))))]
 
 

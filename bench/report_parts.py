@@ -120,7 +120,7 @@ def add_extras(results, section, folder, plots):
 
 def footer(results):
     """When, where and how this part ran, and its notes: settings, versions."""
-    words = [f"{key}: {value}." for key, value in results.notes if key not in HIDDEN_NOTES]
+    words = [f"{key}: {value}." for key, value in results.notes if key not in HIDDEN_NOTES and not key.startswith(report_kernels.VERSION)]
     run = ", ".join(f"{key} {results.note(key)}" for key in ("revision", "started", "machine", "load") if results.note(key))
     return (f"This part's run: {run}. To repeat: `{results.note('command')}` ({results.note('seconds', '?')} s). "
             f"Raw data: `{results.part}.csv`. " + " ".join(words))
