@@ -115,7 +115,9 @@ $(OBJS) $(OBJS:.o=.bc): $(all_headers) $(srcroot)Makefile
 override CPPFLAGS += -fvisibility=hidden
 
 # Pages have the size of the server's, whose headers those rooms do not see.
-page_bytes := $(shell sed -n 's/^\#define BLCKSZ \([0-9]*\)$$/\1/p' '$(shell $(PG_CONFIG) --includedir-server)/pg_config.h')
+size_of = $(shell sed -n 's/^\#define $(1) \([0-9]*\)$$/\1/p' '$(shell $(PG_CONFIG) --includedir-server)/pg_config.h')
+page_bytes := $(call size_of,BLCKSZ)
+wal_page_bytes := $(call size_of,XLOG_BLCKSZ)
 override CPPFLAGS := $(if $(page_bytes),-DPAGE_BYTES=$(page_bytes)) $(CPPFLAGS)
 
 # Rooms that know the server.  All others, so new ones too, are compiled without its
@@ -135,7 +137,8 @@ $(server_free:=.o) $(server_free:=.bc) $(program_objects): override CPPFLAGS := 
 # needs the server does not link.
 all: $(program) $(program).1
 $(program_objects): $(all_headers) $(help) $(srcroot)Makefile
-$(program_objects): override CPPFLAGS += -DPROGRAM_VERSION='"$(sql_version)"'
+$(program_objects): override CPPFLAGS += -DPROGRAM_VERSION='"$(sql_version)"' \
+	$(if $(wal_page_bytes),-DWAL_PAGE_BYTES=$(wal_page_bytes))
 $(rooms_library): $(server_free:=.o)
 	rm -f $@ && $(AR) crs $@ $^
 $(program): $(program_objects) $(rooms_library)

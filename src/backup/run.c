@@ -640,6 +640,7 @@ verify_wal(BackupRun *run)
 	wal.shown = run->wal != NULL ? run->wal : "pg_wal";
 	wal.own = run->wal == NULL;
 	wal.system = run->summary->system;
+	wal.page_size = run->meta.control.wal_block_size;
 	wal.magic = run->options->magic;
 	/* a damaged file would make all WAL one of another version */
 	wal.version = is_told(run, "PG_VERSION") ? NULL : run->meta.major;

@@ -161,6 +161,8 @@ set_identity(WalDirectory *dir, const BackupWal *wal)
 		return;
 	dir->limits.server.system = wal->system;
 	dir->limits.server.magic = magic_of(wal);
+	if (wal_power_of_two(wal->page_size, WAL_PAGE_MIN, WAL_PAGE_MAX))
+		dir->limits.server.page_size = wal->page_size;
 }
 
 void

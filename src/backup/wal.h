@@ -32,6 +32,7 @@ typedef struct BackupWal
 	uint64_t	system;			/* identifier that it must have, 0 if unknown */
 	BackupWalIdentifyFn identify;	/* NULL if the server's own is meant then */
 	void	   *arg;			/* of identify() */
+	uint32_t	page_size;		/* bytes, 0 if unknown */
 	uint16_t	magic;			/* of its pages, 0 if the version tells it */
 	const char *version;		/* major version of the server, "15", NULL if
 								 * unknown */

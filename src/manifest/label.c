@@ -166,6 +166,7 @@ backup_control_read(const uint8_t *bytes, size_t size, BackupControl *control)
 		fields.state == CLUSTER_STATE_IN_ARCHIVE_RECOVERY;
 	control->block_size = fields.block_size;
 	control->segment_blocks = fields.relation_segment_blocks;
+	control->wal_block_size = fields.wal_block_size;
 	control->checksums = fields.checksum_version == CHECKSUMS_ON;
 	return true;
 }

@@ -51,6 +51,7 @@ typedef struct BackupControl
 	bool		in_recovery;	/* that of a standby, stopped or not */
 	uint32_t	block_size;
 	uint32_t	segment_blocks; /* of a relation's file */
+	uint32_t	wal_block_size;
 	bool		checksums;
 } BackupControl;
 

@@ -489,11 +489,16 @@ host_sha_end(HostSha *sha, uint8_t *digest)
 
 /* ---- the server that is not there ---- */
 
+/* A page of WAL.  make takes its size from the server that it builds for. */
+#ifndef WAL_PAGE_BYTES
+#define WAL_PAGE_BYTES	8192
+#endif
+
 /*
  * A system identifier and a version of 0 are those of any cluster.  The sizes
  * are what most have, where a file does not tell.
  */
-static HostServer server = {0, 0, 8192, 16 * 1024 * 1024};
+static HostServer server = {0, 0, WAL_PAGE_BYTES, 16 * 1024 * 1024};
 
 HostServer
 host_server(void)

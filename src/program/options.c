@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "host/digits.h"
+#include "page/format.h"
 #include "program/help.auto.h"
 #include "program/host.h"
 #include "program/options.h"
@@ -486,7 +487,7 @@ options_parse(Options *options, int argc, char **argv)
 	memset(options, 0, sizeof(*options));
 	options->reverify_after = options->settled_after = -1;
 	options->jobs = 1;
-	options->block_size = 8192;
+	options->block_size = PAGE_BYTES;
 	answer_questions(argc, argv);
 	if (argc < 2)
 		refuse("no command", "");

@@ -183,20 +183,26 @@ test_labels(void)
 
 /* ---- pg_control ---- */
 
-/* Checksums that are not on yet, or no more, are no rule for pages. */
+/*
+ * Checksums that are not on yet, or no more, are no rule for pages.  The size of a
+ * page of WAL is not that of this server.
+ */
 static void
 test_control(void)
 {
 	static uint8_t bytes[BACKUP_CONTROL_BYTES];
 	const uint32_t version = 1905;
+	const uint32_t wal_page = 32768;
 	BackupControl control;
 
 	memcpy(bytes + 8, &version, sizeof(version));
+	memcpy(bytes + 236, &wal_page, sizeof(wal_page));
 	for (uint32_t state = 0; state < 4; state++)
 	{
 		memcpy(bytes + 268, &state, sizeof(state));
 		check(backup_control_read(bytes, sizeof(bytes), &control) &&
 			  control.checksums == (state == 1), "checksums in state %u", state);
+		check(control.wal_block_size == wal_page, "the size of a page of WAL");
 	}
 }
 
