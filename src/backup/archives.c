@@ -632,6 +632,19 @@ backup_tar_read(BackupTar *tar)
 
 /* ---- after them ---- */
 
+/*
+ * Of two files of a name, one alone is found when pages are read again.  Without
+ * a manifest, the archives are what lists a name twice.
+ */
+static bool
+has_found_twin(const BackupTar *tar, uint32_t entry)
+{
+	int64_t		named = backup_list_find(tar->list,
+										 backup_list_path(tar->list, entry));
+
+	return named >= 0 && tar->list->entries[named].found >= 0;
+}
+
 /* What may be in an archive that was not read is one row. */
 static void
 find_missing(BackupTar *tar)
@@ -642,7 +655,8 @@ find_missing(BackupTar *tar)
 	{
 		BackupJudge judge = {&tar->judge, tar->list, tar->finding, tar->arg, i};
 
-		if (tar->list->entries[i].ignored || tar->list->entries[i].found >= 0)
+		if (tar->list->entries[i].ignored || tar->list->entries[i].found >= 0 ||
+			has_found_twin(tar, i))
 			continue;
 		host_interrupts();
 		tar->totals.files++;
