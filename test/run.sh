@@ -311,7 +311,8 @@ for part in $parts; do
 				"BUILD=WITHOUT=z,lz4,zstd,heal,accelerate" "tap test/t/111_without.pl"
 			for script in "$top"/test/matrix/*.sh; do
 				case $script in
-					*/lib.sh | */upgrades.sh) continue ;;	# the second by name only
+					*/lib.sh | */custom.sh) continue ;;	# of the others
+					*/upgrades.sh | */builds.sh) continue ;;	# by name only
 				esac
 				script_job matrix host "$(basename "$script" .sh)" \
 					"test/matrix/$(basename "$script")" $long

@@ -54,6 +54,14 @@ sub missing_modules
 	return grep { !-e "$folder/$_.so" } @modules;
 }
 
+# A size that the server was built with: BLCKSZ, RELSEG_SIZE, XLOG_BLCKSZ.
+sub built_with
+{
+	my ($name) = @_;
+	chomp(my $headers = `pg_config --includedir-server`);
+	return slurp_file("$headers/pg_config.h") =~ /^#define $name (\d+)$/m ? $1 : die "no $name";
+}
+
 # Ends the script as skipped where the installation lacks one.
 sub need_modules
 {

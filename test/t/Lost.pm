@@ -71,7 +71,7 @@ sub lost
 		$relative =~ s{^.*?/(?=(?:base|global)/)}{};
 		my ($segment) = $relative =~ /\.(\d+)$/;
 		$relative =~ s/\.\d+$//;
-		$lost{ $relative . ' ' . ($block + ($segment // 0) * 131072) } = $disk;
+		$lost{ $relative . ' ' . ($block + ($segment // 0) * Accel::built_with('RELSEG_SIZE')) } = $disk;
 	}
 	return \%lost;
 }
