@@ -53,15 +53,24 @@ replace_begin(Replace *replace, const char *path)
 	return true;
 }
 
+/* After a write that failed.  Nobody kept its error, but the next one fails, too. */
+static int
+write_error(FILE * file)
+{
+	clearerr(file);
+	errno = EIO;
+	return fputc('\n', file) == EOF || fflush(file) != 0 ? errno : EIO;
+}
+
 /* Closes the file.  Returns 0, or why what was written is not all there. */
 static int
 close_file(FILE * file, bool durable)
 {
 	int			error = 0;
 
-	errno = EIO;
-	if (ferror(file) || fflush(file) != 0 ||
-		(durable && fsync(fileno(file)) != 0))
+	if (ferror(file))
+		error = write_error(file);
+	else if (fflush(file) != 0 || (durable && fsync(fileno(file)) != 0))
 		error = errno;
 	if (fclose(file) != 0 && error == 0)
 		error = errno;

@@ -464,6 +464,8 @@ foreach my $signal (qw(TERM INT))
 	ends("state, $count segments", 0, qr/ $count files, $count read, $count records, /, 'wal', '-j2', "--state=$made/many.state", $many);
 	chmod 0, glob("$many/*");
 	ends("state, $count segments that cannot be read any more", 0, qr/ $count files, 0 read, 0 records, .* 0 with findings, 0 not verifiable/, 'wal', "--state=$made/many.state", $many);
+	is(system("trap '' XFSZ; ulimit -f 64; exec $program wal -q --state=$made/many.state $many 2>$made/err") >> 8, 1, 'state: room for its beginning alone');
+	like(slurp_file("$made/err"), qr/could not write "\Q$made\E\/many.state": File too large/, 'state: why a write failed that was not the last');
 	ends('without the state they are asked for', 3, qr/Permission denied/, 'wal', '-q', $many);
 	system_or_bail('rm', '-rf', $many);
 }
