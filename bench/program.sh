@@ -5,8 +5,8 @@
 # without a server have for the same files:
 #
 # - wal: the WAL of pgbench, beside pg_waldump -q;
-# - wal_gzip, wal_zstd: the same compressed, beside gzip -t and zstd -t, which
-#   verify the compression and no record, and beside decoding it for pg_waldump -q;
+# - wal_gzip, wal_zstd, wal_lz4: the same compressed, beside gzip -t and so on,
+#   which verify the compression and no record, and beside decoding it for pg_waldump -q;
 # - backup: a plain base backup, beside pg_verifybackup, which looks at no page;
 # - state: an archive of 10,000 small segments, read once with --state, and asked
 #   for again when nothing is new.
@@ -75,12 +75,12 @@ compress()	# PROGRAM SUFFIX
 	as_user "$program" wal -q "$scratch/$1" || bench_fail "$1: the WAL is not in order"
 }
 
-measure_compressed()	# PROGRAM SUFFIX
+measure_compressed()	# PROGRAM SUFFIX, and what tests many files
 {
 	command -v "$1" >/dev/null || { bench_missing "wal_$1" crc32c_verify "no program $1"; return; }
 	compress "$1" "$2"
 	for run in $(bench_rounds "$runs"); do
-		bench_passes 1 sh -c "exec $1 -tq '$scratch/$1'/*"
+		bench_passes 1 sh -c "exec $1 ${3:--tq} '$scratch/$1'/*"
 		rows "wal_$1" "$1 -t" "$run"
 		bench_passes 1 sh -c "ls '$scratch/$1'/* | xargs -n 1 -P 2 $1 -tq"
 		rows "wal_$1" "two $1 -t" "$run"
@@ -149,6 +149,7 @@ bench_log "WAL: $((bytes / 1000000)) MB"
 measure_plain
 measure_compressed gzip .gz
 measure_compressed zstd .zst
+measure_compressed lz4 .lz4 -tqm
 bench_log "a backup"
 make_backup
 measure_backup

@@ -208,7 +208,8 @@ def part_backup(results, section, folder, plots):
 # --- program ---------------------------------------------------------------
 
 PROGRAM_PEERS = (("wal", "pg_waldump"), ("wal_gzip", "gzip -t"), ("wal_gzip", "gzip -dc and pg_waldump"), ("wal_zstd", "zstd -t"),
-                 ("wal_zstd", "zstd -dc and pg_waldump"), ("backup", "pg_verifybackup"))
+                 ("wal_zstd", "zstd -dc and pg_waldump"), ("wal_lz4", "lz4 -t"), ("wal_lz4", "lz4 -dc and pg_waldump"),
+                 ("backup", "pg_verifybackup"))
 
 
 def part_program(results, section, folder, plots):
