@@ -553,7 +553,7 @@ copy_sources()	# folder: what is built and tested, without what was built
 		for name in Makefile *.md LICENSE docs crc32c_accel.control sql src expected test; do
 			[ ! -e "$name" ] || set -- "$@" "$name"
 		done
-		tar cf - --exclude='*.o' --exclude='*.bc' --exclude='*.so' "$@"
+		tar cf - --exclude='*.[ao]' --exclude='*.bc' --exclude='*.so' "$@"
 	) | (cd "$1" && tar xf -)
 }
 

@@ -37,7 +37,7 @@ for part in "$@"; do
 			;;
 		matrix) packages="$packages $server clang libclang-rt-dev qemu-user-static binfmt-support qemu-system-x86 cpio
 			gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-s390x-linux-gnu libc6-dev-s390x-cross mmdebstrap valgrind
-			libipc-run-perl" chroots="$chroots $needed_majors" ;;
+			libipc-run-perl musl-tools" chroots="$chroots $needed_majors" ;;
 		fuzz) packages="$packages $server clang libclang-rt-dev" ;;
 		coverage) packages="$packages $server postgresql-$major-pgtap libipc-run-perl qemu-user-static
 			libisal-dev libdeflate-dev" ;;

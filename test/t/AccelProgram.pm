@@ -11,7 +11,7 @@ use IPC::Run ();
 use PostgreSQL::Test::Cluster;
 use Test::More ();
 
-my $program = Cwd::getcwd() . '/crc32c_verify';
+my $program = $ENV{ACCEL_PROGRAM} // Cwd::getcwd() . '/crc32c_verify';
 my $ordinary = \&PostgreSQL::Test::Cluster::psql;
 our $comparing = 0;
 my ($compared, $rows_compared) = (0, 0);
