@@ -10,22 +10,22 @@ custom_steps='set -eu
 	shift 2
 	cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null | sed -n "s/^deb /deb-src /p" >/sources
 	mv /sources /etc/apt/sources.list.d/sources.list
-	{
-		apt-get -q update
-		apt-get -qy --no-install-recommends install bzip2 bison flex perl make gcc libc6-dev dpkg-dev \
-			libicu-dev libssl-dev liblz4-dev libzstd-dev zlib1g-dev libreadline-dev pkgconf
-		mkdir /build
-		cd /build
-		apt-get -q --download-only source "postgresql-$version"
-		tar xf "postgresql-$version"_*.orig.tar.bz2 --strip-components=1
-		./configure --prefix="$prefix" --enable-debug --enable-tap-tests --with-openssl --with-lz4 --with-zstd "$@"
-		make -s -j2
-		make -s install
-		for module in amcheck pageinspect pg_visibility pg_walinspect pg_buffercache pg_prewarm bloom btree_gin btree_gist; do
-			make -s -C contrib/$module install
-		done
-		tar cf /built.tar -C / "${prefix#/}"
-	} >/build.log 2>&1 || { tail -30 /build.log; exit 1; }'
+	exec 3>&1 >/build.log 2>&1
+	trap "test \$? = 0 || tail -30 /build.log >&3" EXIT
+	apt-get -q update
+	apt-get -qy --no-install-recommends install bzip2 bison flex perl make gcc libc6-dev dpkg-dev \
+		libicu-dev libssl-dev liblz4-dev libzstd-dev zlib1g-dev libreadline-dev libipc-run-perl pkgconf
+	mkdir /build
+	cd /build
+	apt-get -q --download-only source "postgresql-$version"
+	tar xf "postgresql-$version"_*.orig.tar.bz2 --strip-components=1
+	./configure --prefix="$prefix" --enable-debug --enable-tap-tests --with-openssl --with-lz4 --with-zstd "$@"
+	make -s -j2
+	make -s install
+	for module in amcheck pageinspect pg_visibility pg_walinspect pg_buffercache pg_prewarm bloom btree_gin btree_gist; do
+		make -s -C contrib/$module install
+	done
+	tar cf /built.tar -C / "${prefix#/}"'
 
 # What the TAP scripts need, where the chroot is one for packages.
 custom_needs='perl -MIPC::Run -e 1 2>/dev/null || {
