@@ -110,7 +110,7 @@ my $newest = end_of_wal(1, end_of('b'));
 
 my $found = windows($archive);
 is($status, 0, 'all is there');
-is($node->safe_psql('postgres', "SELECT from_lsn FROM verify_backup_windows('$root', '$archive', workers => 2, max_rate => 1000000, direct_io => true) WHERE backup = 'a'"), end_of('a'), 'by workers, from the device');
+is($node->safe_psql('postgres', "SELECT from_lsn FROM verify_backup_windows('$root', '$archive', workers => 2, max_rate => 1000000, direct_io => true) WHERE backup = 'a'") =~ s{/0+(?=.)}{/}r, end_of('a'), 'by workers, from the device');
 my $at = (stat "$root/a/PG_VERSION")[9];
 utime 1, 1, "$root/a/PG_VERSION";
 is($node->safe_psql('postgres', "SELECT backup, to_lsn, is_finding, message FROM verify_backup_windows('$root', '$archive') WHERE backup = 'a'"),
