@@ -121,14 +121,14 @@ backup_plan_look(BackupPlan *plan,
 	}
 }
 
-const PlannedBackup *
-backup_plan_find(const BackupPlan *plan, const char *name)
+bool
+backup_plan_has(const BackupPlan *plan, const char *name)
 {
 	PlannedBackup wanted;
 
 	wanted.name = name;
-	return plan->count == 0 ? NULL :
-		bsearch(&wanted, plan->backups, plan->count, sizeof(PlannedBackup), compare_names);
+	return plan->count > 0 &&
+		bsearch(&wanted, plan->backups, plan->count, sizeof(PlannedBackup), compare_names) != NULL;
 }
 
 /* ---- what to read ---- */

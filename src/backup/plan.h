@@ -85,9 +85,7 @@ extern void backup_plan_look(BackupPlan *plan,
 							 const BackupVerdict *(*find) (void *arg, const char *name),
 							 void *arg);
 
-/* Returns the one of a name, NULL for none. */
-extern const PlannedBackup *backup_plan_find(const BackupPlan *plan,
-											 const char *name);
+extern bool backup_plan_has(const BackupPlan *plan, const char *name);
 
 /* Has it the listing, and is it verified in the way, of the remembered verdict? */
 extern bool backup_plan_unchanged(const PlannedBackup *backup);

@@ -272,14 +272,14 @@ judge_path(const BackupOptions *options, BackupWindow *windows, size_t count,
 
 BackupWindow *
 backup_windows_find(const BackupPlan *plan, const BackupOptions *options,
-					const BackupVerdict *(*find) (void *arg, const char *name),
+					const BackupVerdict *(*find) (void *arg, const PlannedBackup *backup),
 					void *arg)
 {
 	BackupWindow *windows = host_alloc((plan->count + 1) * sizeof(BackupWindow));
 
 	memset(windows, 0, (plan->count + 1) * sizeof(BackupWindow));
 	for (size_t i = 0; i < plan->count; i++)
-		begin_window(plan, i, find(arg, plan->backups[i].name), &windows[i]);
+		begin_window(plan, i, find(arg, &plan->backups[i]), &windows[i]);
 	for (size_t i = 0; i < plan->count; i++)
 		if (!windows[i].decided)
 			judge_path(options, windows, plan->count, &windows[i]);

@@ -32,7 +32,7 @@ typedef struct BackupWindow
  */
 extern BackupWindow *backup_windows_find(const BackupPlan *plan,
 										 const BackupOptions *options,
-										 const BackupVerdict *(*find) (void *arg, const char *name),
+										 const BackupVerdict *(*find) (void *arg, const PlannedBackup *backup),
 										 void *arg);
 
 #endif							/* ACCEL_BACKUP_WINDOW_H */

@@ -158,7 +158,7 @@ forget_all_gone(BackupsRun *run)
 	{
 		BackupVerdict *verdict = run->state.verdicts[i];
 
-		if (backup_plan_find(&run->plan, verdict->backup) != NULL)
+		if (backup_plan_has(&run->plan, verdict->backup))
 			continue;
 		verdict->gone = true;
 		emit(run, verdict);
@@ -270,11 +270,17 @@ emit_window(BackupsRun *run, const BackupWindow *window)
 }
 
 /* Each backup has a verdict by now. */
+static const BackupVerdict *
+find_verdict(void *arg, const PlannedBackup *backup)
+{
+	return find_remembered(arg, backup->name);
+}
+
 static void
 show_windows(BackupsRun *run)
 {
 	BackupWindow *windows = backup_windows_find(&run->plan, &run->read,
-												find_remembered, run);
+												find_verdict, run);
 
 	for (size_t i = 0; i < run->plan.count; i++)
 		if (!windows[i].verdict->gone)

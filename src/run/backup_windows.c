@@ -78,11 +78,8 @@ find_remembered(void *arg, const char *name)
 
 /* What is remembered of it, if that is of what is there now. */
 static const BackupVerdict *
-find_valid(void *arg, const char *name)
+find_valid(void *arg, const PlannedBackup *backup)
 {
-	const Windows *windows = arg;
-	const PlannedBackup *backup = backup_plan_find(&windows->plan, name);
-
 	return backup_plan_unchanged(backup) ? backup->remembered : NULL;
 }
 
@@ -155,7 +152,7 @@ SQL_FUNCTION(accel_verify_backup_windows)
 	backup_plan_look(&windows->plan, find_remembered, windows);
 	if (windows->plan.count == 0)
 		accel_backup_none(windows->plan.directory);
-	found = backup_windows_find(&windows->plan, &windows->options, find_valid, windows);
+	found = backup_windows_find(&windows->plan, &windows->options, find_valid, NULL);
 	for (size_t i = 0; i < windows->plan.count; i++)
 		emit_window((ReturnSetInfo *) fcinfo->resultinfo, &windows->plan.backups[i],
 					&found[i]);

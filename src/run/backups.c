@@ -317,7 +317,7 @@ forget_all_gone(BackupsRun *run)
 	{
 		const BackupVerdict *verdict = lfirst(cell);
 
-		if (!verdict->gone && backup_plan_find(&run->plan, verdict->backup) == NULL)
+		if (!verdict->gone && !backup_plan_has(&run->plan, verdict->backup))
 			forget_gone(run, verdict->backup);
 	}
 }
