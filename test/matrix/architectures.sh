@@ -14,11 +14,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=test/matrix/lib.sh
 . "$top/test/matrix/lib.sh"
 major=$(native_major)	# the cross compilers link with this release's libc
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT TERM HUP
-chmod 755 "$scratch"
-passed=0 failed=0
+matrix_begin
 
 # Unpacks the server and the headers of an architecture.
 need_tree()	# architecture

@@ -2,6 +2,16 @@
 # single-user mode, so an emulator that runs one process is enough.
 # shellcheck shell=sh disable=SC2154	# top, scratch, pg_config, failed: the script's own
 
+# A scratch folder for the time of the script, and the counts of what it tells last.
+matrix_begin()
+{
+	scratch=$(mktemp -d)
+	trap 'rm -rf "$scratch"' EXIT
+	trap 'exit 130' INT TERM HUP
+	chmod 755 "$scratch"
+	passed=0 failed=0
+}
+
 # as the user that may run a server
 matrix_user()
 {

@@ -14,22 +14,15 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 . "$top/test/matrix/lib.sh"
 need_test_user
 pg_config=${PG_CONFIG:-$(pg_config_of "$(native_major)")}
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT TERM HUP
-chmod 755 "$scratch"
-passed=0 failed=0
+matrix_begin
 without="z lz4 zstd"
 
 # The native program, and two copies of a cluster's data directory.
 make_native()
 {
 	matrix_cluster
-	rm -f "$scratch/data/postmaster.pid"
-	for database in postgres template1; do
-		echo "CREATE TABLE t AS SELECT g, repeat('x', 300) FROM generate_series(1, 3000) g" |
-			matrix_user "$bindir/postgres" --single -D "$scratch/data" $database >>"$scratch/log" 2>&1
-	done
+	echo "CREATE TABLE t AS SELECT g, repeat('x', 300) FROM generate_series(1, 3000) g" |
+		matrix_user "$bindir/postgres" --single -D "$scratch/data" postgres >"$scratch/log" 2>&1
 	cp -r "$scratch/data" "$scratch/damaged"
 	file=$(find "$scratch/damaged/base" -type f -size +500k | sort | head -1)
 	segment=$(find "$scratch/damaged/pg_wal" -type f | sort | head -1)

@@ -19,11 +19,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 need_test_user
 command -v valgrind >/dev/null || die "no valgrind"
 pg_config=${PG_CONFIG:-$(pg_config_of "$(native_major)")}
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT TERM HUP
-chmod 755 "$scratch"
-passed=0 failed=0
+matrix_begin
 
 check()	# what, command...: 0 is right
 {

@@ -19,11 +19,7 @@ fi
 qemu=$(command -v qemu-x86_64-static || command -v qemu-x86_64) ||
 	die "no qemu-x86_64 (package qemu-user-static)"
 pg_config=${PG_CONFIG:-$(pg_config_of "$(native_major)")}
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 130' INT TERM HUP
-chmod 755 "$scratch"
-passed=0 failed=0
+matrix_begin
 
 matrix_cluster
 # -j: a statement ends with a semicolon and an empty line

@@ -17,8 +17,7 @@ my $primary = Accel::new_node(
 	conf => "wal_level = logical\nmax_prepared_transactions = 10\n"
 	  . "wal_keep_size = 4GB\nautovacuum = off\n"
 	  . "cluster_name = ''\n$accelerated");
-my $modern = $primary->pg_version >= 17;    # incremental backups
-$primary->append_conf('postgresql.conf', 'summarize_wal = on') if $modern;
+my $modern = Accel::summarize_wal($primary);    # incremental backups
 $primary->start;
 $primary->safe_psql('postgres', 'CREATE EXTENSION crc32c_accel');
 my $refused = ServerCrc::wait_accelerated($primary, 1);

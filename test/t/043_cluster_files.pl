@@ -16,7 +16,7 @@ checkpoint_timeout = 1h
 log_statement = none
 CONF
 my $version = int($node->pg_version);
-$node->append_conf('postgresql.conf', "summarize_wal = on\n") if $version >= 17;
+Accel::summarize_wal($node);
 my $space = PostgreSQL::Test::Utils::tempdir();
 $node->start;
 my $q = sub { return $node->safe_psql('postgres', $_[0]) };

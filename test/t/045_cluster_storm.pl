@@ -22,7 +22,7 @@ fsync = off
 log_statement = none
 CONF
 my $version = int($node->pg_version);
-$node->append_conf('postgresql.conf', "summarize_wal = on\n") if $version >= 17;
+Accel::summarize_wal($node);
 $node->start;
 my $dir = PostgreSQL::Test::Utils::tempdir();
 $node->safe_psql('postgres', $_) foreach split /\n/, <<'SQL';

@@ -12,8 +12,7 @@ my $dir = PostgreSQL::Test::Utils::tempdir_short();
 my $root = "$dir/all";
 mkdir $root;
 my $node = Accel::new_node('main', extra => ['--wal-segsize=1'], allows_streaming => 1, conf => "autovacuum = off\nmax_parallel_workers = 8\n");
-my $incremental = $node->pg_version >= 17;
-$node->append_conf('postgresql.conf', 'summarize_wal = on') if $incremental;
+my $incremental = Accel::summarize_wal($node);
 $node->start;
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 sql(q{

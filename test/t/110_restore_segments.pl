@@ -20,8 +20,7 @@ wal_keep_size = 4MB
 archive_mode = on
 archive_command = 'cp %p $archive/%f'
 CONF
-my $has_chains = $node->pg_version >= 17;
-$node->append_conf('postgresql.conf', 'summarize_wal = on') if $has_chains;
+my $has_chains = Accel::summarize_wal($node);
 $node->start;
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 plan skip_all => 'segment files are not of 1 GB' if sql('SHOW segment_size') ne '1GB';

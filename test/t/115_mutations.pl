@@ -26,7 +26,7 @@ my $node = Accel::new_node(
 	allows_streaming => 1,
 	conf => "autovacuum = off\nwal_compression = on\nwal_keep_size = 512MB\n");
 my $version = $node->pg_version;
-$node->append_conf('postgresql.conf', 'summarize_wal = on') if $version >= 17;
+Accel::summarize_wal($node);
 $node->start;
 
 sub sql { return $node->safe_psql('postgres', $_[0]); }

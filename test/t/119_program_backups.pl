@@ -14,8 +14,7 @@ my $tmp = PostgreSQL::Test::Utils::tempdir_short();
 my $root = "$tmp/all";
 my $state = "$tmp/state";
 my $node = Accel::new_node('main', extra => ['--wal-segsize=1'], allows_streaming => 1, conf => "autovacuum = off\n");
-my $incremental = $node->pg_version >= 17;
-$node->append_conf('postgresql.conf', 'summarize_wal = on') if $incremental;
+my $incremental = Accel::summarize_wal($node);
 $node->start;
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 sql(q{

@@ -24,8 +24,7 @@ bgwriter_lru_maxpages = 0
 archive_mode = on
 archive_command = 'cp %p $archive/%f'
 CONF
-my $has_chains = $node->pg_version >= 17;
-$node->append_conf('postgresql.conf', 'summarize_wal = on') if $has_chains;
+my $has_chains = Accel::summarize_wal($node);
 $node->start;
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 
@@ -93,8 +92,7 @@ my @edges = (0, $per - 1, $per, 2 * $per - 1, 2 * $per, 3 * $per + 1, 5 * $per -
 sub backup
 {
 	my ($name, @options) = @_;
-	system_or_bail('pg_basebackup', '-D', "$dir/$name", '-h', $node->host, '-p', $node->port,
-		'--checkpoint=fast', '--no-sync', '--no-verify-checksums', @options);
+	Accel::base_backup($node, "$dir/$name", '--no-verify-checksums', @options);
 	return "$dir/$name";
 }
 my $plain = backup('plain');

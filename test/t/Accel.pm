@@ -45,6 +45,16 @@ sub configure
 	return;
 }
 
+# Has a cluster that is not started summarize its WAL, which incremental backups
+# need.  Returns false where the server is too old for that.
+sub summarize_wal
+{
+	my ($node) = @_;
+	return 0 if $node->pg_version < 17;
+	$node->append_conf('postgresql.conf', 'summarize_wal = on');
+	return 1;
+}
+
 # Those of the given contrib modules that the installation lacks (a Python
 # wheel's has none).
 sub missing_modules

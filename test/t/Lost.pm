@@ -52,6 +52,7 @@ sub lsn_on_disk
 sub lost
 {
 	my ($node) = @_;
+	my $per = Accel::built_with('RELSEG_SIZE');
 	my %newest;
 	my %lost;
 
@@ -71,7 +72,7 @@ sub lost
 		$relative =~ s{^.*?/(?=(?:base|global)/)}{};
 		my ($segment) = $relative =~ /\.(\d+)$/;
 		$relative =~ s/\.\d+$//;
-		$lost{ $relative . ' ' . ($block + ($segment // 0) * Accel::built_with('RELSEG_SIZE')) } = $disk;
+		$lost{ $relative . ' ' . ($block + ($segment // 0) * $per) } = $disk;
 	}
 	return \%lost;
 }
