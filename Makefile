@@ -115,7 +115,7 @@ $(OBJS) $(OBJS:.o=.bc): $(all_headers) $(srcroot)Makefile
 override CPPFLAGS += -fvisibility=hidden
 
 # Pages have the size of the server's, whose headers those rooms do not see.
-size_of = $(shell sed -n 's/^\#define $(1) \([0-9]*\)$$/\1/p' '$(shell $(PG_CONFIG) --includedir-server)/pg_config.h')
+size_of = $(shell sed -n 's/^\#define $(1) \([0-9]*\)$$/\1/p' '$(includedir_server)/pg_config.h')
 page_bytes := $(call size_of,BLCKSZ)
 wal_page_bytes := $(call size_of,XLOG_BLCKSZ)
 override CPPFLAGS := $(if $(page_bytes),-DPAGE_BYTES=$(page_bytes)) $(CPPFLAGS)

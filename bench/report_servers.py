@@ -51,11 +51,6 @@ OURS = "verify_relation_summary"
 STARTUP = "pg_checksums start-up"
 
 
-def less(m, start):
-    """Seconds of a program without its start-up."""
-    return m.median - start.median if m and start else None
-
-
 def offline_gain(results):
     """(words, share of the start-up): pg_checksums without its start-up, warm."""
     ours, theirs, start = (results.get("warm", v, "elapsed") for v in (OURS, "pg_checksums --check", STARTUP))
@@ -71,9 +66,10 @@ def kernel_table(results):
     rows = [(m.variant, f"{m.median * 1000:.1f} ms", f"{m.low * 1000:.1f} to {m.high * 1000:.1f}", f"{base.median / m.median:.2f}",
              f'"{published.PAGES_WORDS}"' if m is not base else "-")
             for m in results.variants(case, "CPU") if base and not m.variant.startswith("pg_checksums")]
-    theirs = less(results.get(case, "pg_checksums --check", "CPU"), results.get(case, STARTUP, "CPU"))
-    if theirs and base:
-        rows.append(("pg_checksums --check, its start-up taken off", f"{theirs * 1000:.1f} ms", "-", f"{base.median / theirs:.2f}", "-"))
+    theirs, start = (results.get(case, v, "CPU") for v in ("pg_checksums --check", STARTUP))
+    if theirs and start and base:
+        theirs = theirs.less(start)
+        rows.append(("pg_checksums --check, its start-up taken off", f"{theirs.median * 1000:.1f} ms", "-", f"{base.median / theirs.median:.2f}", "-"))
     return ("table", "The same verifier, its page kernel varied, and pg_checksums: CPU of one pass over the table",
             ("page kernel", "CPU", "range", "times as fast as portable", "published (talk)"), rows, False)
 
