@@ -93,12 +93,16 @@ SQL
 	my %differs = map { $_ => 1 } @differ;
 	is(join(',', grep { !$differs{$_} } sort keys %found), '', "$order: nothing else is named");
 	my @unnamed = grep { !$found{$_} && !$damaged{$_} } @differ;
-	# Of a table without its map, VACUUM may have cut off what is absent or empty.
-	my @empty = grep { /^(?:t|pg_toast\S*) / && !exists $bad->{$_} } @unnamed;
+	# Of a table without its map, VACUUM may have cut off what is absent or empty.  Of an
+	# index with no sound page left, as small ones are, nothing shows which file it was.
+	my @empty = grep { !exists $bad->{$_} } @unnamed;
+	# The first block of such an index is told by both.
+	my @first = grep { / 0$/ && $damaged{$_} && !$found{$_} } @differ;
 	my $known = 0;
 	$known += $_ =~ /^(\d+)/ ? $1 : 0 foreach split /\n/, $standby->safe_psql('postgres',
-		"SELECT message FROM verify_page_digests() WHERE message ~ 'not in the file any more'");
-	is(scalar @empty, $known, "$order: " . @empty . ' blocks of tables are counted alone');
+		"SELECT message FROM verify_page_digests() WHERE message ~ 'not in the file'");
+	ok($known >= @empty && $known <= @empty + @first, "$order: " . @empty . ' absent blocks are counted alone')
+	  or diag("counted $known, with first blocks @first: @empty");
 	is(join(',', grep { my $name = $_; !grep { $_ eq $name } @empty } @unnamed), '', "$order: every other one is named")
 	  or diag(join "\n", map { "$_: $good->{$_} / " . ($bad->{$_} // 'absent') } @unnamed);
 	note "$order: " . keys(%found) . ' by the ledger, ' . keys(%damaged) . ' by checksums';
