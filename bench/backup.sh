@@ -105,13 +105,17 @@ ours()	# ALGORITHM VARIANT RUN ARGUMENTS
 
 measure()	# ALGORITHM
 {
-	find "$scratch/$1" -type f -exec cat {} + >/dev/null
+	find "$scratch/$1" -type f >"$scratch/all"
+	xargs cat <"$scratch/all" >/dev/null
 	for run in $(bench_rounds "$runs"); do
 		theirs "$1" "pg_verifybackup -n" "$run" -n
 		ours "$1" "hashes" "$run" "check_pages => false"
 		ours "$1" "hashes and pages" "$run" "workers => 0"
 		ours "$1" "hashes and pages 1 worker" "$run" "workers => 1"
 		theirs "$1" "pg_verifybackup" "$run"
+		# shellcheck disable=SC2046	# names of our own
+		bench_pread $(cat "$scratch/all")
+		rows "$1" "pread loop" "$run"
 	done
 }
 
@@ -126,7 +130,7 @@ cold()	# ALGORITHM
 }
 
 bench_note kernel "$(bench_sql "SELECT kernel FROM checksum_kernels() WHERE algorithm = 'crc32c' AND selected")"
-cc -O2 -o "$scratch/read_loop" "$top/bench/read_loop.c" || bench_fail "no C compiler"
+bench_read_loop
 make_tables
 make_small
 for algorithm in CRC32C SHA256; do

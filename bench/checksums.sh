@@ -29,7 +29,7 @@ rate=400 transactions=400 scale=2 reads=5000
 variants="off on hints"
 
 bench_stage
-cc -O2 -o "$scratch/read_loop" "$top/bench/read_loop.c" || bench_fail "no C compiler"
+bench_read_loop
 buffers_mb=$((size_bytes / 4194304))
 [ $buffers_mb -ge 16 ] || buffers_mb=16
 settings="shared_buffers = ${buffers_mb}MB

@@ -62,10 +62,13 @@
 #	bench_settle			waits a moment for backends of closed sessions to end
 #	bench_share CASE VARIANT FORMAT OPTIONS...	a row of the CRC's share of CPU, from the
 #							samples in $scratch/perf.data; OPTIONS are perf report's
+#	bench_samples OPTIONS...	counts these: samples, crc_samples
 #	bench_cluster_io NAME	"read written": bytes at the storage layer since its start,
 #							of all its processes
 #	bench_program CMD...	a client program; sets elapsed and cpu (seconds, its own CPU)
 #	bench_passes N CMD...	runs it N times; sets elapsed, user and system (seconds)
+#	bench_read_loop			builds what bench_cold and bench_pread run
+#	bench_pread FILE...		reads cached files, and does nothing else; sets elapsed
 #	bench_wal_lsn			bytes of WAL written so far
 #	bench_data NAME			the data directory
 #
@@ -261,6 +264,18 @@ bench_stats()	# SQL
 		bench_fail "$1: $(cat "$scratch/stats.log")"
 	awk '/ elapsed$/ {cpu = $2 + $5; e = $(NF - 2)} END {print e, cpu}' "$scratch/stats.log" >"$scratch/times"
 	read -r elapsed cpu <"$scratch/times"
+}
+
+# The limit of what reads cached files: read() in pieces, and nothing else.
+bench_read_loop()
+{
+	cc -O2 -o "$scratch/read_loop" "$top/bench/read_loop.c" || bench_fail "no C compiler"
+	chmod a+rx "$scratch/read_loop"
+}
+
+bench_pread()	# FILE...; sets elapsed
+{
+	elapsed=$(bench_client "$scratch/read_loop" 131072 "$@") || bench_fail "read_loop cannot read"
 }
 
 bench_dd()	# OPTIONS FILE...; sets elapsed and cpu
@@ -512,15 +527,23 @@ may_sample()
 	command -v perf >/dev/null && perf record -q -e "$(perf_event)" -o "$scratch/perf.data" true >"$scratch/perf.log" 2>&1
 }
 
-# The part of perf.data's samples in our library and the server's CRC functions.
+# Sets samples, all those of perf.data, and crc_samples, those in our library and
+# the server's CRC functions; both 0 if perf took none.
+bench_samples()	# OPTIONS of perf report...
+{
+	perf report -i "$scratch/perf.data" --stdio --no-children -n "$@" --sort dso,symbol 2>/dev/null |
+		awk '/^ +[0-9.]+%/ {n += $2; if (/crc32c_accel\.so|pg_comp_crc32c/) s += $2} END {print n + 0, s + 0}' >"$scratch/samples"
+	read -r samples crc_samples <"$scratch/samples"
+}
+
 bench_share()	# CASE VARIANT FORMAT OPTIONS of perf report...
 {
 	case=$1 variant=$2 format=$3
 	shift 3
-	percent=$(perf report -i "$scratch/perf.data" --stdio --no-children "$@" --sort dso,symbol 2>/dev/null |
-		awk -v format="$format" '/^ +[0-9.]+%/ {n++; if (/crc32c_accel\.so|pg_comp_crc32c/) s += $1} END {if (n) printf format, s}')
-	if [ -n "$percent" ]; then
-		bench_row "$case" "$variant" "share of CPU" % 1 "$percent"
+	bench_samples "$@"
+	if [ "$samples" -gt 0 ]; then
+		# shellcheck disable=SC2059	# the caller's format
+		bench_row "$case" "$variant" "share of CPU" % 1 "$(echo "$samples $crc_samples" | awk -v format="$format" '{printf format, 100 * $2 / $1}')"
 	else
 		bench_missing "$case" "$variant share of CPU" "perf took no samples: $(head -1 "$scratch/perf.log")"
 	fi

@@ -18,7 +18,7 @@ bench_begin pages "$@"
 bench_need $((3 * size_bytes + 1000000000)) $((2 * size_bytes + 500000000))
 
 bench_stage
-cc -O2 -o "$scratch/read_loop" "$top/bench/read_loop.c" || bench_fail "no C compiler"
+bench_read_loop
 bench_cluster main --data-checksums "shared_buffers = 64MB
 fsync = off
 max_wal_size = 200GB
@@ -111,7 +111,8 @@ cat $files >/dev/null
 for run in $(bench_rounds "$runs"); do
 	run_ours warm "$run" 0 verify_relation_summary
 	# shellcheck disable=SC2086
-	row warm "pread loop" "$run" "$(bench_client "$scratch/read_loop" 131072 $files)" "$bytes"
+	bench_pread $files
+	row warm "pread loop" "$run" "$elapsed" "$bytes"
 	run_pg_checksums "$filenode" 1
 	row warm "pg_checksums --check" "$run" "$elapsed" "$all_bytes"
 	run_pg_checksums "$no_file" 1

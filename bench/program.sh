@@ -63,6 +63,8 @@ measure_plain()
 		bench_passes 1 sh -c "$waldump '$scratch/pgbench' $first $last"
 		rows wal pg_waldump "$run"
 		ours wal "$run" wal "$scratch/pgbench"
+		bench_pread "$scratch"/pgbench/*
+		rows wal "pread loop" "$run"
 	done
 }
 
@@ -116,6 +118,9 @@ measure_backup()
 		bench_program "$bindir/pg_verifybackup" -q "$scratch/backup"
 		rows backup pg_verifybackup "$run"
 		ours backup "$run" backup "$scratch/backup"
+		# shellcheck disable=SC2046	# names of our own
+		bench_pread $(find "$scratch/backup" -type f)
+		rows backup "pread loop" "$run"
 	done
 }
 
@@ -138,6 +143,7 @@ measure_state()
 	bench_note state "$segments segments of 1 MB with holes and one record each"
 }
 
+bench_read_loop
 bench_log "pgbench: $transactions transactions, scale $scale"
 make_pgbench
 first=$(basename "$(find "$scratch/pgbench" -type f | sort | head -1)")

@@ -59,6 +59,22 @@ def offline_gain(results):
     return pairs.gains(theirs.less(start), ours).words(" times as fast"), start.median / theirs.median
 
 
+LIMIT, LIMIT_COLUMN = "pread loop", "ours beside the limit, a pread loop that only reads"
+
+
+def limit_words(results, case, ours):
+    """How many times as fast as the system's copy of the same files, which no kernel shortens."""
+    limit = results.get(case, LIMIT, "elapsed")
+    return pairs.gains(limit, ours).words() if limit else "-"
+
+
+def limited_table(title, head, rows):
+    """The last column has the limit; older results have none."""
+    if all(row[-1] == "-" for row in rows):
+        return ("table", title, head, [row[:-1] for row in rows], False)
+    return ("table", title, (*head, LIMIT_COLUMN), rows, False)
+
+
 def kernel_table(results):
     """The faithful row beside the talk's "about a 2x": one verifier, its kernel varied."""
     case = "CPU per pass"
@@ -158,11 +174,11 @@ def part_wal(results, section, folder, plots):
         for v, words in VARIANTS.items():
             m = results.get(c, v, "elapsed")
             if m and dump:
-                rows.append((LOGS[c], words, f"{dump.median:.3g} s", f"{m.median:.3g} s", pairs.gains(dump, m).words()))
+                rows.append((LOGS[c], words, f"{dump.median:.3g} s", f"{m.median:.3g} s", pairs.gains(dump, m).words(), limit_words(results, c, m)))
         if (m := results.get(c, "auto", "elapsed")) and dump:
             gains.append(f"{LOGS[c]} {pairs.gains(dump, m).words()}")
-    section.blocks.append(("table", "pg_waldump -q, its start-up taken off, and verify_wal over the same WAL",
-                           ("WAL", "by what", "pg_waldump", "ours", "times as fast"), rows, False))
+    section.blocks.append(limited_table("pg_waldump -q, its start-up taken off, and verify_wal over the same WAL",
+                                        ("WAL", "by what", "pg_waldump", "ours", "times as fast"), rows))
     if table := compressed_table(results):
         section.blocks.append(table)
     if table := cold_table(results, "WAL"):
@@ -189,11 +205,11 @@ def part_backup(results, section, folder, plots):
         for variant, peer, what in BACKUP_VARIANTS:
             theirs, ours = results.get(case, peer, "elapsed"), results.get(case, variant, "elapsed")
             if theirs and ours:
-                rows.append((words, peer, what, f"{theirs.median:.3g} s", f"{ours.median:.3g} s", pairs.gains(theirs, ours).words()))
+                rows.append((words, peer, what, f"{theirs.median:.3g} s", f"{ours.median:.3g} s", pairs.gains(theirs, ours).words(), limit_words(results, case, ours)))
                 if variant == "hashes and pages" and peer == "pg_verifybackup":
                     gains.append(f"{words} {pairs.gains(theirs, ours).words()}")
-    section.blocks.append(("table", "pg_verifybackup, its start-up taken off, and verify_backup_summary over the same backup",
-                           ("backup", "by what", "ours", "pg_verifybackup", "ours", "times as fast"), rows, False))
+    section.blocks.append(limited_table("pg_verifybackup, its start-up taken off, and verify_backup_summary over the same backup",
+                                        ("backup", "by what", "ours", "pg_verifybackup", "ours", "times as fast"), rows))
     if table := cold_table(results, "A backup"):
         section.blocks.append(table)
     if gains:
@@ -214,10 +230,10 @@ def part_program(results, section, folder, plots):
         theirs, one, two = (results.get(case, v, "elapsed") for v in (peer, "crc32c_verify", "crc32c_verify -j2"))
         if theirs and one and two:
             rows.append((case, peer, f"{theirs.median:.3g} s", f"{one.median:.3g} s", pairs.gains(theirs, one).words(),
-                         f"{two.median:.3g} s", pairs.gains(theirs, two).words()))
+                         f"{two.median:.3g} s", pairs.gains(theirs, two).words(), limit_words(results, case, one)))
             gains.append(f"{peer} {pairs.gains(theirs, one).words()}")
-    section.blocks.append(("table", "The same files by other programs, and by crc32c_verify on one core and on two",
-                           ("files", "by what", "that", "crc32c_verify", "times as fast", "-j2", "times as fast"), rows, False))
+    section.blocks.append(limited_table("The same files by other programs, and by crc32c_verify on one core and on two",
+                                        ("files", "by what", "that", "crc32c_verify", "times as fast", "-j2", "times as fast"), rows))
     again = results.get("state", "second run", "elapsed")
     section.sentence = "Times as fast on one core: " + "; ".join(gains) + "." if gains else ""
     if again:
@@ -266,7 +282,7 @@ def wal_byte_rows(results):
             yield case, f"{off.median:.2f} ns", f"{on.median:.2f} ns", change(results, case, "off", "on", "CPU")
 
 
-SWITCHED = ("elapsed", "rate", "redo", "CPU", "server CPU")  # the first that a case has stands for it in the sentence
+SWITCHED = ("elapsed", "rate", "redo", "CPU", "server CPU", "CPU per transaction")  # the first that a case has stands for it in the sentence
 
 
 def switched(results):
@@ -333,30 +349,74 @@ def part_server(results, section, folder, plots):
 
 # --- recovery --------------------------------------------------------------
 
-HOT = "recovery of a hot backup"
+HOT, CRASH, STANDBY = "recovery of a hot backup", "recovery without images", "replay by a standby"
+REDO_METRICS = ("elapsed", "user", "system", "CPU")
 
 
 def saved(off, on):
     return f"{1 - on / off:.1%}" if off else "-"
 
 
-def part_recovery(results, section, folder, plots):
-    rows = [(f"pair {n}", *(f"{a} to {b} s" for a, b in zip(off, on))) for n, (off, on) in enumerate(published.PREPARE, 1)]
-    section.blocks.append(("table", "Published (mdev): mariabackup --prepare, crc32c_3way to crc32_avx512", ("", "real", "user", "system"),
-                           rows + [("in its words", published.PREPARE_WORDS, "", "")], False))
-    metrics = ("elapsed", "user", "system", "CPU")
-    both = {m: (results.get(HOT, "off", m), results.get(HOT, "on", m)) for m in metrics}
+def off_and_on(results, case, metric):
+    return results.get(case, "off", metric), results.get(case, "on", metric)
+
+
+def redo_rows(results, case):
+    """A row a pair; none where the case did not run."""
+    both = {m: off_and_on(results, case, m) for m in REDO_METRICS}
     if not all(both["CPU"]):
-        return
+        return []
     rows = [(f"pair {n + 1}", *(f"{off.values[n]:.2f} to {on.values[n]:.2f} s" for off, on in both.values()))
             for n in range(min(len(both["CPU"][0].values), len(both["CPU"][1].values)))]
     rows.append(("minima, saved", *(saved(min(off.values), min(on.values)) for off, on in both.values())))
     rows.append(("times as fast", *(pairs.gains(off, on).words() for off, on in both.values())))
-    section.blocks.append(("table", "Here: redo of a hot pg_basebackup, off to on", ("", *metrics), rows, False))
-    share = [results.get(HOT, v, "share of CPU") for v in ("off", "on")]
-    section.sentence = (f"Recovery of a hot backup, accelerate_server off and on: {change(results, HOT, 'off', 'on', 'CPU')} by CPU, "
-                        f"{change(results, HOT, 'off', 'on')} by time"
-                        + (f"; the CRC's share of CPU is {share[0].median:g} % and {share[1].median:g} %." if all(share) else "."))
+    return rows
+
+
+def share_of(samples, crc):
+    """Pooled over the recoveries, in percent, with the interval of a binomial share."""
+    n, k = sum(samples.values), sum(crc.values)
+    p = k / n
+    around = 1.96 * math.sqrt(p * (1 - p) / n)
+    return 100 * p, f"{100 * p:.2f} % ({100 * (p - around):.2f} to {100 * (p + around):.2f})"
+
+
+def share_rows(results):
+    for case in (HOT, CRASH):
+        for variant in ("off", "on"):
+            samples, crc, ns = (results.get(case, variant, m) for m in ("samples", "samples in the CRC", "CRC of a record"))
+            if samples and crc and ns and sum(samples.values):
+                yield case, variant, f"{sum(samples.values):.0f}", share_of(samples, crc)[1], f"{ns.median:.1f} ns ({min(ns.values):.1f} to {max(ns.values):.1f})"
+
+
+def share_words(results):
+    rows = list(share_rows(results))
+    shares = [f"{row[3]} {row[1]} ({row[2]} samples)" for row in rows if row[0] == HOT]
+    old = [m for m in off_and_on(results, HOT, "share of CPU") if m]
+    if not shares:
+        return f"; the CRC's share of CPU is {old[0].median:g} % and {old[1].median:g} %." if len(old) == 2 else "."
+    return f"; the CRC's share of CPU is {' and '.join(shares)}; the source says {published.PREPARE_SHARE}."
+
+
+def part_recovery(results, section, folder, plots):
+    rows = [(f"pair {n}", *(f"{a} to {b} s" for a, b in zip(off, on))) for n, (off, on) in enumerate(published.PREPARE, 1)]
+    section.blocks.append(("table", "Published (mdev): mariabackup --prepare, crc32c_3way to crc32_avx512", ("", "real", "user", "system"),
+                           rows + [("in its words", published.PREPARE_WORDS, "", "")], False))
+    for case, words in ((HOT, "redo of a hot pg_basebackup"), (CRASH, "redo after a crash, full_page_writes off")):
+        rows = redo_rows(results, case)
+        if rows:
+            section.blocks.append(("table", f"Here: {words}, off to on", ("", *REDO_METRICS), rows, False))
+    rows = list(share_rows(results))
+    if rows:
+        section.blocks.append(("table", "The CRC in it, sampled and pooled over recoveries: 95 % interval of the share, range of the times",
+                               ("", "accelerate_server", "samples", "share of CPU", "CRC of a record"), rows, False))
+    off, on = off_and_on(results, STANDBY, "rate")
+    if off and on:
+        section.blocks.append(("table", "A standby: WAL replayed per second of its CPU", ("off", "on", "times as fast"),
+                               [(f"{off.median:.1f} MB/s", f"{on.median:.1f} MB/s", pairs.gains(off, on).words())], False))
+    if redo_rows(results, HOT):
+        section.sentence = (f"Recovery of a hot backup, accelerate_server off and on: {change(results, HOT, 'off', 'on', 'CPU')} by CPU, "
+                            f"{change(results, HOT, 'off', 'on')} by time" + share_words(results))
 
 
 # --- recover ---------------------------------------------------------------

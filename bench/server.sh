@@ -13,7 +13,7 @@
 #
 #	RUNS=n				rounds (default 8; 6 from 10 GB on)
 #	BACKUPS_A_YEAR=n	the schedule behind "saved a year" (default 365)
-#	ONLY="blackhole directory work recovery narrow incremental share"	some of these cases only
+#	ONLY="blackhole directory work pgbench recovery narrow incremental share"	some of these cases only
 set -eu
 # shellcheck source=bench/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -23,7 +23,7 @@ bench_need $((size_bytes * 12 / 10 + 2000000000)) 1000000000	# one copy: blackho
 backups_a_year=${BACKUPS_A_YEAR:-365}
 seconds=1
 [ "$size_bytes" -lt 1000000000 ] || seconds=20
-only=${ONLY:-blackhole directory work recovery narrow incremental share}
+only=${ONLY:-blackhole directory work pgbench recovery narrow incremental share}
 work_mb=$((size_bytes / 4 / 1048576))
 [ "$work_mb" -gt 0 ] || bench_fail "size $size is too small: 4 MB at least"
 [ "$work_mb" -le 1024 ] || work_mb=1024
@@ -208,6 +208,36 @@ pgbench_tps()	# CLIENTS SCRIPT-OPTIONS...
 	}
 }
 
+# The same transactions each time, over the same rows: their rate, and the CPU of
+# all processes of the server, in runs so short that pairs can be many.
+pgbench_pair()	# VARIANT
+{
+	switch "$1"
+	bench_sql "VACUUM pgbench_branches, pgbench_tellers, pgbench_accounts"
+	bench_sql "TRUNCATE pgbench_history; CHECKPOINT"
+	bench_settle
+	before=$(bench_cluster_cpu main)
+	tps=$(bench_client "$bindir/pgbench" -n -c 2 -t "$transactions" --random-seed="$((run + 1))" 2>"$scratch/pgbench.log" |
+		sed -n 's/^tps = \([0-9.]*\).*/\1/p' | tail -1)
+	[ -n "$tps" ] || bench_fail "pgbench failed: $(cat "$scratch/pgbench.log")"
+	bench_settle
+	after=$(bench_cluster_cpu main)
+	bench_row "pgbench" "$1" rate tps "$run" "$tps"
+	bench_row "pgbench" "$1" "CPU per transaction" us "$run" \
+		"$(echo "$before $after $transactions" | awk '{printf "%.3f", ($2 - $1) * 1e6 / (2 * $3)}')"
+}
+
+run_pgbench()
+{
+	transactions=$((seconds * 1000))
+	bench_log "pgbench: 2 clients of $transactions transactions"
+	for run in $(bench_rounds $((2 * runs))); do
+		for variant in $(order); do
+			pgbench_pair "$variant"
+		done
+	done
+}
+
 prepare_work()
 {
 	room $((work_mb * 1048576 * 10)) || bench_fail "work on $work_mb MB needs $((work_mb * 10)) MB of disk (ONLY=blackhole needs none of it)"
@@ -256,13 +286,11 @@ work_once()	# VARIANT
 	bench_sql "TRUNCATE wide"
 	pgbench_tps 1 -f "$scratch/prepared.sql"
 	bench_row "prepared transactions" "$1" rate tps "$run" "$tps"
-	pgbench_tps 2
-	bench_row "pgbench" "$1" rate tps "$run" "$tps"
 }
 
 run_work()
 {
-	bench_log "updates, COPY, prepared transactions, pgbench"
+	bench_log "updates, COPY, prepared transactions"
 	for run in $(bench_rounds "$runs"); do
 		for variant in $(order); do
 			work_once "$variant"
@@ -497,8 +525,9 @@ run_share()
 }
 
 if wanted blackhole || wanted directory; then run_backups; fi
-if wanted work || wanted recovery || wanted narrow || wanted incremental || wanted share; then prepare_work; fi
+if wanted work || wanted pgbench || wanted recovery || wanted narrow || wanted incremental || wanted share; then prepare_work; fi
 if wanted work; then run_work; fi
+if wanted pgbench; then run_pgbench; fi
 if wanted recovery; then run_recovery; fi
 if wanted narrow; then run_narrow; fi
 if wanted incremental; then run_incremental; fi

@@ -155,6 +155,8 @@ measure_elapsed()	# CASE
 		done
 		run_ours "$1" auto 2 1
 		rows "$1" "auto 2 workers" "$run"
+		bench_pread "$scratch/$1"/*
+		rows "$1" "pread loop" "$run"
 	done
 }
 
@@ -244,12 +246,12 @@ measure_cpu()
 kernels="auto $(bench_sql "SELECT string_agg(kernel, ' ') FROM checksum_kernels() WHERE algorithm = 'crc32c' AND available")"
 { known bytewise && known slicing4; } || bench_fail "the kernels of 2014 are not in: $kernels"
 bench_note kernel "$(bench_sql "SELECT kernel FROM checksum_kernels() WHERE algorithm = 'crc32c' AND selected")"
+bench_read_loop
 bench_log "pgbench: $transactions transactions, scale $scale"
 make_pgbench
 check_wal pgbench
 measure_elapsed pgbench
 measure_compressed pgbench
-cc -O2 -o "$scratch/read_loop" "$top/bench/read_loop.c" || bench_fail "no C compiler"
 for run in $(bench_rounds "$runs"); do
 	bench_cold "$run" verify_wal "SELECT count(*) FROM verify_wal('$scratch/pgbench', direct_io => %s)" "$bytes" "$scratch"/pgbench/*
 done
