@@ -374,11 +374,11 @@ def redo_rows(results, case):
 
 
 def share_of(samples, crc):
-    """Pooled over the recoveries, in percent, with the interval of a binomial share."""
+    """Pooled over the recoveries, in words, with the interval of a binomial share."""
     n, k = sum(samples.values), sum(crc.values)
     p = k / n
     around = 1.96 * math.sqrt(p * (1 - p) / n)
-    return 100 * p, f"{100 * p:.2f} % ({100 * (p - around):.2f} to {100 * (p + around):.2f})"
+    return f"{100 * p:.2f} % ({100 * (p - around):.2f} to {100 * (p + around):.2f})"
 
 
 def share_rows(results):
@@ -386,7 +386,7 @@ def share_rows(results):
         for variant in ("off", "on"):
             samples, crc, ns = (results.get(case, variant, m) for m in ("samples", "samples in the CRC", "CRC of a record"))
             if samples and crc and ns and sum(samples.values):
-                yield case, variant, f"{sum(samples.values):.0f}", share_of(samples, crc)[1], f"{ns.median:.1f} ns ({min(ns.values):.1f} to {max(ns.values):.1f})"
+                yield case, variant, f"{sum(samples.values):.0f}", share_of(samples, crc), f"{ns.median:.1f} ns ({min(ns.values):.1f} to {max(ns.values):.1f})"
 
 
 def share_words(results):
@@ -402,9 +402,9 @@ def part_recovery(results, section, folder, plots):
     rows = [(f"pair {n}", *(f"{a} to {b} s" for a, b in zip(off, on))) for n, (off, on) in enumerate(published.PREPARE, 1)]
     section.blocks.append(("table", "Published (mdev): mariabackup --prepare, crc32c_3way to crc32_avx512", ("", "real", "user", "system"),
                            rows + [("in its words", published.PREPARE_WORDS, "", "")], False))
+    redo = {case: redo_rows(results, case) for case in (HOT, CRASH)}
     for case, words in ((HOT, "redo of a hot pg_basebackup"), (CRASH, "redo after a crash, full_page_writes off")):
-        rows = redo_rows(results, case)
-        if rows:
+        if rows := redo[case]:
             section.blocks.append(("table", f"Here: {words}, off to on", ("", *REDO_METRICS), rows, False))
     rows = list(share_rows(results))
     if rows:
@@ -414,7 +414,7 @@ def part_recovery(results, section, folder, plots):
     if off and on:
         section.blocks.append(("table", "A standby: WAL replayed per second of its CPU", ("off", "on", "times as fast"),
                                [(f"{off.median:.1f} MB/s", f"{on.median:.1f} MB/s", pairs.gains(off, on).words())], False))
-    if redo_rows(results, HOT):
+    if redo[HOT]:
         section.sentence = (f"Recovery of a hot backup, accelerate_server off and on: {change(results, HOT, 'off', 'on', 'CPU')} by CPU, "
                             f"{change(results, HOT, 'off', 'on')} by time" + share_words(results))
 

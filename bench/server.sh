@@ -196,11 +196,11 @@ wide_copy()
 	bench_timed bench_sql "COPY wide FROM '$scratch/wide.copy'"
 }
 
-pgbench_tps()	# CLIENTS SCRIPT-OPTIONS...
+pgbench_tps()	# CLIENTS OPTIONS...: sets tps
 {
 	clients=$1
 	shift
-	tps=$(bench_client "$bindir/pgbench" -n -c "$clients" -T "$seconds" "$@" 2>"$scratch/pgbench.log" |
+	tps=$(bench_client "$bindir/pgbench" -n -c "$clients" "$@" 2>"$scratch/pgbench.log" |
 		sed -n 's/^tps = \([0-9.]*\).*/\1/p' | tail -1)
 	[ -n "$tps" ] || {
 		cat "$scratch/pgbench.log" >&2
@@ -217,9 +217,7 @@ pgbench_pair()	# VARIANT
 	bench_sql "TRUNCATE pgbench_history; CHECKPOINT"
 	bench_settle
 	before=$(bench_cluster_cpu main)
-	tps=$(bench_client "$bindir/pgbench" -n -c 2 -t "$transactions" --random-seed="$((run + 1))" 2>"$scratch/pgbench.log" |
-		sed -n 's/^tps = \([0-9.]*\).*/\1/p' | tail -1)
-	[ -n "$tps" ] || bench_fail "pgbench failed: $(cat "$scratch/pgbench.log")"
+	pgbench_tps 2 -t "$transactions" --random-seed="$((run + 1))"
 	bench_settle
 	after=$(bench_cluster_cpu main)
 	bench_row "pgbench" "$1" rate tps "$run" "$tps"
@@ -284,7 +282,7 @@ work_once()	# VARIANT
 	bench_row "COPY of wide rows of $work_mb MB" "$1" elapsed s "$run" "$elapsed"
 	[ "$run" != 0 ] || check_wal "$start"
 	bench_sql "TRUNCATE wide"
-	pgbench_tps 1 -f "$scratch/prepared.sql"
+	pgbench_tps 1 -T "$seconds" -f "$scratch/prepared.sql"
 	bench_row "prepared transactions" "$1" rate tps "$run" "$tps"
 }
 
@@ -519,8 +517,8 @@ run_share()
 		share "updates with full-page images" "$variant" full_page_updates
 		bench_sql "VACUUM pages"
 		share "COPY of wide rows" "$variant" wide_copy
-		share "prepared transactions" "$variant" pgbench_tps 1 -f "$scratch/prepared.sql"
-		share "pgbench" "$variant" pgbench_tps 2
+		share "prepared transactions" "$variant" pgbench_tps 1 -T "$seconds" -f "$scratch/prepared.sql"
+		share "pgbench" "$variant" pgbench_tps 2 -T "$seconds"
 	done
 }
 
