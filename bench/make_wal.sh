@@ -1,5 +1,6 @@
 # make_wal.sh: makes WAL in cluster "main" and copies it to a folder of its own.
-# Sourced after bench_begin; SCALE and TRANSACTIONS as in wal.sh.
+# Sourced after bench_begin; SCALE and TRANSACTIONS as in wal.sh.  The command
+# wal_made, if set, runs while the server has pgbench's tables and all of its WAL.
 
 # shellcheck shell=sh disable=SC2154	# lib.sh has set them
 scale=${SCALE:-25}
@@ -45,6 +46,7 @@ make_pgbench()
 	bench_client "$bindir/pgbench" -i -q -s "$scale" >/dev/null 2>&1
 	wal_begin on
 	bench_client "$bindir/pgbench" -n -M prepared -c 2 -j 2 --random-seed=1 -t $((transactions / 2)) >/dev/null 2>&1
+	${wal_made:-:}
 	keep_wal pgbench
 	bench_sql "DROP TABLE pgbench_accounts, pgbench_branches, pgbench_tellers, pgbench_history"
 	bench_note pgbench "$transactions transactions, scale $scale, seed 1, 2 clients; max_wal_size 256MB, full_page_writes on"

@@ -90,6 +90,17 @@ def kernel_table(results):
             ("page kernel", "CPU", "range", "times as fast as portable", "published (talk)"), rows, False)
 
 
+def lost_table(results):
+    """Both read the server's WAL once; verify_lost_writes also asks the disk for each block that it tells of."""
+    wal, lost, size, blocks = (results.get("own", *row) for row in (("verify_wal", "elapsed"), ("verify_lost_writes", "elapsed"),
+                                                                    ("WAL", "bytes"), ("tables", "blocks")))
+    if not (wal and lost and size and blocks):
+        return None
+    return ("table", "The server's own WAL of pgbench: every record by verify_wal, and by verify_lost_writes, which also asks the disk for the blocks",
+            ("WAL", "blocks of the tables", "verify_wal", "verify_lost_writes", "times as fast as verify_wal"),
+            [(f"{size.median / 1e9:.2f} GB", f"{blocks.median:.0f}", f"{wal.median:.3g} s", f"{lost.median:.3g} s", pairs.gains(wal, lost).words())], False)
+
+
 def cold_table(results, what):
     """What is not in the page cache: through it, and past it with direct_io."""
     rows = []
@@ -182,6 +193,8 @@ def part_wal(results, section, folder, plots):
     if table := compressed_table(results):
         section.blocks.append(table)
     if table := cold_table(results, "WAL"):
+        section.blocks.append(table)
+    if table := lost_table(results):
         section.blocks.append(table)
     plot_metric(section, folder, plots, results, "wal-throughput", "throughput", "Reading and verifying WAL", ["auto", "auto 2 workers", "sse42"], logs,
                 "More is better. Median of the runs; whiskers: their range.", {**LOGS, **VARIANTS})

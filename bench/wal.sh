@@ -20,7 +20,8 @@
 #
 # pgbench's WAL also as gzip, lz4 and zstd compress it, beside the decoder alone
 # and beside decoding it for pg_waldump -q.  And not compressed and not in the page
-# cache, beside dd, with direct_io and without, and CPU per GB of each.
+# cache, beside dd, with direct_io and without, and CPU per GB of each.  And as the
+# server itself still has it: verify_wal beside verify_lost_writes.
 #
 #	SCALE=n			of pgbench (default 25; 5 below 1 GB)
 #	TRANSACTIONS=n	of pgbench (default: as many as the size asks for)
@@ -87,18 +88,23 @@ make_fpi()	# BYTES
 
 # --- what is compared ------------------------------------------------------
 
-# Verifies the folder PASSES times in one session; sets elapsed, user and system
-# (seconds), as the server measures the statement.
-run_ours()	# CASE KERNEL WORKERS PASSES
+# Runs a query that counts what is wrong, which is nothing; sets elapsed, user and
+# system (seconds), as the server measures the statement.
+run_count()	# WORDS KERNEL QUERY
 {
 	bench_client "$bindir/psql" -XAtq -v ON_ERROR_STOP=1 -c "LOAD 'crc32c_accel'" \
 		-c "SET crc32c_accel.kernel = '$2'" -c "SET client_min_messages = log" \
-		-c "SET log_statement_stats = on" \
-		-c "SELECT 'damaged: ' || count(*) FILTER (WHERE status NOT LIKE 'ok%') FROM generate_series(1, $4) pass,
-			LATERAL verify_wal('$scratch/$1', workers => $3 + 0 * pass)" >"$scratch/ours.log" 2>&1
-	grep -q '^damaged: 0$' "$scratch/ours.log" || bench_fail "$1, $2: $(cat "$scratch/ours.log")"
+		-c "SET log_statement_stats = on" -c "$3" >"$scratch/ours.log" 2>&1
+	grep -q '^0$' "$scratch/ours.log" || bench_fail "$1, $2: $(cat "$scratch/ours.log")"
 	awk '/ elapsed$/ {u = $2; s = $5; e = $(NF - 2)} END {print e, u, s}' "$scratch/ours.log" >"$scratch/times"
 	read -r elapsed user system <"$scratch/times"
+}
+
+# Verifies the folder PASSES times in one session.
+run_ours()	# CASE KERNEL WORKERS PASSES
+{
+	run_count "$1" "$2" "SELECT count(*) FILTER (WHERE status NOT LIKE 'ok%') FROM generate_series(1, $4) pass,
+		LATERAL verify_wal('$scratch/$1', workers => $3 + 0 * pass)"
 }
 
 # The same for pg_waldump; a record over the end of the last file makes it end
@@ -157,6 +163,21 @@ measure_elapsed()	# CASE
 		rows "$1" "auto 2 workers" "$run"
 		bench_pread "$scratch/$1"/*
 		rows "$1" "pread loop" "$run"
+	done
+}
+
+# What the server still has of its WAL in pg_wal, and the blocks that it tells of.
+measure_lost()
+{
+	bench_sql "CHECKPOINT"
+	bench_row own WAL bytes B 0 "$(bytes_made)"
+	bench_row own tables blocks count 0 "$(bench_sql "SELECT (sum(pg_relation_size(oid)) / current_setting('block_size')::int)::int
+		FROM pg_class WHERE relname LIKE 'pgbench%'")"
+	for run in $(bench_rounds "$runs"); do
+		run_count own auto "SELECT count(*) FROM verify_wal() WHERE status NOT LIKE 'ok%'"
+		bench_row own verify_wal elapsed s "$run" "$elapsed"
+		run_count own auto "SELECT count(*) FROM verify_lost_writes()"
+		bench_row own verify_lost_writes elapsed s "$run" "$elapsed"
 	done
 }
 
@@ -248,6 +269,7 @@ kernels="auto $(bench_sql "SELECT string_agg(kernel, ' ') FROM checksum_kernels(
 bench_note kernel "$(bench_sql "SELECT kernel FROM checksum_kernels() WHERE algorithm = 'crc32c' AND selected")"
 bench_read_loop
 bench_log "pgbench: $transactions transactions, scale $scale"
+wal_made=measure_lost
 make_pgbench
 check_wal pgbench
 measure_elapsed pgbench
