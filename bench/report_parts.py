@@ -81,7 +81,8 @@ def build(results, folder, plots):
     section = Section(results.part, TITLES[results.part], "")
     failed = results.note("failed")
     if not results.found:
-        section.sentence = f"Did not run here: {failed or 'it gave no results'}."
+        reasons = "; ".join(f"{case}, {variant}: {why.strip()}" for case, variant, why in results.missing)
+        section.sentence = f"Did not run here: {failed or reasons or 'it gave no results'}."
         return section
     if failed:
         section.blocks.append(("text", f"This part ended early: {failed}."))

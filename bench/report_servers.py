@@ -257,31 +257,51 @@ def part_program(results, section, folder, plots):
 
 BLACKHOLE = "backup to blackhole"
 WITHOUT = " without page verification"
+SWITCH, TALK = ("off", "on"), ("sse42", "avx512")
 
 
 def backup_row(size, origin, off, on, gain, without=""):
     return (size, origin, off, on, gain, without)
 
 
-def blackhole_gains(results, without=""):
+def blackhole_gains(results, variants, without=""):
     """Of the backups of all sizes."""
     cases = [c for c in results.cases(BLACKHOLE) if megabytes(c) and c.endswith(WITHOUT) == bool(without)]
-    return pairs.pooled([pairs.gains(off, on) for c in cases if (off := results.get(c, "off", "elapsed")) and (on := results.get(c, "on", "elapsed"))])
+    both = [[results.get(c, v, "elapsed") for v in variants] for c in cases]
+    return pairs.pooled([pairs.gains(*two) for two in both if all(two)])
 
 
-def backup_rows(results, plain):
+def plain_backups(results, variants):
+    """Those with page verification, by size."""
+    return sorted((c for c in results.cases(BLACKHOLE) if megabytes(c) and not c.endswith(WITHOUT)
+                   and all(results.get(c, v, "elapsed") for v in variants)), key=megabytes)
+
+
+def backup_rows(results, plain, variants):
     """Published and measured backups in one list by size: none is put beside
     another of another size."""
     rows = [(gb, backup_row(f"{gb:g} GB", "published (talk)", f"{off:g} s", f"{on:g} s", f"{off / on:.2f} times as fast")) for gb, off, on in published.BACKUPS]
     for case in plain:
         gb = megabytes(case) / 1000
-        off, on = (f"{results.get(case, v, 'elapsed').median:.3g} s" for v in ("off", "on"))
-        rows.append((gb, backup_row(f"{gb:g} GB", "here", off, on, change(results, case, "off", "on"), change(results, case + WITHOUT, "off", "on"))))
+        off, on = (f"{results.get(case, v, 'elapsed').median:.3g} s" for v in variants)
+        rows.append((gb, backup_row(f"{gb:g} GB", "here", off, on, change(results, case, *variants), change(results, case + WITHOUT, *variants))))
     rows = [row for _, row in sorted(rows)]
     if len(plain) > 1:
-        rows.append(backup_row("pooled", "here", "-", "-", blackhole_gains(results).words(" times as fast"),
-                               blackhole_gains(results, WITHOUT).words(" times as fast")))
+        rows.append(backup_row("pooled", "here", "-", "-", blackhole_gains(results, variants).words(" times as fast"),
+                               blackhole_gains(results, variants, WITHOUT).words(" times as fast")))
     return rows
+
+
+def backup_tables(results):
+    """The talk's own pair stands alone where only it was measured."""
+    switched, talk = plain_backups(results, SWITCH), plain_backups(results, TALK)
+    gains = ("gain", "gain without page verification")
+    if switched or not talk:
+        yield ("table", "pg_basebackup by size of the database: published (to where is not said), and measured here, into the server's blackhole",
+               ("size", "origin", "SSE4.2, or off", "AVX-512, or on", *gains), backup_rows(results, switched, SWITCH), False)
+    if talk:
+        yield ("table", "The talk's own pair, the server's SSE4.2 function and the server's AVX-512 function: published, and here, into the blackhole",
+               ("size", "origin", "SSE4.2", "AVX-512", *gains), backup_rows(results, talk, TALK), False)
 
 
 WAL_BYTE = "CPU per WAL byte"
@@ -336,20 +356,27 @@ def switched_words(gains):
 def blackhole_words(results, plain):
     """The largest backup, then those of all sizes."""
     off, on = (results.get(plain[-1], v, "elapsed").median for v in ("off", "on"))
-    both = pairs.pooled([blackhole_gains(results), blackhole_gains(results, WITHOUT)])
+    plain_gains, without = blackhole_gains(results, SWITCH), blackhole_gains(results, SWITCH, WITHOUT)
+    both = pairs.pooled([plain_gains, without])
     return (f"A base backup of {megabytes(plain[-1])} MB into the server's blackhole takes {off:.2g} s, with accelerate_server on {on:.2g} s. "
-            f"Over all sizes it is {blackhole_gains(results).words(' times as fast')}, without page verification "
-            f"{blackhole_gains(results, WITHOUT).words(' times as fast')}, both together {both.words(' times as fast')}.")
+            f"Over all sizes it is {plain_gains.words(' times as fast')}, without page verification "
+            f"{without.words(' times as fast')}, both together {both.words(' times as fast')}.")
+
+
+def talk_words(results):
+    gains = blackhole_gains(results, TALK)
+    if not gains.count:
+        return ""
+    return (f" The talk's own pair: by the server's AVX-512 function backups are {gains.words(' times as fast')} as by its SSE4.2 function, "
+            f"without page verification {blackhole_gains(results, TALK, WITHOUT).words(' times')}; published: \"{published.BACKUPS_WORDS}\".")
 
 
 def part_server(results, section, folder, plots):
-    backups = sorted((c for c in results.cases(BLACKHOLE) if megabytes(c) and results.get(c, "off", "elapsed")), key=megabytes)
-    plain = [c for c in backups if not c.endswith(WITHOUT)]
-    section.blocks.insert(0, ("table", "pg_basebackup by size of the database: published (to where is not said), and measured here, into the server's blackhole",
-                              ("size", "origin", "SSE4.2, or off", "AVX-512, or on", "gain", "gain without page verification"),
-                              backup_rows(results, plain), False))
+    plain = plain_backups(results, SWITCH)
+    section.blocks[:0] = backup_tables(results)
     gains = switched(results)
-    section.blocks.append(switched_table(gains))
+    if gains:
+        section.blocks.append(switched_table(gains))
     rows = list(wal_byte_rows(results))
     if rows:
         section.blocks.append(("table", "CPU per byte of WAL: writers and recovery, accelerate_server off and on", ("case", "off", "on", "change"), rows, False))
@@ -357,7 +384,7 @@ def part_server(results, section, folder, plots):
                 for case in results.cases() for metric in ("elapsed", "rate", "redo", "CPU") if results.get(case, "off", metric)]
     plot_ratios(section, folder, plots, "server-gain", "accelerate_server: how many times as fast", compared,
                 "times as fast with our kernel (above 1: faster)")
-    section.sentence = ((blackhole_words(results, plain) if plain else "") + switched_words(gains)).strip()
+    section.sentence = ((blackhole_words(results, plain) if plain else "") + talk_words(results) + switched_words(gains)).strip()
 
 
 # --- recovery --------------------------------------------------------------

@@ -11,9 +11,13 @@
 # byte of WAL; from 17 on WAL summaries and incremental backups.  Then the share of
 # CPU that the CRC takes.  A gain within the spreads is called noise.
 #
+# "talk" is that talk's own pair: the same backups into the blackhole, with
+# "directory" into a directory too, by the server's SSE4.2 function (sse42) and by
+# its AVX-512 function (avx512), where it has both (18 and later).
+#
 #	RUNS=n				rounds (default 8; 6 from 10 GB on)
 #	BACKUPS_A_YEAR=n	the schedule behind "saved a year" (default 365)
-#	ONLY="blackhole directory work pgbench recovery narrow incremental share"	some of these cases only
+#	ONLY="blackhole talk directory work pgbench recovery narrow incremental share"	some of these cases only
 set -eu
 # shellcheck source=bench/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -23,7 +27,7 @@ bench_need $((size_bytes * 12 / 10 + 2000000000)) 1000000000	# one copy: blackho
 backups_a_year=${BACKUPS_A_YEAR:-365}
 seconds=1
 [ "$size_bytes" -lt 1000000000 ] || seconds=20
-only=${ONLY:-blackhole directory work pgbench recovery narrow incremental share}
+only=${ONLY:-blackhole talk directory work pgbench recovery narrow incremental share}
 work_mb=$((size_bytes / 4 / 1048576))
 [ "$work_mb" -gt 0 ] || bench_fail "size $size is too small: 4 MB at least"
 [ "$work_mb" -le 1024 ] || work_mb=1024
@@ -37,10 +41,6 @@ fsync = off
 max_prepared_transactions = 10"
 bench_note settings "$(echo "$settings" | tr '\n' ',' | sed 's/,/, /g')max_wal_size 64GB but while the database grows, preloaded crc32c_accel; fsync off so that CPU, not the disk, is compared"
 bench_note schedule "$backups_a_year backups a year"
-bench_cluster main --data-checksums "$settings
-shared_preload_libraries = 'crc32c_accel'"
-bench_start main
-bench_sql "CREATE EXTENSION crc32c_accel"
 
 wanted()
 {
@@ -50,30 +50,72 @@ wanted()
 	return 1
 }
 
-# Off or on, and certainly so before anything is timed.
-switch()
+no_talk()	# VARIANT REASON: goes on without it
 {
-	bench_conf main "crc32c_accel.accelerate_server = $1"
+	bench_missing "the talk's own pair" "$1" "$2"
+	only=$(echo " $only " | sed 's/ talk / /')
+}
+
+libraries=crc32c_accel
+if wanted talk; then
+	if cc -O2 -shared -fPIC "-I$("$pg_config" --includedir-server)" -o "$scratch/server_kernel.so" \
+		"$top/bench/server_kernel.c" 2>"$scratch/server_kernel.log"; then
+		chmod a+rx "$scratch/server_kernel.so"
+		libraries="$scratch/server_kernel.so, crc32c_accel"
+	else
+		no_talk all "server_kernel.c does not compile: $(sed -n "s/.*error: //p; /not found/p" "$scratch/server_kernel.log" | head -1)"
+	fi
+fi
+bench_cluster main --data-checksums "$settings
+shared_preload_libraries = '$libraries'"
+bench_start main
+bench_sql "CREATE EXTENSION crc32c_accel"
+
+# One of a pair, and certainly so before anything is timed.  A reload takes the
+# settings in this order, and neither library replaces what the other has put there.
+switch()	# off|on|sse42|avx512
+{
+	case $1 in
+		off | on)
+			bench_conf main "server_kernel.sse42 = off
+crc32c_accel.accelerate_server = $1"
+			in_place="SELECT accelerated = '$1' AND (accelerated OR active_kernel IS NOT DISTINCT FROM server_kernel) FROM crc32c_server()"
+			;;
+		*)
+			bench_conf main "crc32c_accel.accelerate_server = off
+server_kernel.sse42 = $([ "$1" = sse42 ] && echo on || echo off)"
+			in_place="SELECT current_setting('server_kernel.sse42') = 'pg_comp_crc32c_$1'"
+			;;
+	esac
 	as_user "$bindir/pg_ctl" -D "$(bench_data main)" reload >/dev/null
 	for _ in $(bench_runs 50); do
-		[ "$(bench_sql "SELECT accelerated = '$1' FROM crc32c_server()")" != t ] || return 0
+		[ "$(bench_sql "$in_place")" != t ] || return 0
 		sleep 0.05
 	done
 	return 1
 }
 
-order()	# alternates who goes first
+order()	# [VARIANT VARIANT]: alternates who goes first
 {
-	[ $((run % 2)) = 1 ] && echo off on || echo on off
+	[ $((${run:-0} % 2)) = 1 ] && echo "${1:-off} ${2:-on}" || echo "${2:-on} ${1:-off}"
 }
 
-if ! switch on; then
-	bench_missing "all" on "$(bench_sql "SELECT reason FROM crc32c_server()")"
-	exit 0
+if wanted talk; then
+	for variant in sse42 avx512; do
+		! wanted talk || switch "$variant" ||
+			no_talk "$variant" "the server computes by $(bench_sql "SHOW server_kernel.sse42") here and not by pg_comp_crc32c_$variant"
+	done
+	! wanted talk || bench_note "the talk's own pair" "pg_comp_crc32c_sse42 (sse42) against pg_comp_crc32c_avx512 (avx512)"
 fi
-kernels=$(bench_sql "SELECT server_kernel || ' (off) against ' || active_kernel || ' (on)' FROM crc32c_server()")
-bench_note kernels "$kernels"
-bench_log "$kernels"
+if switch on; then
+	kernels=$(bench_sql "SELECT server_kernel || ' (off) against ' || active_kernel || ' (on)' FROM crc32c_server()")
+	bench_note kernels "$kernels"
+	bench_log "$kernels"
+else
+	bench_missing "all" on "$(bench_sql "SELECT reason FROM crc32c_server()")"
+	wanted talk || exit 0
+	only="talk"
+fi
 
 # Rows that fill a page in fours: wide, nothing to compress, nothing to TOAST.
 grow()	# TABLE MB
@@ -97,7 +139,7 @@ backup_verified()	# VARIANT: the stock tools accept it, and find the damage
 	rm -rf "$scratch/backup"
 	bench_client "$bindir/pg_basebackup" -D "$scratch/backup" -X fetch --checkpoint=fast --no-sync
 	bench_client "$bindir/pg_verifybackup" -q "$scratch/backup" ||
-		bench_fail "accelerate $1: pg_verifybackup rejects the backup"
+		bench_fail "$1: pg_verifybackup rejects the backup"
 	sed -i 's/[0-9a-f]\{8\}" }/00000000" }/' "$scratch/backup/backup_manifest"
 	! bench_client "$bindir/pg_verifybackup" -q "$scratch/backup" >/dev/null 2>&1 ||
 		bench_fail "pg_verifybackup does not verify"
@@ -139,14 +181,28 @@ backup()	# CASE VARIANT OPTIONS...
 	rm -rf "$scratch/backup"
 }
 
+compared()	# the variants that backups compare
+{
+	! wanted blackhole && ! wanted directory || order off on
+	! wanted talk || order sse42 avx512
+}
+
+blackhole_of()	# VARIANT: the word in ONLY for its backups into the blackhole
+{
+	case $1 in
+		off | on) echo blackhole ;;
+		*) echo talk ;;
+	esac
+}
+
 backups_of()	# MB
 {
 	bench_log "pg_basebackup of $1 MB"
 	find "$(bench_data main)/base" -type f -exec cat {} + >/dev/null	# warm
 	for run in $(bench_rounds "$runs"); do
-		for variant in $(order); do
+		for variant in $(compared); do
 			switch "$variant"
-			if wanted blackhole; then
+			if wanted "$(blackhole_of "$variant")"; then
 				backup "backup to blackhole of $1 MB" "$variant" --target=blackhole
 				backup "backup to blackhole of $1 MB without page verification" "$variant" --target=blackhole --no-verify-checksums
 			fi
@@ -174,13 +230,14 @@ run_backups()
 		[ $more -ge 8 ] || more=8
 		grow "grown$step" $more
 		mb=$(database_mb)
-		[ $step != 1 ] || for variant in off on; do
-			switch $variant
-			backup_verified $variant
+		[ $step != 1 ] || for variant in $(compared); do
+			switch "$variant"
+			backup_verified "$variant"
 		done
 		[ $step != 4 ] || ! wanted directory || room $((mb * 1048576)) || bench_missing "backup to directory of $mb MB" all "not enough disk for a second copy"
 		backups_of "$mb"
 	done
+	switch off
 	bench_sql "DROP TABLE grown1, grown2, grown3, grown4; CHECKPOINT"
 }
 
@@ -522,7 +579,7 @@ run_share()
 	done
 }
 
-if wanted blackhole || wanted directory; then run_backups; fi
+if wanted blackhole || wanted talk || wanted directory; then run_backups; fi
 if wanted work || wanted pgbench || wanted recovery || wanted narrow || wanted incremental || wanted share; then prepare_work; fi
 if wanted work; then run_work; fi
 if wanted pgbench; then run_pgbench; fi

@@ -55,6 +55,19 @@ for folder in "$top"/bench/report/*/ "$top/bench/report/"; do
 	}
 done
 
+# the talk's own pair, with the switched one and alone
+for keep in ',' ',sse42,\|,avx512,\|^part'; do
+	sed -n 'p; s/^\(server,backup to blackhole.*\),off,/\1,sse42,/p; s/^\(server,backup to blackhole.*\),on,/\1,avx512,/p' \
+		"$top/bench/report/18/server.csv" | grep "$keep" >"$work/report/server.csv"
+	report "the talk's own pair"
+	expect "the talk's own pair" "^### The talk's own pair, "
+	expect "the talk's own pair" "AVX-512 function backups are [0-9.]* times as fast ("
+done
+! grep -q "or off" "$work/report/report.md" || {
+	echo "check-report: the talk's own pair alone: a table of the other pair" >&2
+	exit 1
+}
+
 # a part that gave a note and nothing else; one that ended early; one unreadable
 head="part,case,variant,metric,unit,run,value"
 printf '%s\nserver,run,failed,note,,0,"no ""disk"", or so"\n' $head >"$work/report/server.csv"
