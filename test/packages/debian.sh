@@ -1,6 +1,6 @@
 #!/bin/sh
 # debian.sh RELEASE: the Debian packages, built twice in a chroot of that release
-# as an ordinary user, are the same both times; lintian has nothing against them;
+# as an ordinary user, in two places, are the same both times; lintian has nothing against them;
 # the library has Debian's hardening and no path of its build; the documents are
 # there, not compressed; installed in the chroot as it was before, they pass
 # installcheck and go again.
@@ -18,20 +18,17 @@ as_builder()
 	setpriv --reuid=builder --regid=builder --clear-groups env HOME=/home/builder "$@"
 }
 
-# Builds in the same place every time (PGXS' bitcode names it), with the results
-# moved to another.
 build_once()	# source, original archive, folder, options
 {
-	mkdir -p /build/here
-	cp -r "$1" /build/here/source
-	cp "$2" /build/here/
-	chown -R builder: /build/here
-	(cd /build/here/source && as_builder env DEB_BUILD_OPTIONS="$4" dpkg-buildpackage -us -uc) >"$3.log" 2>&1 || {
+	mkdir -p "$3"
+	cp -r "$1" "$3/source"
+	cp "$2" "$3/"
+	chown -R builder: "$3"
+	(cd "$3/source" && as_builder env DEB_BUILD_OPTIONS="$4" dpkg-buildpackage -us -uc) >"$3.log" 2>&1 || {
 		tail -40 "$3.log"
 		die "the package does not build"
 	}
 	! grep 'warning:.*\[-W' "$3.log" || die "the compiler warns"
-	mv /build/here "$3"
 }
 
 no_path()	# file, path
@@ -78,10 +75,10 @@ build()	# inside: from the tree to packages in /out
 	original=/build/crc32c-accel_$version.orig.tar.gz
 	tar czf "$original" --exclude=debian -C /build "crc32c-accel-$version"
 	build_once "$source" "$original" /build/first "parallel=2 nocheck"
-	build_once "$source" "$original" /build/second "parallel=1 nocheck"
+	build_once "$source" "$original" /build/another/place "parallel=1 nocheck"
 	mkdir /out
 	for package in /build/first/*.deb; do
-		cmp "$package" "/build/second/$(basename "$package")" ||
+		cmp "$package" "/build/another/place/$(basename "$package")" ||
 			die "two builds differ: $(basename "$package")"
 		cp "$package" /out/
 	done
