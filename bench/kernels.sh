@@ -123,6 +123,13 @@ EOP
 	[ -z "$undefined" ] || python_names "$undefined"
 }
 
+built()	# CONTENDER NAME: what contenders.sh has made of sources
+{
+	[ -f "$contenders/$2.so" ] || return 0
+	libraries="$libraries --library $2=$contenders/$2.so"
+	version "$1" "$(cat "$contenders/$2.version")"
+}
+
 # Names that an interpreter has, for a wheel that is loaded without one: the CRC
 # itself calls none of them.
 python_names()	# NAMES
@@ -164,11 +171,11 @@ system_library ISA-L libisal.so.2
 system_library zlib libz.so.1
 system_library zlib-ng libz-ng.so.2
 system_library libdeflate libdeflate.so.0
-# what the sources or others name, and this benchmark has not
-bench_missing crc32c "MariaDB crc32_simd (dr-m)" "sources in a repository; no package exports the function"
-bench_missing crc32c "ISA-L master" "sources in a repository; libisal of this system is measured"
-bench_missing crc32c "fast-crc32 (corsix)" "sources in a repository; no package has them"
-bench_missing crc32c abseil "a C++ interface whose names carry its version; there is no wrapper here"
+built "ISA-L built" isal
+built abseil abseil
+built MariaDB mariadb
+built "crc32_simd (dr-m)" crc32_simd
+built "fast-crc32 (corsix)" fast_crc32
 
 # --- stand-alone -----------------------------------------------------------
 

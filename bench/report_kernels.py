@@ -10,6 +10,9 @@ LEVEL = 0.95  # "level with" another: not more than 5 % behind
 CHAINED = "random 20..300 chained"
 WORST_CASE = "worst case of branch prediction"
 POSTGRESQL_18 = ("PostgreSQL 18 avx512", "PostgreSQL 18 sse42")
+# contenders that need no AVX-512
+LESSER = ("ISA-L pclmul", "google crc32c", "PostgreSQL 15 sse42", "PostgreSQL 18 sse42", "abseil", "fast-crc32 sse v1s4x2",
+          "fast-crc32 sse v7s3x3")
 VERSION = "contender "  # a note's key, before the contender's name
 NAMES = {"crc32c": "CRC-32C", "crc32": "CRC-32 (zlib, gzip)", "page": "page checksum"}
 
@@ -183,7 +186,7 @@ def crc32_targets(k):
 def lesser_targets(k):
     """Kernels for CPUs without AVX-512, among contenders of their class."""
     rows = []
-    group = [c for c in k.contenders if c in ("ISA-L pclmul", "google crc32c", "PostgreSQL 15 sse42", "PostgreSQL 18 sse42")]
+    group = [c for c in k.contenders if c in LESSER]
     for kernel in ("pclmul", "avx2"):
         if kernel not in k.own:
             continue
