@@ -97,7 +97,7 @@ server_kernel.sse42 = $([ "$1" = sse42 ] && echo on || echo off)"
 
 order()	# [VARIANT VARIANT]: alternates who goes first
 {
-	[ $((${run:-0} % 2)) = 1 ] && echo "${1:-off} ${2:-on}" || echo "${2:-on} ${1:-off}"
+	[ $((run % 2)) = 1 ] && echo "${1:-off} ${2:-on}" || echo "${2:-on} ${1:-off}"
 }
 
 if wanted talk; then
@@ -181,10 +181,12 @@ backup()	# CASE VARIANT OPTIONS...
 	rm -rf "$scratch/backup"
 }
 
-compared()	# the variants that backups compare
+compares()	# "VARIANT VARIANT": are backups of this pair wanted?
 {
-	! wanted blackhole && ! wanted directory || order off on
-	! wanted talk || order sse42 avx512
+	case $1 in
+		"off on") wanted blackhole || wanted directory ;;
+		*) wanted talk ;;
+	esac
 }
 
 blackhole_of()	# VARIANT: the word in ONLY for its backups into the blackhole
@@ -195,12 +197,16 @@ blackhole_of()	# VARIANT: the word in ONLY for its backups into the blackhole
 	esac
 }
 
-backups_of()	# MB
+# The rounds of one pair after those of the other.  Where a process has its buffer
+# follows from the settings that the postmaster read before.  Four variants in turn
+# put every second one where copies took twice as long.
+backups_of()	# MB "VARIANT VARIANT"
 {
-	bench_log "pg_basebackup of $1 MB"
+	bench_log "pg_basebackup of $1 MB: $2"
 	find "$(bench_data main)/base" -type f -exec cat {} + >/dev/null	# warm
 	for run in $(bench_rounds "$runs"); do
-		for variant in $(compared); do
+		# shellcheck disable=SC2086	# two words
+		for variant in $(order $2); do
 			switch "$variant"
 			if wanted "$(blackhole_of "$variant")"; then
 				backup "backup to blackhole of $1 MB" "$variant" --target=blackhole
@@ -230,12 +236,15 @@ run_backups()
 		[ $more -ge 8 ] || more=8
 		grow "grown$step" $more
 		mb=$(database_mb)
-		[ $step != 1 ] || for variant in $(compared); do
-			switch "$variant"
-			backup_verified "$variant"
-		done
 		[ $step != 4 ] || ! wanted directory || room $((mb * 1048576)) || bench_missing "backup to directory of $mb MB" all "not enough disk for a second copy"
-		backups_of "$mb"
+		for pair in "off on" "sse42 avx512"; do
+			compares "$pair" || continue
+			[ $step != 1 ] || for variant in $pair; do
+				switch "$variant"
+				backup_verified "$variant"
+			done
+			backups_of "$mb" "$pair"
+		done
 	done
 	switch off
 	bench_sql "DROP TABLE grown1, grown2, grown3, grown4; CHECKPOINT"
