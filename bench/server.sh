@@ -181,34 +181,21 @@ backup()	# CASE VARIANT OPTIONS...
 	rm -rf "$scratch/backup"
 }
 
-compares()	# "VARIANT VARIANT": are backups of this pair wanted?
-{
-	case $1 in
-		"off on") wanted blackhole || wanted directory ;;
-		*) wanted talk ;;
-	esac
-}
-
-blackhole_of()	# VARIANT: the word in ONLY for its backups into the blackhole
-{
-	case $1 in
-		off | on) echo blackhole ;;
-		*) echo talk ;;
-	esac
-}
-
 # The rounds of one pair after those of the other.  Where a process has its buffer
 # follows from the settings that the postmaster read before.  Four variants in turn
 # put every second one where copies took twice as long.
-backups_of()	# MB "VARIANT VARIANT"
+backups_of()	# MB WORD VARIANT VARIANT: into the blackhole if ONLY has the word
 {
-	bench_log "pg_basebackup of $1 MB: $2"
+	bench_log "pg_basebackup of $1 MB: $3, $4"
+	[ "$step" != 1 ] || for variant in "$3" "$4"; do
+		switch "$variant"
+		backup_verified "$variant"
+	done
 	find "$(bench_data main)/base" -type f -exec cat {} + >/dev/null	# warm
 	for run in $(bench_rounds "$runs"); do
-		# shellcheck disable=SC2086	# two words
-		for variant in $(order $2); do
+		for variant in $(order "$3" "$4"); do
 			switch "$variant"
-			if wanted "$(blackhole_of "$variant")"; then
+			if wanted "$2"; then
 				backup "backup to blackhole of $1 MB" "$variant" --target=blackhole
 				backup "backup to blackhole of $1 MB without page verification" "$variant" --target=blackhole --no-verify-checksums
 			fi
@@ -237,14 +224,8 @@ run_backups()
 		grow "grown$step" $more
 		mb=$(database_mb)
 		[ $step != 4 ] || ! wanted directory || room $((mb * 1048576)) || bench_missing "backup to directory of $mb MB" all "not enough disk for a second copy"
-		for pair in "off on" "sse42 avx512"; do
-			compares "$pair" || continue
-			[ $step != 1 ] || for variant in $pair; do
-				switch "$variant"
-				backup_verified "$variant"
-			done
-			backups_of "$mb" "$pair"
-		done
+		! wanted blackhole && ! wanted directory || backups_of "$mb" blackhole off on
+		! wanted talk || backups_of "$mb" talk sse42 avx512
 	done
 	switch off
 	bench_sql "DROP TABLE grown1, grown2, grown3, grown4; CHECKPOINT"
