@@ -1663,6 +1663,8 @@ const uint32_t crc32c_digit_powers[5120] = {
 #define CRC32C_X1567 0xA87AB8A8
 #define CRC32C_X2015 0xB9E02B86
 #define CRC32C_X2079 0xDCB17AA4
+#define CRC32C_X3039 0xD270F1A2
+#define CRC32C_X3103 0x00AC29CF
 #define CRC32C_X4063 0xDD7E3B0C
 #define CRC32C_X4127 0xBD6F81F8
 /* floor(x^96 / P) without its constant term, and P, reflected */
@@ -3808,6 +3810,8 @@ const uint32_t crc32_digit_powers[5120] = {
 #define CRC32_X1567 0x596C8D81
 #define CRC32_X2015 0xE95C1271
 #define CRC32_X2079 0xCE3371CB
+#define CRC32_X3039 0xD31343EA
+#define CRC32_X3103 0x2CE423F1
 #define CRC32_X4063 0x0C30F51D
 #define CRC32_X4127 0x1072DB28
 /* floor(x^96 / P) without its constant term, and P, reflected */

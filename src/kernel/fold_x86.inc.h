@@ -18,6 +18,7 @@
  *	  FUSED				if defined, makes the long path that also uses the crc32
  *						instruction
  *	  WITHOUT_BULK		if defined, leaves the bulk loop out
+ *	  WITHOUT_SHORT		if defined, leaves the short path without branches out
  *	  MIXED				if defined, makes mixed(), for CRC-32C of 65 bytes and more
  *
  * README.md derives what is computed here in "Multipliers", "Straight to the
@@ -26,12 +27,23 @@
 
 #define CRC_CONST(x) CRC_CONST_(x)
 
-/* Returns sum + data * powers, lane by lane. */
+/* Returns sum + data * powers, lane by lane.  A sum in memory needs no load. */
 static INLINE V
 FN(add_product) (V sum, V data, V powers)
 {
-	return VXOR3(sum, VCLMUL(data, powers, 0x00), VCLMUL(data, powers, 0x11));
+	return VXOR3(VCLMUL(data, powers, 0x00), VCLMUL(data, powers, 0x11), sum);
 }
+
+/* Adds the i-th last vector before end, with the multiplier for its distance. */
+static INLINE V
+FN(add_last) (V sum, const unsigned char *end, size_t i)
+{
+	return FN(add_product) (sum, VLOAD(end - i * VBYTES),
+							VLOAD_ALIGNED(CRC(straight_powers) + STRAIGHT_END -
+										  i * (VBYTES / 8)));
+}
+
+#ifndef WITHOUT_SHORT
 
 /*
  * Adds the whole vectors that end at end to the sum, each with the multiplier
@@ -77,6 +89,10 @@ FN(short) (uint32_t reg, const unsigned char *p, size_t n)
 	return REDUCE(VTO128(sum), shift_near(reg, CRC(powers), n));
 }
 
+#endif							/* WITHOUT_SHORT */
+
+#ifdef MIXED
+
 /*
  * Adds the n <= (most + 1) * VBYTES bytes at p, which stand after VBYTES
  * others or more.
@@ -92,8 +108,6 @@ FN(add_tail) (V sum, const unsigned char *p, size_t n, int most)
 										 (whole + 1) * (VBYTES / 8)));
 	return FN(add_whole) (sum, p + n, whole, most);
 }
-
-#ifdef MIXED
 
 /*
  * CRC-32C of n bytes, 65 to 64 + (most + 1) * VBYTES, without a branch.  The
@@ -162,7 +176,8 @@ FN(bulk) (uint32_t reg, const unsigned char *p, size_t n)
 	{
 		size_t		odd = -(uintptr_t) p % VBYTES;
 
-		reg = FEW(reg, p, odd);
+		if (odd > 0)
+			reg = FEW(reg, p, odd);
 		p += odd;
 		w = _mm_setzero_si128();
 		a0 = VXOR(VLOAD(p), VFROM128(_mm_cvtsi32_si128((int) reg)));
@@ -197,8 +212,16 @@ FN(bulk) (uint32_t reg, const unsigned char *p, size_t n)
 	sum = FN(add_product) (sum, a1, VPOWERS(powers + VBYTES / 8));
 	sum = FN(add_product) (sum, a2, VPOWERS(powers + 2 * (VBYTES / 8)));
 	sum = FN(add_product) (sum, a3, VPOWERS(powers + 3 * (VBYTES / 8)));
-	if (n > 0)
-		sum = FN(add_tail) (sum, p, n, 3);
+	if (n % VBYTES > 0)
+		sum = FN(add_product) (sum, VLOAD_END(p + n % VBYTES - VBYTES, n % VBYTES),
+							   VLOAD_ALIGNED(CRC(straight_powers) + STRAIGHT_END -
+											 (n / VBYTES + 1) * (VBYTES / 8)));
+	if (n >= VBYTES)
+		sum = FN(add_last) (sum, end, 1);
+	if (n >= 2 * VBYTES)
+		sum = FN(add_last) (sum, end, 2);
+	if (n >= 3 * VBYTES)
+		sum = FN(add_last) (sum, end, 3);
 	return REDUCE(_mm_xor_si128(VTO128(sum), w), _mm_setzero_si128());
 }
 
@@ -292,4 +315,5 @@ FN(fused_run) (uint32_t reg, const unsigned char **start, size_t *n)
 #undef REDUCE
 #undef FUSED
 #undef WITHOUT_BULK
+#undef WITHOUT_SHORT
 #undef MIXED

@@ -117,7 +117,7 @@ def slicing_tables(poly):
 # consecutive quadwords of a vector stand side by side.
 POWER_FIRST, POWER_LAST = -64, 511
 # Distances in bytes over which the bulk loops fold.
-FOLD_DISTANCES = [16, 32, 48, 64, 96, 128, 192, 256, 512]
+FOLD_DISTANCES = [16, 32, 48, 64, 96, 128, 192, 256, 384, 512]
 
 
 def multiplier(j, poly):

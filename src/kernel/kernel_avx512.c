@@ -3,10 +3,11 @@
  *	  CRCs by carry-less multiplications of 512-bit vectors.
  *
  * CRC-32C jumps by the length into straight code below 320 bytes.  CRC-32
- * takes one masked vector up to 64 bytes and no branch on the length up to
- * 320.  Beyond that, four sums move 256 bytes per iteration and fill the
- * multiplier.  The row avx512_fused has branches in the place of jumps
- * (short_avx512.inc.h), and from 4 kB on another loop.
+ * takes words up to 16 bytes, one masked vector up to 64, and a branch per
+ * vector up to 320.  Beyond that, four sums move 256 bytes per iteration and
+ * fill the multiplier.  The row avx512_fused has branches in the place of
+ * jumps (short_avx512.inc.h), and from 2 kB on another loop
+ * (rows_avx512.inc.h).
  */
 #include "kernel.h"
 
@@ -22,14 +23,6 @@
 
 #define VBYTES 64
 #include "vector_x86.inc.h"
-
-static const int16_t whole_offsets[SHORT_WHOLE + 1][SHORT_WHOLE] = {
-	{-64, -64, -64, -64},
-	{0, 0, 0, 0},
-	{0, 64, 64, 64},
-	{0, 64, 128, 128},
-	{0, 64, 128, 192}
-};
 
 /*
  * The contribution of n <= 64 bytes.  A masked load that touches an unmapped
@@ -63,7 +56,7 @@ sum_few(const unsigned char *p, size_t n, const uint32_t powers[8][72],
 #define FN(x) crc32c_avx512_##x
 #define FEW(reg, p, n) few_crc32c(reg, p, n)
 #define REDUCE(w, s) reduce_crc32c(w, s)
-#define FUSED
+#define WITHOUT_SHORT
 
 static INLINE uint32_t
 few_crc32c(uint32_t reg, const unsigned char *p, size_t n)
@@ -80,13 +73,6 @@ last_product(const unsigned char *end, int i)
 {
 	return VMULTIPLY(VLOAD(end - 64 * i),
 					 VLOAD_ALIGNED(crc32c_straight_powers + STRAIGHT_END - 8 * i));
-}
-
-static INLINE __m512i
-add_last(__m512i sum, const unsigned char *end, int i)
-{
-	return crc32c_avx512_add_product(sum, VLOAD(end - 64 * i),
-									 VLOAD_ALIGNED(crc32c_straight_powers + STRAIGHT_END - 8 * i));
 }
 
 /* The words before the last 64 * i bytes, as the joiner of the sum over these. */
@@ -116,20 +102,20 @@ crc32c_classes(uint64_t crc, const unsigned char *p, size_t len)
 			CRC32C_7_WORDS(32);
 		case 32:
 			sum = last_product(end, 4);
-			sum = add_last(sum, end, 3);
-			sum = add_last(sum, end, 2);
-			sum = add_last(sum, end, 1);
+			sum = crc32c_avx512_add_last(sum, end, 3);
+			sum = crc32c_avx512_add_last(sum, end, 2);
+			sum = crc32c_avx512_add_last(sum, end, 1);
 			JOIN(4);
 			CRC32C_7_WORDS(24);
 		case 24:
 			sum = last_product(end, 3);
-			sum = add_last(sum, end, 2);
-			sum = add_last(sum, end, 1);
+			sum = crc32c_avx512_add_last(sum, end, 2);
+			sum = crc32c_avx512_add_last(sum, end, 1);
 			JOIN(3);
 			CRC32C_7_WORDS(16);
 		case 16:
 			sum = last_product(end, 2);
-			sum = add_last(sum, end, 1);
+			sum = crc32c_avx512_add_last(sum, end, 1);
 			JOIN(2);
 			CRC32C_7_WORDS(8);
 		case 8:
@@ -174,13 +160,13 @@ crc32c_vectors(uint64_t crc, const unsigned char *p, const unsigned char *last)
 	switch (rest)
 	{
 		case 3:
-			sum = add_last(sum, last, 3);
+			sum = crc32c_avx512_add_last(sum, last, 3);
 			__attribute__((fallthrough));
 		case 2:
-			sum = add_last(sum, last, 2);
+			sum = crc32c_avx512_add_last(sum, last, 2);
 			__attribute__((fallthrough));
 		case 1:
-			sum = add_last(sum, last, 1);
+			sum = crc32c_avx512_add_last(sum, last, 1);
 			break;
 		default:
 			break;
@@ -226,23 +212,16 @@ crc32c_avx512(uint32_t reg, const void *data, size_t len)
 		crc32c_avx512_bulk(reg, p, len);
 }
 
-/*
- * Inputs that may well come from memory are not fused, nor prefetched, since
- * halves of PREFETCH_FROM are below what crc32c_avx512_bulk() prefetches.
- */
-TARGET __attribute__((noinline)) static uint32_t
-crc32c_fused_and_rest(uint32_t reg, const unsigned char *p, size_t len)
-{
-	const size_t step = PREFETCH_FROM / 2;
-
-	if (len < PREFETCH_FROM)
-		reg = crc32c_avx512_fused_run(reg, &p, &len);
-	for (; len >= PREFETCH_FROM; p += step, len -= step)
-		reg = crc32c_avx512_bulk(reg, p, step);
-	return crc32c_avx512(reg, p, len);
-}
-
+#include "rows_avx512.inc.h"
 #include "short_avx512.inc.h"
+
+BYTES_TARGET __attribute__((noinline)) static uint32_t
+crc32c_rows_and_rest(uint32_t reg, const unsigned char *p, size_t len)
+{
+	reg = crc32c_rows(reg, &p, &len);
+	return len < (SHORT_WHOLE + 1) * VBYTES ? crc32c_branches(reg, p, len) :
+		crc32c_middle_loop(reg, p, len);
+}
 
 BYTES_TARGET __attribute__((aligned(64)))
 uint32_t
@@ -252,9 +231,9 @@ crc32c_avx512_fused(uint32_t reg, const void *data, size_t len)
 		return crc32c_exactly(reg, data, WAL_HEADER_BYTES);
 	if (__builtin_expect(len < (SHORT_WHOLE + 1) * VBYTES, 1))
 		return crc32c_branches(reg, data, len);
-	if (len < FUSED_FROM)
+	if (len < ROWS_FROM)
 		return crc32c_middle_loop(reg, data, len);
-	return crc32c_fused_and_rest(reg, data, len);
+	return crc32c_rows_and_rest(reg, data, len);
 }
 
 #define CRC(x) crc32_##x
@@ -262,6 +241,7 @@ crc32c_avx512_fused(uint32_t reg, const void *data, size_t len)
 #define FN(x) crc32_avx512_##x
 #define FEW(reg, p, n) few_crc32(reg, p, n)
 #define REDUCE(w, s) reduce_crc32(w, s)
+#define WITHOUT_SHORT
 
 static INLINE uint32_t
 few_crc32(uint32_t reg, const unsigned char *p, size_t n)
@@ -272,15 +252,42 @@ few_crc32(uint32_t reg, const unsigned char *p, size_t n)
 
 #include "fold_x86.inc.h"
 
-TARGET uint32_t
+/*
+ * CRC-32 of 65 to 320 bytes.  The first 1 to 64 come before whole vectors,
+ * each with the multiplier for its distance from the end, and a branch each.
+ */
+static INLINE uint32_t
+crc32_branches(uint32_t reg, const unsigned char *p, size_t len)
+{
+	const unsigned char *end = p + len;
+	__m128i		joiner = shift_near(reg, crc32_powers, len);
+	V			sum = VMULTIPLY(_mm512_maskz_loadu_epi8(~UINT64_C(0) >> (-len & 63), p),
+								VPOWERS(powers_at(crc32_powers, len) + 1));
+
+	sum = crc32_avx512_add_last(sum, end, 1);
+	if (__builtin_expect(len <= 128, 1))
+		return reduce_crc32(VTO128(sum), joiner);
+	sum = crc32_avx512_add_last(sum, end, 2);
+	if (len <= 192)
+		return reduce_crc32(VTO128(sum), joiner);
+	sum = crc32_avx512_add_last(sum, end, 3);
+	if (len <= 256)
+		return reduce_crc32(VTO128(sum), joiner);
+	sum = crc32_avx512_add_last(sum, end, 4);
+	return reduce_crc32(VTO128(sum), joiner);
+}
+
+ENTRY uint32_t
 crc32_avx512(uint32_t reg, const void *data, size_t len)
 {
 	const unsigned char *p = data;
 
-	if (len <= VBYTES)
+	if (__builtin_expect(len - 17 <= VBYTES - 17, 1))
 		return few_crc32(reg, p, len);
+	if (len <= 16)
+		return crc32_few(reg, p, len);
 	if (len <= (SHORT_WHOLE + 1) * VBYTES)
-		return crc32_avx512_short(reg, p, len);
+		return crc32_branches(reg, p, len);
 	return crc32_avx512_bulk(reg, p, len);
 }
 #endif

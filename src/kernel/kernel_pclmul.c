@@ -41,7 +41,7 @@ static const int16_t whole_offsets[SHORT_WHOLE + 1][SHORT_WHOLE] = {
 #define CRC(x) crc32_##x
 #define CRC_CONST_(x) CRC32_##x
 #define FN(x) crc32_pclmul_##x
-#define FEW(reg, p, n) crc32_slicing8(reg, p, n)
+#define FEW(reg, p, n) crc32_few(reg, p, n)
 #define REDUCE(w, s) reduce_crc32(w, s)
 #include "fold_x86.inc.h"
 
@@ -70,7 +70,7 @@ crc32_pclmul(uint32_t reg, const void *data, size_t len)
 	const unsigned char *p = data;
 
 	if (len <= VBYTES)
-		return crc32_slicing8(reg, p, len);
+		return crc32_few(reg, p, len);
 	if (len <= (SHORT_WHOLE + 1) * VBYTES)
 		return crc32_pclmul_short(reg, p, len);
 	return crc32_pclmul_bulk(reg, p, len);

@@ -96,6 +96,36 @@ reduce_crc32(__m128i sum, __m128i joiner)
 	return barrett_crc32(_mm_xor_si128(r, _mm_clmulepi64_si128(sum, x95, 0x00)));
 }
 
+/*
+ * CRC-32 of n <= 16 bytes, which stand at the end of one word or of two.  So
+ * no multiplier depends on n, and Barrett's method alone is left of a word.
+ * Fewer than 4 bytes take a table.
+ */
+__attribute__((target("sse4.2,pclmul"), always_inline))
+static inline uint32_t
+crc32_few(uint32_t reg, const unsigned char *p, size_t n)
+{
+	size_t		bits = 8 * n;
+	uint64_t	first;
+	uint64_t	last;
+	__m128i		sum;
+
+	if (n < 4)
+		return crc32_slicing8(reg, p, n);
+	if (n <= 8)
+	{
+		last = load_native32(p) |
+			(uint64_t) load_native32(p + n - 4) << (bits - 32);
+		return barrett_crc32(_mm_cvtsi64_si128((int64_t) ((last ^ reg) << (-bits & 63))));
+	}
+	/* The register reaches as far into the second word as the first is short. */
+	first = (load_native64(p) ^ reg) << (-bits & 63);
+	last = load_native64(p + n - 8) ^ (uint64_t) reg >> (bits / 2 - 32) >> (bits / 2 - 32);
+	sum = _mm_clmulepi64_si128(_mm_cvtsi64_si128((int64_t) first),
+							   _mm_cvtsi32_si128((int) CRC32_X95), 0x00);
+	return barrett_crc32(_mm_xor_si128(_mm_cvtsi64_si128((int64_t) last), sum));
+}
+
 /* CRC-32C of 64 bytes. */
 __attribute__((target("sse4.2"), always_inline))
 static inline uint32_t

@@ -105,13 +105,13 @@ crc32c_whole(uint32_t reg, const unsigned char *end, size_t len)
 
 	if (__builtin_expect(len < 128, 1))
 		return reduce_joined(sum, joiner_of(reg, 64));
-	sum = add_last(sum, end, 2);
+	sum = crc32c_avx512_add_last(sum, end, 2);
 	if (len < 192)
 		return reduce_joined(sum, joiner_of(reg, 128));
-	sum = add_last(sum, end, 3);
+	sum = crc32c_avx512_add_last(sum, end, 3);
 	if (len < 256)
 		return reduce_joined(sum, joiner_of(reg, 192));
-	sum = add_last(sum, end, 4);
+	sum = crc32c_avx512_add_last(sum, end, 4);
 	return reduce_joined(sum, joiner_of(reg, 256));
 }
 
@@ -151,13 +151,13 @@ crc32c_part_and_whole(uint32_t reg, const unsigned char *p, size_t len)
 
 	if (__builtin_expect(len < 128, 1))
 		return ADD_FIRST(2);
-	sum = add_last(sum, end, 2);
+	sum = crc32c_avx512_add_last(sum, end, 2);
 	if (len < 192)
 		return ADD_FIRST(3);
-	sum = add_last(sum, end, 3);
+	sum = crc32c_avx512_add_last(sum, end, 3);
 	if (len < 256)
 		return ADD_FIRST(4);
-	sum = add_last(sum, end, 4);
+	sum = crc32c_avx512_add_last(sum, end, 4);
 	return ADD_FIRST(5);
 }
 #undef ADD_FIRST

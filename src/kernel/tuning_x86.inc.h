@@ -40,11 +40,13 @@
 /*
  * Multiplications beside crc32 instructions.  From FUSED_FROM on they gain
  * more than joining the four registers costs.  FUSED_WORDS per chain and block
- * fill the second unit while the first is busy.  The value for 64 bytes is for
- * Zen 4, where a block takes 16 cycles.  No more than FUSED_MOST blocks come
- * at once.  Their words are shifted over, and shift_far() takes fewer than
- * 65536 bytes.
+ * fill the second unit while the first is busy.  No more than FUSED_MOST
+ * blocks come at once.  Their words are shifted over, and shift_far() takes
+ * fewer than 65536 bytes.
  */
-#define FUSED_FROM			BY_VBYTES(1280, 1024, 4096)
-#define FUSED_WORDS			BY_VBYTES(4, 4, 5)
-#define FUSED_MOST			BY_VBYTES(256, 256, 160)
+#define FUSED_FROM			BY_VBYTES(1280, 1024, 0)
+#define FUSED_WORDS			4
+#define FUSED_MOST			256
+
+/* From here on the rows of rows_avx512.inc.h gain more than they cost. */
+#define ROWS_FROM			2048
