@@ -6,8 +6,6 @@
  * and defined
  *
  *	  TARGET, INLINE	attributes of functions
- *	  whole_offsets[w][i]	where the i-th of w whole vectors starts, the last
- *						one in place of those that do not exist
  *
  * and for each inclusion, which undefines them
  *
@@ -18,7 +16,6 @@
  *	  FUSED				if defined, makes the long path that also uses the crc32
  *						instruction
  *	  WITHOUT_BULK		if defined, leaves the bulk loop out
- *	  WITHOUT_SHORT		if defined, leaves the short path without branches out
  *	  MIXED				if defined, makes mixed(), for CRC-32C of 65 bytes and more
  *
  * README.md derives what is computed here in "Multipliers", "Straight to the
@@ -43,25 +40,17 @@ FN(add_last) (V sum, const unsigned char *end, size_t i)
 										  i * (VBYTES / 8)));
 }
 
-#ifndef WITHOUT_SHORT
-
 /*
- * Adds the whole vectors that end at end to the sum, each with the multiplier
- * for its distance from there.  There is no branch on their number.  Those
- * beyond it read the last vector again and meet zeros in the table.
+ * Adds the whole vectors, at most most, that end at end.  There is a branch per
+ * vector and no more multiplications than these need.
  */
 static INLINE V
-FN(add_whole) (V sum, const unsigned char *end, size_t whole, int most)
+FN(add_whole) (V sum, const unsigned char *end, size_t whole, size_t most)
 {
-	const uint64_t *powers = CRC(straight_powers) + STRAIGHT_END - whole * (VBYTES / 8);
-	const int16_t *offsets = whole_offsets[whole];
-	const unsigned char *p = end - whole * VBYTES;
-
 #define ADD_WHOLE(i) \
-	if ((i) < most) \
-		sum = FN(add_product) (sum, VLOAD(p + offsets[i]), \
-							   VLOAD_ALIGNED(powers + (i) * (VBYTES / 8)))
-	ADD_WHOLE(0);
+	if ((i) > most || whole < (i)) \
+		return sum; \
+	sum = FN(add_last) (sum, end, i)
 	ADD_WHOLE(1);
 	ADD_WHOLE(2);
 	ADD_WHOLE(3);
@@ -74,51 +63,39 @@ FN(add_whole) (V sum, const unsigned char *end, size_t whole, int most)
 }
 
 /*
- * For VBYTES < n <= (SHORT_WHOLE + 1) * VBYTES, without a branch.  The odd
- * bytes come first, at the beginning of a vector whose other bytes are zero.
- * Ending VBYTES - odd bytes early is but another exponent.
+ * For VBYTES < n <= (SHORT_WHOLE + 1) * VBYTES.  The odd bytes come first, at
+ * the beginning of a vector whose other bytes are zero.  Ending VBYTES - odd
+ * bytes early is but another exponent.
  */
 static INLINE uint32_t
 FN(short) (uint32_t reg, const unsigned char *p, size_t n)
 {
 	size_t		whole = (n - 1) / VBYTES;
+	__m128i		joiner = shift_near(reg, CRC(powers), n);
 	V			sum = VMULTIPLY(VLOAD_BEGIN(p, n - whole * VBYTES),
 								VPOWERS(powers_at(CRC(powers), n) + 1));
 
 	sum = FN(add_whole) (sum, p + n, whole, SHORT_WHOLE);
-	return REDUCE(VTO128(sum), shift_near(reg, CRC(powers), n));
+	return REDUCE(VTO128(sum), joiner);
 }
-
-#endif							/* WITHOUT_SHORT */
 
 #ifdef MIXED
 
 /*
- * Adds the n <= (most + 1) * VBYTES bytes at p, which stand after VBYTES
- * others or more.
- */
-static INLINE V
-FN(add_tail) (V sum, const unsigned char *p, size_t n, int most)
-{
-	size_t		whole = (n - 1) / VBYTES;
-	size_t		odd = n - whole * VBYTES;
-
-	sum = FN(add_product) (sum, VLOAD_END(p + odd - VBYTES, odd),
-						   VLOAD_ALIGNED(CRC(straight_powers) + STRAIGHT_END -
-										 (whole + 1) * (VBYTES / 8)));
-	return FN(add_whole) (sum, p + n, whole, most);
-}
-
-/*
- * CRC-32C of n bytes, 65 to 64 + (most + 1) * VBYTES, without a branch.  The
- * first 64 take crc32 instructions, and the others carry-less multiplications
- * beside them.
+ * CRC-32C of 65 <= n <= 64 + 6 * VBYTES bytes.  The first 64 take crc32
+ * instructions, and the others carry-less multiplications beside them.  The
+ * bytes before whole vectors end a vector that begins in the first 64.
  */
 static INLINE uint32_t
-FN(mixed) (uint32_t reg, const unsigned char *p, size_t n, int most)
+FN(mixed) (uint32_t reg, const unsigned char *p, size_t n)
 {
-	V			sum = FN(add_tail) (VBROADCAST(0, 0), p + 64, n - 64, most);
+	size_t		whole = (n - 65) / VBYTES;
+	size_t		odd = n - 64 - whole * VBYTES;
+	V			sum = VMULTIPLY(VLOAD_END(p + 64 + odd - VBYTES, odd),
+								VLOAD_ALIGNED(CRC(straight_powers) + STRAIGHT_END -
+											  (whole + 1) * (VBYTES / 8)));
 
+	sum = FN(add_whole) (sum, p + n, whole, 5);
 	reg = crc32c_64(reg, p);
 	return REDUCE(VTO128(sum), shift_near(reg, CRC(powers), n - 64));
 }
@@ -216,12 +193,7 @@ FN(bulk) (uint32_t reg, const unsigned char *p, size_t n)
 		sum = FN(add_product) (sum, VLOAD_END(p + n % VBYTES - VBYTES, n % VBYTES),
 							   VLOAD_ALIGNED(CRC(straight_powers) + STRAIGHT_END -
 											 (n / VBYTES + 1) * (VBYTES / 8)));
-	if (n >= VBYTES)
-		sum = FN(add_last) (sum, end, 1);
-	if (n >= 2 * VBYTES)
-		sum = FN(add_last) (sum, end, 2);
-	if (n >= 3 * VBYTES)
-		sum = FN(add_last) (sum, end, 3);
+	sum = FN(add_whole) (sum, end, n / VBYTES, 3);
 	return REDUCE(_mm_xor_si128(VTO128(sum), w), _mm_setzero_si128());
 }
 
@@ -315,5 +287,4 @@ FN(fused_run) (uint32_t reg, const unsigned char **start, size_t *n)
 #undef REDUCE
 #undef FUSED
 #undef WITHOUT_BULK
-#undef WITHOUT_SHORT
 #undef MIXED

@@ -21,16 +21,6 @@
 #define VBYTES 32
 #include "vector_x86.inc.h"
 
-static const int16_t whole_offsets[SHORT_WHOLE + 1][SHORT_WHOLE] = {
-	{-32, -32, -32, -32, -32, -32},
-	{0, 0, 0, 0, 0, 0},
-	{0, 32, 32, 32, 32, 32},
-	{0, 32, 64, 64, 64, 64},
-	{0, 32, 64, 96, 96, 96},
-	{0, 32, 64, 96, 128, 128},
-	{0, 32, 64, 96, 128, 160}
-};
-
 #define CRC(x) crc32c_##x
 #define CRC_CONST_(x) CRC32C_##x
 #define FN(x) crc32c_avx2_##x
@@ -63,10 +53,8 @@ crc32c_avx2(uint32_t reg, const void *data, size_t len)
 		return crc32c_fused_and_rest(reg, p, len);
 	if (len < INSTRUCTIONS_BELOW)
 		return crc32c_instructions(reg, p, len);
-	if (len <= 64 + 2 * VBYTES)
-		return crc32c_avx2_mixed(reg, p, len, 1);
 	if (len <= 64 + 6 * VBYTES)
-		return crc32c_avx2_mixed(reg, p, len, 5);
+		return crc32c_avx2_mixed(reg, p, len);
 	return crc32c_sse42_x3(reg, p, len);
 }
 

@@ -56,7 +56,6 @@ sum_few(const unsigned char *p, size_t n, const uint32_t powers[8][72],
 #define FN(x) crc32c_avx512_##x
 #define FEW(reg, p, n) few_crc32c(reg, p, n)
 #define REDUCE(w, s) reduce_crc32c(w, s)
-#define WITHOUT_SHORT
 
 static INLINE uint32_t
 few_crc32c(uint32_t reg, const unsigned char *p, size_t n)
@@ -241,7 +240,6 @@ crc32c_avx512_fused(uint32_t reg, const void *data, size_t len)
 #define FN(x) crc32_avx512_##x
 #define FEW(reg, p, n) few_crc32(reg, p, n)
 #define REDUCE(w, s) reduce_crc32(w, s)
-#define WITHOUT_SHORT
 
 static INLINE uint32_t
 few_crc32(uint32_t reg, const unsigned char *p, size_t n)
@@ -251,31 +249,6 @@ few_crc32(uint32_t reg, const unsigned char *p, size_t n)
 }
 
 #include "fold_x86.inc.h"
-
-/*
- * CRC-32 of 65 to 320 bytes.  The first 1 to 64 come before whole vectors,
- * each with the multiplier for its distance from the end, and a branch each.
- */
-static INLINE uint32_t
-crc32_branches(uint32_t reg, const unsigned char *p, size_t len)
-{
-	const unsigned char *end = p + len;
-	__m128i		joiner = shift_near(reg, crc32_powers, len);
-	V			sum = VMULTIPLY(_mm512_maskz_loadu_epi8(~UINT64_C(0) >> (-len & 63), p),
-								VPOWERS(powers_at(crc32_powers, len) + 1));
-
-	sum = crc32_avx512_add_last(sum, end, 1);
-	if (__builtin_expect(len <= 128, 1))
-		return reduce_crc32(VTO128(sum), joiner);
-	sum = crc32_avx512_add_last(sum, end, 2);
-	if (len <= 192)
-		return reduce_crc32(VTO128(sum), joiner);
-	sum = crc32_avx512_add_last(sum, end, 3);
-	if (len <= 256)
-		return reduce_crc32(VTO128(sum), joiner);
-	sum = crc32_avx512_add_last(sum, end, 4);
-	return reduce_crc32(VTO128(sum), joiner);
-}
 
 ENTRY uint32_t
 crc32_avx512(uint32_t reg, const void *data, size_t len)
@@ -287,7 +260,7 @@ crc32_avx512(uint32_t reg, const void *data, size_t len)
 	if (len <= 16)
 		return crc32_few(reg, p, len);
 	if (len <= (SHORT_WHOLE + 1) * VBYTES)
-		return crc32_branches(reg, p, len);
+		return crc32_avx512_short(reg, p, len);
 	return crc32_avx512_bulk(reg, p, len);
 }
 #endif

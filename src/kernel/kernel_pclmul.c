@@ -19,17 +19,6 @@
 #define VBYTES 16
 #include "vector_x86.inc.h"
 
-static const int16_t whole_offsets[SHORT_WHOLE + 1][SHORT_WHOLE] = {
-	{-16, -16, -16, -16, -16, -16, -16},
-	{0, 0, 0, 0, 0, 0, 0},
-	{0, 16, 16, 16, 16, 16, 16},
-	{0, 16, 32, 32, 32, 32, 32},
-	{0, 16, 32, 48, 48, 48, 48},
-	{0, 16, 32, 48, 64, 64, 64},
-	{0, 16, 32, 48, 64, 80, 80},
-	{0, 16, 32, 48, 64, 80, 96}
-};
-
 #define CRC(x) crc32c_##x
 #define CRC_CONST_(x) CRC32C_##x
 #define FN(x) crc32c_pclmul_##x

@@ -13,7 +13,7 @@
 #endif
 
 /*
- * Whole vectors of the path without a branch, 128, 224 and 320 bytes in all.
+ * Whole vectors of the short path, 128, 224 and 320 bytes in all.
  */
 #define SHORT_WHOLE			BY_VBYTES(7, 6, 4)
 
