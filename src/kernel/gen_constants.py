@@ -145,7 +145,7 @@ def print_powers(name, poly):
     blocks = [multiplier(256 * i, poly) for i in range(256)]
     print(table("uint32_t", name + "_block_powers", blocks, 8, 6), end="")
     print("/* for j = 504 - 8 i down to 0, then zeros */")
-    straight = [multiplier(504 - 8 * i, poly) for i in range(64)] + [0] * 32
+    straight = [multiplier(504 - 8 * i, poly) for i in range(64)]
     print(table("uint64_t", name + "_straight_powers", straight, 16, 4), end="")
     if name == "crc32c":
         print("/* for j = -8 to 311 */")

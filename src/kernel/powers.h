@@ -20,10 +20,10 @@ extern const uint32_t crc32_powers[8][72];
 extern const uint32_t crc32c_block_powers[256];
 extern const uint32_t crc32_block_powers[256];
 
-/* [i] is that for j = 504 - 8 i, and from STRAIGHT_END on zero. */
+/* [i] is that for j = 504 - 8 i. */
 #define STRAIGHT_END 64
-extern const uint64_t crc32c_straight_powers[STRAIGHT_END + 32];
-extern const uint64_t crc32_straight_powers[STRAIGHT_END + 32];
+extern const uint64_t crc32c_straight_powers[STRAIGHT_END];
+extern const uint64_t crc32_straight_powers[STRAIGHT_END];
 
 /* [n] is that for j = n - 8, to move a register up by n bytes. */
 extern const uint32_t crc32c_near_powers[320];
