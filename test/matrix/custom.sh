@@ -1,8 +1,11 @@
 # custom.sh: a PostgreSQL that is built in another way than Debian's (sourced).  The
-# source is Debian's package.  What is installed is kept in ACCEL_CACHE.
+# source is Debian's package, or the archive that SOURCE names.  What is installed is
+# kept in ACCEL_CACHE.
 # shellcheck shell=sh disable=SC2034,SC2154	# top, scratch: the script's own
 
 # Runs in a chroot: prints nothing when it works, else the end of what make printed.
+# Its status is 3 if the archive of packages does not have the source.
+no_source=3
 # shellcheck disable=SC2016	# expanded inside
 custom_steps='set -eu
 	version=$1
@@ -17,8 +20,11 @@ custom_steps='set -eu
 		libicu-dev libssl-dev liblz4-dev libzstd-dev zlib1g-dev libreadline-dev libipc-run-perl pkgconf
 	mkdir /build
 	cd /build
-	apt-get -q --download-only source "postgresql-$version"
-	tar xf "postgresql-$version"_*.orig.tar.bz2 --strip-components=1
+	if [ ! -f /source.tar ]; then
+		apt-get -q --download-only source "postgresql-$version" || exit 3
+		mv "postgresql-$version"_*.orig.tar.bz2 /source.tar
+	fi
+	tar xf /source.tar --strip-components=1
 	./configure --prefix="$prefix" --enable-debug --enable-tap-tests --with-openssl --with-lz4 --with-zstd "$@"
 	make -s -j2
 	make -s install
@@ -34,7 +40,7 @@ custom_needs='perl -MIPC::Run -e 1 2>/dev/null || {
 	id postgres >/dev/null 2>&1 || useradd --system --no-create-home postgres'
 
 # Builds a server unless it is kept.  Sets custom_major, custom_root, custom_prefix and
-# custom_kept.
+# custom_kept.  Returns no_source if there is none.
 custom_build()	# name, major, argument of configure...
 {
 	custom_major=$2
@@ -48,11 +54,21 @@ custom_build()	# name, major, argument of configure...
 	say "building PostgreSQL $custom_major: $*"
 	need_disk "$ACCEL_CACHE" 3000 "another build of PostgreSQL"
 	as_root mkdir -p "$scratch/build/upper/tree"
+	[ -z "${SOURCE:-}" ] || as_root cp "$SOURCE" "$scratch/build/upper/source.tar" || return 1
 	in_overlay "$custom_root" "$scratch/build" "$(quoted sh -c "$custom_steps" sh \
-		"$custom_major" "$custom_prefix" "$@")"
-	as_root mv "$scratch/build/upper/built.tar" "$custom_kept.new"
-	as_root mv "$custom_kept.new" "$custom_kept"
+		"$custom_major" "$custom_prefix" "$@")" || return
+	as_root mv "$scratch/build/upper/built.tar" "$custom_kept.new" || return 1
+	as_root mv "$custom_kept.new" "$custom_kept" || return 1
 	as_root rm -rf "$scratch/build"
+}
+
+# Has custom_run take the server of Debian's packages.
+custom_packaged()	# major
+{
+	custom_major=$1
+	custom_root=$ACCEL_CACHE/pg$1
+	custom_prefix=/usr/lib/postgresql/$1
+	custom_kept=
 }
 
 # Runs command lines in a copy of the tree, as root.  "tests PART [SCRIPT...]" among
@@ -63,8 +79,10 @@ custom_run()	# command lines
 	copy_tree "$top" "$scratch/tree"
 	as_root cp -r "$scratch/tree/." "$scratch/run/upper/tree/"
 	as_root chmod 755 "$scratch/run/upper" "$scratch/run/upper/tree"
-	as_root tar xf "$custom_kept" -C "$scratch/run/upper"
-	borrow_pgtap "$custom_major" "$scratch/run/upper$custom_prefix/share/extension/"
+	if [ -n "$custom_kept" ]; then
+		as_root tar xf "$custom_kept" -C "$scratch/run/upper"
+		borrow_pgtap "$custom_major" "$scratch/run/upper$custom_prefix/share/extension/"
+	fi
 	in_overlay "$custom_root" "$scratch/run" "$custom_needs
 		export ACCEL_BUILDS=/var/tmp/b PG_TEST_TIMEOUT_DEFAULT=600 MAJOR=$custom_major
 		tests() { sh test/server.sh $custom_prefix/bin/pg_config \"\$@\" || status=1; }
