@@ -28,7 +28,7 @@ custom_steps='set -eu
 	./configure --prefix="$prefix" --enable-debug --enable-tap-tests --with-openssl --with-lz4 --with-zstd "$@"
 	make -s -j2
 	make -s install
-	for module in amcheck pageinspect pg_visibility pg_walinspect pg_buffercache pg_prewarm bloom btree_gin btree_gist; do
+	for module in amcheck pageinspect pg_visibility pg_walinspect pg_buffercache pg_prewarm bloom btree_gin btree_gist test_decoding; do
 		make -s -C contrib/$module install
 	done
 	tar cf /built.tar -C / "${prefix#/}"'

@@ -8,16 +8,18 @@ use File::Copy;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-use constant BLCKSZ => 8192;
-use constant SEGMENT => 131072;	# blocks
+use constant BLCKSZ => Accel::built_with('BLCKSZ');
+use constant SEGMENT => Accel::built_with('RELSEG_SIZE');	# blocks
+use constant NEAR_END => SEGMENT > 100 ? SEGMENT - 100 : 0;
 
 # small fixed clusters; no autovacuum, nothing is written behind our back
 my $primary = Accel::new_node('primary', allows_streaming => 1,
 	conf => "autovacuum = off\nshared_buffers = 4MB\n");
 $primary->start;
-$primary->safe_psql('postgres', <<'SQL');
+my $rows = 20000 * BLCKSZ / 8192;
+$primary->safe_psql('postgres', <<"SQL");
 CREATE EXTENSION crc32c_accel;
-CREATE TABLE t AS SELECT g, repeat('x', 100) AS b FROM generate_series(1, 20000) g;
+CREATE TABLE t AS SELECT g, repeat('x', 100) AS b FROM generate_series(1, $rows) g;
 CREATE INDEX t_idx ON t (g);
 CREATE TABLE other AS SELECT g, repeat('y', 100) AS b FROM generate_series(1, 20000) g;
 CREATE TABLE toasted (a text);
@@ -26,21 +28,21 @@ INSERT INTO toasted SELECT repeat('z', 20000) FROM generate_series(1, 20);
 CREATE SEQUENCE s;
 SELECT nextval('s');
 CREATE MATERIALIZED VIEW mv AS SELECT g FROM t;
-CREATE UNLOGGED TABLE u (g) AS SELECT generate_series(1, 5000);
+CREATE UNLOGGED TABLE u (g) AS SELECT generate_series(1, 10000);
 CREATE INDEX u_idx ON u (g);
 CREATE INDEX u_two ON u (g);
 DELETE FROM t WHERE g % 50 = 0;
 VACUUM t, other, mv;
 -- one for each kind of damage to sizes and segments
 SELECT format('CREATE TABLE size%s AS SELECT g FROM generate_series(1, 2000) g', g)
-FROM generate_series(1, 16) g \gexec
+FROM generate_series(1, 16) g \\gexec
 CHECKPOINT;
 SQL
 
 my $toast = $primary->safe_psql('postgres',
 	"SELECT reltoastrelid::regclass FROM pg_class WHERE relname = 'toasted'");
 my $size_blocks = $primary->safe_psql('postgres',
-	"SELECT pg_relation_size('size1') / 8192");
+	"SELECT pg_relation_size('size1') / current_setting('block_size')::int");
 
 # what a shifted page shows first depends on the bytes that become its header
 my $shifted = qr/checksum_mismatch|zero_header|lsn_in_future/;
@@ -64,11 +66,11 @@ my @pages = (
 	[ 'pd_upper zero over a body', 't', 'main', undef,
 		sub { substr($_[0], 0, 14) . "\0\0" . substr($_[0], 16) }, 'zero_header' ],
 	[ 'zeroed second half', 't', 'main', undef,
-		sub { substr($_[0], 0, 4096) . "\0" x 4096 }, 'checksum_mismatch' ],
+		sub { substr($_[0], 0, BLCKSZ / 2) . "\0" x (BLCKSZ / 2) }, 'checksum_mismatch' ],
 	[ 'zeroed first half', 't', 'main', undef,
-		sub { "\0" x 4096 . substr($_[0], 4096) }, 'zero_header' ],
+		sub { "\0" x (BLCKSZ / 2) . substr($_[0], BLCKSZ / 2) }, 'zero_header' ],
 	[ 'torn: half of another page of the relation', 't', 'main', undef,
-		sub { substr($_[0], 0, 4096) . substr(donor('t'), 4096) }, 'checksum_mismatch' ],
+		sub { substr($_[0], 0, BLCKSZ / 2) . substr(donor('t'), BLCKSZ / 2) }, 'checksum_mismatch' ],
 	[ 'another page of the relation', 't', 'main', undef, sub { donor('t') },
 		'checksum_mismatch' ],
 	[ 'a page of another relation', 't', 'main', undef, sub { donor('other') },
@@ -78,7 +80,7 @@ my @pages = (
 	[ 'right checksum, unknown flag', 't', 'main', undef,
 		resealed(sub { substr($_[0], 10, 2) = pack('v', 0x100); $_[0] }), 'bad_header' ],
 	[ 'right checksum, unaligned pd_special', 't', 'main', undef,
-		resealed(sub { substr($_[0], 16, 2) = pack('v', 8191); $_[0] }), 'bad_header' ],
+		resealed(sub { substr($_[0], 16, 2) = pack('v', BLCKSZ - 1); $_[0] }), 'bad_header' ],
 	[ 'right checksum, LSN of the future', 't', 'main', undef,
 		resealed(sub { substr($_[0], 0, 8) = pack('VV', 0x7000, 0); $_[0] }), 'lsn_in_future' ],
 	[ 'zero page', 'mv', 'main', 7, sub { "\0" x BLCKSZ }, 'zeroed_page' ],
@@ -103,7 +105,7 @@ my @pages = (
 	[ 'shared catalog', 'pg_shdescription', 'main', 0, flip(8180, 2), 'checksum_mismatch' ]);
 
 # [title, mutilate(sub of a path), findings as [block, segment, offset, status],
-# first block, last block].  Segments of 1 GB are holes here: new pages.
+# first block, last block].  Whole segments are holes here: new pages.
 my $end = $size_blocks * BLCKSZ;
 my $second_segment;
 my @sizes = (
@@ -120,25 +122,25 @@ my @sizes = (
 		[ [ $size_blocks, 0, $end, 'size_mismatch' ],
 			map { [ $_ * SEGMENT, $_, '', 'missing' ] } 1 .. 6 ] ],
 	[ 'a full last segment, and one far away', sub { make($_[0], SEGMENT * BLCKSZ); make("$_[0].40", BLCKSZ) },
-		[ map { [ $_ * SEGMENT, $_, '', 'missing' ] } 1 .. 39 ], SEGMENT - 100 ],
-	[ 'a full last segment', sub { make($_[0], SEGMENT * BLCKSZ) }, [], SEGMENT - 100 ],
+		[ map { [ $_ * SEGMENT, $_, '', 'missing' ] } 1 .. 39 ], NEAR_END ],
+	[ 'a full last segment', sub { make($_[0], SEGMENT * BLCKSZ) }, [], NEAR_END ],
 	[ 'a missing middle segment, and a broken block after it',
 		sub { make($_[0], SEGMENT * BLCKSZ); make("$_[0].2", 2 * BLCKSZ);
 			put("$_[0].2", BLCKSZ, donor('other')) },
 		[ [ SEGMENT, 1, '', 'missing' ],
-			[ 2 * SEGMENT + 1, 2, BLCKSZ, 'checksum_mismatch' ] ], SEGMENT - 100 ],
+			[ 2 * SEGMENT + 1, 2, BLCKSZ, 'checksum_mismatch' ] ], NEAR_END ],
 	[ 'block 2 in the place of block 2 of the second segment',
 		sub { make($_[0], SEGMENT * BLCKSZ); make("$_[0].1", 4 * BLCKSZ); put("$_[0].1", 2 * BLCKSZ, donor('other')) },
-		[ [ SEGMENT + 2, 1, 2 * BLCKSZ, 'checksum_mismatch' ] ], SEGMENT - 100 ],
+		[ [ SEGMENT + 2, 1, 2 * BLCKSZ, 'checksum_mismatch' ] ], NEAR_END ],
 	[ 'the right page there',
 		sub { make($_[0], SEGMENT * BLCKSZ); make("$_[0].1", 4 * BLCKSZ);
 			put("$_[0].1", 2 * BLCKSZ, $second_segment //= resealed(sub { $_[0] })->(donor('other'), SEGMENT + 2)) },
-		[], SEGMENT - 100 ],
+		[], NEAR_END ],
 	[ 'a short middle segment',
 		sub { make($_[0], SEGMENT * BLCKSZ); make("$_[0].1", 3 * BLCKSZ + 5); make("$_[0].2", BLCKSZ) },
-		[ [ SEGMENT + 3, 1, 3 * BLCKSZ, 'size_mismatch' ] ], SEGMENT - 100, SEGMENT + 100 ],
+		[ [ SEGMENT + 3, 1, 3 * BLCKSZ, 'size_mismatch' ] ], NEAR_END, SEGMENT + 100 ],
 	[ 'a segment that is too long', sub { make($_[0], (SEGMENT + 1) * BLCKSZ) },
-		[ [ SEGMENT, 0, SEGMENT * BLCKSZ, 'partial_block' ] ], SEGMENT - 100 ],
+		[ [ SEGMENT, 0, SEGMENT * BLCKSZ, 'partial_block' ] ], NEAR_END ],
 	[ 'an empty file', sub { truncate $_[0], 0 }, [] ],
 	[ 'no file at all', sub { unlink $_[0] }, [ [ 0, 0, '', 'missing' ] ] ],
 	[ 'a directory in its place', sub { unlink $_[0]; mkdir $_[0] }, [ [ 0, 0, '', 'io_error' ] ],
@@ -198,7 +200,7 @@ foreach my $case (@pages)
 	$paths{"$relation.$fork"} //= relative_path($relation)
 	  . ($fork eq 'main' ? '' : "_$fork");
 	$case->[3] //= $own_block++;
-	$case->[3] = (-s $primary->data_dir . '/' . $paths{"$relation.$fork"}) / BLCKSZ - 1
+	$case->[3] = $primary->safe_psql('postgres', "SELECT pg_relation_size('$relation') / current_setting('block_size')::int - 1")
 	  if $case->[3] < 0;
 }
 $paths{'other.main'} = relative_path('other');
@@ -212,9 +214,9 @@ sub relative_path
 
 sub page
 {
-	my ($path, $block) = @_;
+	my ($path, $offset) = Accel::place(@_);
 	open my $fh, '<:raw', $path or die "$path: $!";
-	sysseek $fh, $block * BLCKSZ, 0;
+	sysseek $fh, $offset, 0;
 	sysread $fh, my $page, BLCKSZ;
 	close $fh;
 	return $page;
@@ -275,7 +277,7 @@ sub expected_page
 	my ($case, $status) = @_;
 	my ($title, $relation, $fork, $block) = @$case;
 	return defined $status ? join('|', $relation, $fork, $block,
-		$paths{"$relation.$fork"}, $block * BLCKSZ, $status) : '';
+		Accel::place($paths{"$relation.$fork"}, $block), $status) : '';
 }
 
 sub expected_sizes
@@ -308,7 +310,7 @@ sub damage_page
 	my $path = $node->data_dir . '/' . $paths{"$relation.$fork"};
 	my $page = page($path, $block);
 	$original{"$path $block"} = $page;
-	put($path, $block * BLCKSZ, $case->[6] //= $mutilate->($page, $block));
+	put(Accel::place($path, $block), $case->[6] //= $mutilate->($page, $block));
 	return;
 }
 
@@ -316,7 +318,7 @@ sub repair_page
 {
 	my ($node, $case) = @_;
 	my $path = $node->data_dir . '/' . $paths{"$case->[1].$case->[2]"};
-	put($path, $case->[3] * BLCKSZ, $original{"$path $case->[3]"});
+	put(Accel::place($path, $case->[3]), $original{"$path $case->[3]"});
 	return;
 }
 
@@ -440,7 +442,7 @@ sub intact
 		'ok', "$name: every fork of it is ok");
 	is( $node->safe_psql('postgres',
 			"SELECT count(*) FROM pg_class c, verify_relation_summary(c.oid) s $of_all
-			AND (blocks <> verified_blocks + zero_blocks OR read_bytes <> blocks * 8192)"),
+			AND (blocks <> verified_blocks + zero_blocks OR read_bytes <> blocks * current_setting('block_size')::int)"),
 		'0', "$name: every block of it is verified or new");
 	return;
 }
@@ -529,12 +531,12 @@ sub many_huge_lsns
 	my %saved = map { $_ => page($path, $_) } @blocks;
 	my $garbage = garbage(0x77);
 
-	put($path, $_ * BLCKSZ, $garbage) foreach @blocks;
+	put(Accel::place($path, $_), $garbage) foreach @blocks;
 	is( $node->safe_psql('postgres',
 			"SELECT count(*), string_agg(DISTINCT status, ',') FROM verify_relation('t')"),
 		scalar(@blocks) . '|lsn_in_future',
 		$node->name . ': no broken block with a huge LSN is passed over');
-	put($path, $_ * BLCKSZ, $saved{$_}) foreach @blocks;
+	put(Accel::place($path, $_), $saved{$_}) foreach @blocks;
 	return;
 }
 
@@ -549,7 +551,7 @@ sub segments
 	damage_sizes($node, $missing);
 	is( $node->safe_psql('postgres',
 			"SELECT segment_number, blocks, status FROM relation_files('$relation') WHERE fork = 'main'"),
-		"0|131072|ok\n1||missing\n2|2|ok", "$name: relation_files shows a missing one");
+		'0|' . SEGMENT . "|ok\n1||missing\n2|2|ok", "$name: relation_files shows a missing one");
 	repair_sizes($node, $missing);
 
 	# extension in bulk leaves new pages, too
@@ -569,19 +571,25 @@ sub extreme_segments
 	my $name = $node->name;
 	my $relation = $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('size3')");
 	my $saved = -s $relation;
+	my $last = 2**32 / SEGMENT - 1;	# each before it is looked for
+	my ($before_last, $first_block) = ($last - 1, $last * SEGMENT);
 
 	make("$relation.$_", SEGMENT * BLCKSZ) foreach 1 .. 9;
 	is( $node->safe_psql('postgres', "SELECT count(*), max(segment_number), string_agg(status, ',') FILTER (WHERE status <> 'ok')
 			FROM relation_files('size3') WHERE fork = 'main'"),
 		'10|9|size_mismatch', "$name: ten segments");
 	unlink "$relation.$_" foreach 1 .. 9;
-	make($_, SEGMENT * BLCKSZ) foreach $relation, "$relation.32766", "$relation.32767";
-	put("$relation.32767", (SEGMENT - 2) * BLCKSZ + 24, 'damage');
-	is( $node->safe_psql('postgres', q{SELECT status, blkno FROM verify_relation('size3', 'main', 4294836224)}),
-		"zero_header|4294967294\npartial_block|4294967295", "$name: the last segment that there can be, a block too long");
-	is( $node->safe_psql('postgres', q{SELECT blocks, zero_blocks, bad_blocks FROM verify_relation_summary('size3', 'main', 4294705152)}),
-		'262143|262142|1', "$name: with the one before");
-	unlink "$relation.32766", "$relation.32767";
+	make($_, SEGMENT * BLCKSZ) foreach $relation, "$relation.$before_last", "$relation.$last";
+	put("$relation.$last", (SEGMENT - 2) * BLCKSZ + 24, 'damage');
+  SKIP:
+	{
+		skip 'a search through hundreds of millions of segments', 2 if $last > 1_000_000;
+		is( $node->safe_psql('postgres', "SELECT status, blkno FROM verify_relation('size3', 'main', $first_block)"),
+			"zero_header|4294967294\npartial_block|4294967295", "$name: the last segment that there can be, a block too long");
+		is( $node->safe_psql('postgres', "SELECT blocks, zero_blocks, bad_blocks FROM verify_relation_summary('size3', 'main', $first_block - @{[ SEGMENT ]})"),
+			2 * SEGMENT - 1 . '|' . (2 * SEGMENT - 2) . '|1', "$name: with the one before");
+	}
+	unlink "$relation.$before_last", "$relation.$last";
 	truncate $relation, $saved;
 
 	rename $relation, "$relation.away";
@@ -608,7 +616,7 @@ sub directory_is_not_read
 	make($relation, SEGMENT * BLCKSZ);
 	make("$relation.1", 2 * BLCKSZ);
 	chmod 0300, $folder;
-	is($node->safe_psql('postgres', $segments), "0|131072|ok\n1|2|ok", "$name: two segments in a directory that cannot be read");
+	is($node->safe_psql('postgres', $segments), '0|' . SEGMENT . "|ok\n1|2|ok", "$name: two segments in a directory that cannot be read");
 	unlike(slurp_file($node->logfile, $logged), qr/could not open directory/, "$name: nobody tried to");
 	unlink "$relation.1";
 	$node->safe_psql('postgres', $segments);

@@ -7,7 +7,8 @@ use Accel;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-use constant BLCKSZ => 8192;
+use constant BLCKSZ => Accel::built_with('BLCKSZ');
+use constant SEGMENT => Accel::built_with('RELSEG_SIZE');	# blocks
 
 my $buffercache = !Accel::missing_modules('pg_buffercache');
 
@@ -90,7 +91,7 @@ $primary->restart;
 flip_bit($primary, $far, 3 * BLCKSZ + 5000, 0);
 is( $primary->safe_psql('postgres',
 		"SELECT path, file_offset, status FROM verify_relation('far')"),
-	"$far|24576|checksum_mismatch",
+	"$far|" . 3 * BLCKSZ . '|checksum_mismatch',
 	'tablespace: damage is found at its place');
 flip_bit($primary, $far, 3 * BLCKSZ + 5000, 0);
 
@@ -172,10 +173,10 @@ is( $primary->safe_psql('postgres', q{SELECT crc32c = public.crc32c(overlay(read
 my (undef, undef, $told) = $primary->psql('postgres', 'CALL verify_database(' . Accel::relations($primary, q{relname = 'part' OR relname LIKE 'of\_%'}) . ', verbose => true)');
 like($told, qr/INFO: .*INFO: /s, 'verbose: a line per relation');
 
-# Cancel: a gigabyte of zeroes is enough to be told to stop.
+# Cancel: a gigabyte of zeroes (one segment file) is enough to be told to stop.
 my $path = $primary->data_dir . '/' . main_path($primary, 't');
 my $size = -s $path;
-truncate $path, 131072 * BLCKSZ;
+truncate $path, SEGMENT * BLCKSZ;
 my $error;
 $primary->psql('postgres', "SET statement_timeout = 5;
 	SELECT sum(v.blocks) FROM generate_series(1, 100) g, verify_relation_summary(CASE WHEN g > 0 THEN 't'::regclass END) v",
@@ -194,10 +195,13 @@ my @blocks = map { 20 + $_ } 0 .. $#bits;
 my $relative = substr($path, length($primary->data_dir) + 1);
 foreach my $i (0 .. $#bits)
 {
-	flip_bit($primary, $relative, $blocks[$i] * BLCKSZ + int($bits[$i] / 8), $bits[$i] % 8);
+	my ($file, $offset) = Accel::place($relative, $blocks[$i]);
+	flip_bit($primary, $file, $offset + int($bits[$i] / 8), $bits[$i] % 8);
 }
 my ($stdout, $stderr) = run_command([ 'pg_checksums', '--check', '-D', $primary->data_dir ]);
-my $theirs = join ' ', sort { $a <=> $b } $stderr =~ /block (\d+)/g;
+my @theirs;	# numbered within their segments
+push @theirs, ($1 // 0) * SEGMENT + $2 while $stderr =~ /(?:\.(\d+))?", block (\d+)/g;
+my $theirs = join ' ', sort { $a <=> $b } @theirs;
 $primary->start;
 my $ours = $primary->safe_psql('postgres',
 	"SELECT string_agg(blkno::text, ' ' ORDER BY blkno) FROM verify_relation('t', 'main') WHERE status <> 'zero_header'");

@@ -11,7 +11,7 @@ use IPC::Run;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-use constant BLCKSZ => 8192;
+use constant BLCKSZ => Accel::built_with('BLCKSZ');
 
 my $node = Accel::new_node('main', conf => "autovacuum = off\nmax_parallel_maintenance_workers = 0\n");
 $node->start;

@@ -6,18 +6,21 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(usleep);
 
+use constant BLCKSZ => Accel::built_with('BLCKSZ');
+
 my $node = Accel::new_node('main', allows_streaming => 1, conf => <<'CONF');
 shared_preload_libraries = 'crc32c_accel'
 autovacuum = off
 max_prepared_transactions = 2
 CONF
 $node->start;
-$node->safe_psql('postgres', <<'SQL');
+my $rows = 20000 * BLCKSZ / 8192;
+$node->safe_psql('postgres', <<"SQL");
 CREATE SCHEMA ext;
 CREATE EXTENSION crc32c_accel SCHEMA ext;
-CREATE TABLE healthy AS SELECT i, repeat('x', 500) t FROM generate_series(1, 20000) i;
+CREATE TABLE healthy AS SELECT i, repeat('x', 500) t FROM generate_series(1, $rows) i;
 CREATE INDEX healthy_i ON healthy (i);
-CREATE TABLE broken AS SELECT i, repeat('x', 500) t FROM generate_series(1, 2000) i;
+CREATE TABLE broken AS SELECT i, repeat('x', 500) t FROM generate_series(1, $rows / 10) i;
 CREATE INDEX broken_i ON broken (i);
 CREATE TABLE toasted (t text);
 ALTER TABLE toasted ALTER t SET STORAGE EXTERNAL;
@@ -54,9 +57,10 @@ sub path_of
 	return $node->data_dir . '/' . query("SELECT pg_relation_filepath('$relation')");
 }
 
-sub flip_byte
+sub flip_byte	# of a block
 {
-	my ($path, $offset) = @_;
+	my ($path, $offset) = Accel::place(@_);
+	$offset += 5000;
 	open my $file, '+<:raw', $path or die "$path: $!";
 	seek $file, $offset, 0;
 	read $file, my $byte, 1;
@@ -74,14 +78,14 @@ SQL
 like(call('CALL ext.verify_database()'),
 	qr/^psql:\S+ INFO:  completed: \d+ relations, \d+ blocks(?: \(\d+ not on disk yet\))?, \d+ MB in [\d.]+ s \(\d+ [kMG]B\/s\), [5-9] cluster files; 0 findings, 0 not verifiable$/,
 	'a healthy database: the closing line alone');
-is(query('SELECT state, findings, finished_at >= started_at, blocks > 1500, read_bytes >= blocks * 8192 FROM ext.verify_runs'),
+is(query('SELECT state, findings, finished_at >= started_at, blocks > 1500, read_bytes >= blocks * ' . BLCKSZ . ' FROM ext.verify_runs'),
 	'completed|0|t|t|t', 'the run is recorded');
 is(query('SELECT relations FROM ext.verify_runs'), query($with_storage),
 	'every relation with storage');
 is(query('SELECT count(*) FROM ext.verify_run_relations JOIN pg_class ON oid = relid'),
 	query($with_storage), 'each of them is recorded');
 is(query("SELECT blocks FROM ext.verify_run_relations WHERE relid = 'healthy_i'::regclass"),
-	query("SELECT pg_relation_size('healthy_i') / 8192"), 'with its blocks');
+	query("SELECT pg_relation_size('healthy_i') / current_setting('block_size')::int"), 'with its blocks');
 
 # catalogs left out
 call('CALL ext.verify_database(include_catalogs => false)');
@@ -94,14 +98,14 @@ is(query("SELECT relations FROM ext.verify_runs WHERE run = 2"),
 my ($table, $index) = (path_of('broken'), path_of('broken_i'));
 my $size = -s $table;
 $node->stop;
-flip_byte($table, 3 * 8192 + 5000);
-flip_byte($table, 7 * 8192 + 5000);
-flip_byte($index, 8192 + 5000);
+flip_byte($table, 3);
+flip_byte($table, 7);
+flip_byte($index, 1);
 $node->start;
 my $warnings = call('CALL ext.verify_database()');
 is(scalar(() = $warnings =~ /WARNING/g), 3, 'a WARNING per finding');
 like($warnings, qr/WARNING:  invalid page in block 7 of relation public.broken
-DETAIL:  checksum_mismatch: .*\. File "\Q@{[substr $table, length($node->data_dir) + 1]}\E", offset 57344\.
+DETAIL:  checksum_mismatch: .*\. File "\Q@{[substr $table, length($node->data_dir) + 1]}\E", offset @{[7 * BLCKSZ]}\.
 HINT:  Copy the data directory before any repair\. See ".*\/corruption\.md"\./,
 	'that says what, where and what to do first');
 like($warnings, qr/WARNING:  invalid page in block 1 of relation public.broken_i \(index of public.broken\)
@@ -110,9 +114,9 @@ HINT:  REINDEX/, 'of an index, too');
 like($warnings, qr/INFO:  completed: .*; 3 findings, 0 not verifiable$/, 'the closing line counts them');
 is(query("SELECT relation_name, fork, blkno, status, path, file_offset FROM ext.verify_findings WHERE run = 3 ORDER BY 1, 3"),
 	join("\n",
-		'broken|main|3|checksum_mismatch|' . substr($table, length($node->data_dir) + 1) . '|24576',
-		'broken|main|7|checksum_mismatch|' . substr($table, length($node->data_dir) + 1) . '|57344',
-		'broken_i|main|1|checksum_mismatch|' . substr($index, length($node->data_dir) + 1) . '|8192'),
+		'broken|main|3|checksum_mismatch|' . substr($table, length($node->data_dir) + 1) . '|' . 3 * BLCKSZ,
+		'broken|main|7|checksum_mismatch|' . substr($table, length($node->data_dir) + 1) . '|' . 7 * BLCKSZ,
+		'broken_i|main|1|checksum_mismatch|' . substr($index, length($node->data_dir) + 1) . '|' . BLCKSZ),
 	'the findings are recorded');
 is(query('SELECT findings, state FROM ext.verify_runs WHERE run = 3'),
 	'3|completed', 'and counted');
@@ -207,7 +211,7 @@ $err = slow_run('include_catalogs => false, max_rate => 100', 'healthy', sub {
 		't|active', 'no snapshot is held');
 	is(query("SELECT datid = (SELECT oid FROM pg_database WHERE datname = 'postgres'), fork, blocks_total,
 		blocks_done BETWEEN 1 AND blocks_total, findings, started_at < now(), relations_total > 0 FROM ext.verify_progress"),
-		't|main|' . query("SELECT pg_relation_size('healthy') / 8192") . '|t|0|t|t', 'progress');
+		't|main|' . query("SELECT pg_relation_size('healthy') / current_setting('block_size')::int") . '|t|0|t|t', 'progress');
 	is(query("SELECT count(*) FROM pg_locks WHERE pid = ($pid_query) AND locktype = 'relation' AND relation <> 'healthy'::regclass"),
 		'0', 'no other relation is locked');
 	# what vacuum may remove has moved on beyond the start of the run
@@ -382,9 +386,9 @@ like($digests{false}, qr/other/, 'unmasked ones differ');
 
 # more findings on a standby than memory may hold: they are not kept at all
 my $healthy = $standby->data_dir . '/' . query("SELECT pg_relation_filepath('healthy')");
-my $damaged = (-s $healthy) / 8192;
+my $damaged = $standby->safe_psql('postgres', "SELECT pg_relation_size('healthy')") / BLCKSZ;
 cmp_ok($damaged, '>', 500, 'many blocks');
-flip_byte($healthy, $_ * 8192 + 5000) foreach 0 .. $damaged - 1;
+flip_byte($healthy, $_) foreach 0 .. $damaged - 1;
 $warnings = call("SET work_mem = '64kB'; CALL ext.verify_database(include_catalogs => false)", $standby);
 # of a batch, which a machine at work ends sooner
 my @lines = $warnings =~ /invalid page in block(s? \d+(?: to \d+)?) of relation public\.healthy$/mg;
@@ -398,7 +402,7 @@ is($next, $damaged, 'all are told');
 cmp_ok(scalar @lines, '<', $damaged / 50, 'adjacent findings are one line');
 like($warnings, qr/INFO:  completed: .*; (\d+) findings/, 'and are counted');
 unlike($warnings, qr/leak/, 'leave no file behind');
-flip_byte($healthy, $_ * 2 * 8192 + 5000) foreach 0 .. ($damaged - 1) / 2;	# every other block is good again
+flip_byte($healthy, $_ * 2) foreach 0 .. ($damaged - 1) / 2;	# every other block is good again
 $warnings = call('CALL ext.verify_database(include_catalogs => false)', $standby);
 is(scalar(() = $warnings =~ /invalid page in block \d+ of relation public.healthy$/mg), 100, 'a hundred lines about a relation');
 like($warnings, qr{WARNING:  @{[int($damaged / 2) - 100]} more findings in relation public\.healthy\nHINT:  verify_relation}, 'and one that counts the rest');

@@ -3,9 +3,12 @@
 use strict;
 use warnings;
 use Accel;
+use AccelWal;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time usleep);
+
+use constant BLCKSZ => Accel::built_with('BLCKSZ');
 
 Accel::need_modules('pg_buffercache');
 my $node = Accel::new_node('main', conf => <<'CONF');
@@ -17,10 +20,11 @@ shared_buffers = 64MB
 shared_preload_libraries = 'crc32c_accel'
 CONF
 $node->start;
-$node->safe_psql('postgres', <<'SQL');
+my $filler = "repeat('x', @{[ BLCKSZ / 8 - 24 ]})";	# one row a page
+$node->safe_psql('postgres', <<"SQL");
 CREATE EXTENSION crc32c_accel;
 CREATE EXTENSION pg_buffercache;
-CREATE TABLE large WITH (fillfactor = 10) AS SELECT i, repeat('x', 1000) t FROM generate_series(1, 50000) i;
+CREATE TABLE large WITH (fillfactor = 10) AS SELECT i, $filler t FROM generate_series(1, 50000) i;
 CREATE TABLE small AS SELECT i FROM generate_series(1, 1000) i;
 CHECKPOINT;
 SQL
@@ -31,23 +35,13 @@ sub query
 }
 
 # Damage in every chunk of 1024 blocks, many in one of them
-my $blocks = query("SELECT pg_relation_size('large') / 8192");
+my $blocks = query("SELECT pg_relation_size('large') / current_setting('block_size')::int");
 my $path = $node->data_dir . '/' . query("SELECT pg_relation_filepath('large')");
 my @broken = sort { $a <=> $b } (0, 1023, 1024, 5000 .. 5400, 9000, $blocks - 1);
 cmp_ok($blocks, '>', 3 * 16384, 'enough for three workers');
 $node->stop;
-open my $file, '+<:raw', $path or die $!;
-for my $block (@broken)
-{
-	seek $file, $block * 8192 + 6000, 0;
-	print $file 'damage';
-}
-foreach my $block (2040 .. 2050, 3000, 5401, $blocks - 3, $blocks - 2)	# new pages, over the end of a chunk
-{
-	seek $file, $block * 8192, 0;
-	print $file "\0" x 8192;
-}
-close $file or die $!;
+AccelWal::poke_block($path, $_, 6000, 'damage') foreach @broken;
+AccelWal::poke_block($path, $_, 0, "\0" x BLCKSZ) foreach 2040 .. 2050, 3000, 5401, $blocks - 3, $blocks - 2;	# new pages, over the end of a chunk
 $node->start;
 
 my $rows = "SELECT array_agg(v ORDER BY n) FROM verify_relation('large', workers => %d)
@@ -91,10 +85,10 @@ foreach my $case ([ 1, 'true' ], [ 11, 'false' ], [ 3000, 'true' ])	# no damage 
 }
 
 # relations that only this transaction knows
-is(query("BEGIN; CREATE TABLE mine WITH (fillfactor = 10) AS SELECT i, repeat('x', 1000) t FROM generate_series(1, 17000) i;
+is(query("BEGIN; CREATE TABLE mine WITH (fillfactor = 10) AS SELECT i, $filler t FROM generate_series(1, 17000) i;
 	SELECT status, blocks FROM verify_relation_summary('mine', 'main', workers => 2); ROLLBACK"),
-	'ok|' . query("CREATE TABLE mine WITH (fillfactor = 10) AS SELECT i, repeat('x', 1000) t FROM generate_series(1, 17000) i;
-	SELECT pg_relation_size('mine') / 8192"), 'a relation created by this transaction');
+	'ok|' . query("CREATE TABLE mine WITH (fillfactor = 10) AS SELECT i, $filler t FROM generate_series(1, 17000) i;
+	SELECT pg_relation_size('mine') / current_setting('block_size')::int"), 'a relation created by this transaction');
 
 # workers are really used
 sub watch_workers	# a query in the background; waits for n workers, does something
@@ -180,8 +174,8 @@ is(query($buffers), '0', 'nor after verifying it');
 for my $n (0, 2)
 {
 	my $start = time;
-	query("SELECT count(*) FROM verify_relation('large', 'main', 0, 4095, workers => $n, max_rate => 16384)");
-	cmp_ok(time - $start, '>=', 1.9, "max_rate with $n workers: 32 MB at 16 MB/s take two seconds at least");
+	query("SELECT count(*) FROM verify_relation('large', 'main', 0, 4095, workers => $n, max_rate => @{[ 2 * BLCKSZ ]})");
+	cmp_ok(time - $start, '>=', 1.9, "max_rate with $n workers: 4096 blocks at 2048 a second take two seconds at least");
 }
 
 # bad input

@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 use Accel;
+use AccelWal;
 use IPC::Run ();
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -136,18 +137,13 @@ like($err, qr/INFO:  verified public\.docs: .*could not verify relation public\.
 $locker->quit;
 
 # a part that fails after its findings were shown
-query("CREATE TABLE failing AS SELECT i, repeat('x', 5000) t FROM generate_series(1, 10) i;
-	ALTER TABLE failing ALTER t SET STORAGE PLAIN; INSERT INTO failing SELECT i, repeat('x', 5000) FROM generate_series(1, 2000) i");
+my $filler = "repeat('x', @{[ Accel::built_with('BLCKSZ') / 8 * 5 ]})";	# one row a page
+query("CREATE TABLE failing AS SELECT i, $filler t FROM generate_series(1, 10) i;
+	ALTER TABLE failing ALTER t SET STORAGE PLAIN; INSERT INTO failing SELECT i, $filler FROM generate_series(1, 2000) i");
 my $failing = $node->data_dir . '/' . query("SELECT pg_relation_filepath('failing')");
 query('CHECKPOINT');
 $node->stop;
-open my $pages, '+<:raw', $failing or die "$failing: $!";
-for my $block (1 .. 1999)
-{
-	seek $pages, $block * 8192 + 20, 0;
-	print $pages "\xff\xff";
-}
-close $pages or die $!;
+AccelWal::poke_block($failing, $_, 20, "\xff\xff") foreach 1 .. 1999;
 $node->start;
 ($status, $err) = call("SET work_mem = '64kB'; SET temp_file_limit = 0;
 	CALL verify_database(include_catalogs => false, relations => '{failing}', fail_on_findings => true)");

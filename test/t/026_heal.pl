@@ -9,9 +9,12 @@ use IPC::Run;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
+use constant BLCKSZ => Accel::built_with('BLCKSZ');
+use constant SEGMENT => Accel::built_with('RELSEG_SIZE');	# blocks
+
 # nothing is written but by checkpoints and by us; all of it fits
 my $quiet = "autovacuum = off\njit = off\nbgwriter_lru_maxpages = 0\ncheckpoint_timeout = 1h\nmax_wal_size = 4GB\n";
-my $node = Accel::new_node('main', allows_streaming => 1, conf => "${quiet}shared_buffers = 128MB\nfsync = off\n");
+my $node = Accel::new_node('main', allows_streaming => 1, conf => "${quiet}shared_buffers = 16384\nfsync = off\n");
 $node->start;
 my $q = sub { return $node->safe_psql('postgres', $_[0]) };
 $q->('CREATE EXTENSION crc32c_accel');
@@ -23,38 +26,40 @@ my %mutilate = (
 	bit => sub { return (5000, chr(ord($_[0]->(5000, 1)) ^ 4)); },
 	header => sub { return (10, "\xff" x 10); },
 	lsn => sub { return (0, "\xff" x 8); },
-	half => sub { return (4096, 'x' x 4096); },
-	zero => sub { return (0, "\0" x 8192); });
+	half => sub { return (BLCKSZ / 2, 'x' x (BLCKSZ / 2)); },
+	zero => sub { return (0, "\0" x BLCKSZ); });
 
 sub damage
 {
 	my ($data, $file, $block, $kind) = @_;
-	my $peek = sub { return AccelWal::peek("$data/$file", $block * 8192 + $_[0], $_[1]); };
+	my $peek = sub { return AccelWal::peek_block("$data/$file", $block, @_); };
 	my ($offset, $bytes) = $mutilate{$kind}->($peek);
-	AccelWal::poke("$data/$file", $block * 8192 + $offset, $bytes);
+	AccelWal::poke_block("$data/$file", $block, $offset, $bytes);
 	return;
 }
 
 # 1,000 blocks below cached buffers, while half of the table is being updated.
 # The standby has lost some of the same blocks, of the other half.
-$node->command_ok([ 'pgbench', '-iq', '-s', '2', $node->connstr('postgres') ], 'a table');
+my $scale = BLCKSZ / 4096;
+my $half = 50_000 * $scale;	# rows
+$node->command_ok([ 'pgbench', '-iq', '-s', $scale, $node->connstr('postgres') ], 'a table');
 $q->('CHECKPOINT');
 $node->backup('standby');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($node, 'standby', has_streaming => 1);
 Accel::configure($standby);
 my %file = map { $_ => path($_) } qw(pgbench_accounts pgbench_accounts_pkey);
-my ($blocks) = $q->("SELECT pg_relation_size('pgbench_accounts') / 8192");
+my ($blocks) = $q->("SELECT pg_relation_size('pgbench_accounts') / current_setting('block_size')::int");
 my @lost = map { 3 * $_ + 1 } ($blocks / 6 + 20) .. 880;
 damage($standby->data_dir, $file{pgbench_accounts}, $_, 'half') foreach @lost;
 $standby->start;
 
-$q->('SET enable_seqscan = off; SELECT count(*) FROM generate_series(1, 200000, 50) g, pgbench_accounts WHERE aid = g');
+$q->("SET enable_seqscan = off; SELECT count(*) FROM generate_series(1, 2 * $half, 50) g, pgbench_accounts WHERE aid = g");
 $q->('SELECT count(abalance) FROM pgbench_accounts');
-my $rows = 'SELECT count(*), sum(hashtextextended(a::text, 0)) FROM pgbench_accounts a WHERE aid > 100000';
+my $rows = 'SELECT count(*), sum(hashtextextended(a::text, 0)) FROM pgbench_accounts a WHERE aid > ' . $half;
 my $before = $q->($rows);
 my $script = $node->basedir . '/update.sql';
-append_to_file($script, "\\set aid random(1, 100000)\nUPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = :aid;\n");
+append_to_file($script, "\\set aid random(1, $half)\nUPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = :aid;\n");
 my $bench = IPC::Run::start([ 'pgbench', '-n', '-c', '2', '-T', '600', '-f', $script, $node->connstr('postgres') ],
 	'>', \my $bench_out, '2>', \my $bench_err);
 ok($node->poll_query_until('postgres', 'SELECT sum(abalance) > 0 FROM pgbench_accounts'), 'it is being updated');
@@ -143,15 +148,15 @@ foreach my $case (@cases)
 	my $file = $file{ $fork eq 'main' ? $relation : "$relation.$fork" };
 	$node->restart;
 	$q->($prepare) if $prepare;
-	my $saved = AccelWal::peek($node->data_dir . "/$file", $block * 8192, 8192);
+	my $saved = AccelWal::peek_block($node->data_dir . "/$file", $block);
 	damage($node->data_dir, $file, $block, $kind) if $kind;
-	my $damaged = AccelWal::peek($node->data_dir . "/$file", $block * 8192, 8192);
+	my $damaged = AccelWal::peek_block($node->data_dir . "/$file", $block);
 	$q->($after) if $after;
 	my $got = $q->("SELECT status, copy, message FROM heal_block('$relation', '$fork', $block, " . ($trust ? 'true' : 'false') . ')');
 	my ($status, $copy, $words) = split /\|/, $got, 3;
 	is("$status|$copy", $want, $title);
 	like($words, $message, '... in words');
-	my $now = AccelWal::peek($node->data_dir . "/$file", $block * 8192, 8192);
+	my $now = AccelWal::peek_block($node->data_dir . "/$file", $block);
 	if ($status eq 'healed')
 	{
 		is($q->("SELECT count(*) FROM verify_relation('$relation', '$fork')"), '0', '... verified');
@@ -161,7 +166,7 @@ foreach my $case (@cases)
 	{
 		ok($now eq $damaged, '... nothing was written');
 		$node->stop('immediate');
-		AccelWal::poke($node->data_dir . "/$file", $block * 8192, $saved);
+		AccelWal::poke_block($node->data_dir . "/$file", $block, 0, $saved);
 		$node->start;
 	}
 }
@@ -179,11 +184,11 @@ is($q->("SELECT status FROM heal_block('t', 'main', 11, true)"), 'healed', '... 
 
 # A block that the server does not reach, for a segment before it is short or
 # missing, is not made dirty: no checkpoint could write it.
-my $far = 2 * 131072;
+my $far = 2 * SEGMENT;
 $q->('CREATE TABLE far AS SELECT 1 AS i');
 $file{far} = $node->data_dir . '/' . path('far');
 $node->stop;
-foreach ([ '', 1 << 30 ], [ '.1', 1 << 30 ], [ '.2', 8192 ])
+foreach ([ '', SEGMENT * BLCKSZ ], [ '.1', SEGMENT * BLCKSZ ], [ '.2', BLCKSZ ])
 {
 	append_to_file("$file{far}$_->[0]", '');
 	truncate "$file{far}$_->[0]", $_->[1] or die $!;
@@ -203,7 +208,7 @@ my $refused = sub {
 };
 rename "$file{far}.1", "$file{far}.away" or die $!;
 $refused->('a missing segment');
-AccelWal::put("$file{far}.1", "\0" x 8192);
+AccelWal::put("$file{far}.1", "\0" x BLCKSZ);
 $refused->('a short segment');
 unlink "$file{far}.1";
 rename "$file{far}.away", "$file{far}.1" or die $!;

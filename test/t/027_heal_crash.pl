@@ -15,6 +15,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(usleep);
 
+use constant BLCKSZ => Accel::built_with('BLCKSZ');
+
 my $loops = $ENV{ACCEL_HEAL_CRASHES} || ($ENV{LONG} ? 20 : 5);
 my $seed = $ENV{ACCEL_SEED} || time;
 note "ACCEL_SEED=$seed";
@@ -27,7 +29,7 @@ jit = off
 bgwriter_lru_maxpages = 0
 checkpoint_timeout = 1h
 wal_keep_size = 1GB
-shared_buffers = 64MB
+shared_buffers = 8192
 restart_after_crash = off
 CONF
 Accel::start_under($shim, $node);
@@ -35,20 +37,20 @@ my $q = sub { return $node->safe_psql('postgres', $_[0]) };
 $q->(<<"SQL");
 CREATE EXTENSION crc32c_accel;
 CREATE FUNCTION fault_arm(cstring, cstring, int, bool, cstring) RETURNS void AS '$shim' LANGUAGE C;
-CREATE TABLE t AS SELECT g, repeat('t', 500) AS b FROM generate_series(1, 8000) g;
+CREATE TABLE t AS SELECT g, repeat('t', 500) AS b FROM generate_series(1, @{[ BLCKSZ ]}) g;
 VACUUM FREEZE t;
 SQL
 my $file = $node->data_dir . '/' . $q->("SELECT pg_relation_filepath('t')");
 my $rows = 'SELECT count(*), sum(hashtextextended(t::text, 0)) FROM t';
 my $before = $q->($rows);
-my $blocks = $q->("SELECT pg_relation_size('t') / 8192");
+my $blocks = $q->("SELECT pg_relation_size('t') / current_setting('block_size')::int");
 cmp_ok($blocks, '>', 500, "a table of $blocks blocks");
 
 # Starts anew with the table in memory, then damages blocks on disk.
 my %saved;
 my %damaged;
 
-sub page { return AccelWal::peek($file, $_[0] * 8192, 8192); }
+sub page { return AccelWal::peek_block($file, $_[0]); }
 
 sub begin
 {
@@ -61,7 +63,7 @@ sub begin
 	foreach my $block (@blocks)
 	{
 		$damaged{$block} = AccelWal::spoiled($saved{$block});
-		AccelWal::poke($file, $block * 8192, $damaged{$block});
+		AccelWal::poke_block($file, $block, 0, $damaged{$block});
 	}
 	return;
 }
@@ -141,7 +143,7 @@ foreach my $loop (1 .. $loops)
 	$acknowledged += @healed;
 	my @wrong = grep { state_of($_) ne 'good' } @healed;
 	is("@wrong", '', "crash $loop: written, what was healed (" . @healed . ')');
-	AccelWal::poke($file, $_ * 8192, $damaged{$_}) foreach @healed;
+	AccelWal::poke_block($file, $_, 0, $damaged{$_}) foreach @healed;
 	$node->start;
 	@wrong = grep { state_of($_) ne 'good' } @healed;
 	is("@wrong", '', '... recovery writes it again, had the write been lost');
@@ -150,7 +152,7 @@ foreach my $loop (1 .. $loops)
 	$node->stop;
 	foreach my $block (grep { state_of($_) eq 'damaged' } @blocks)
 	{
-		AccelWal::poke($file, $block * 8192, $saved{$block});
+		AccelWal::poke_block($file, $block, 0, $saved{$block});
 	}
 	$node->start;
 	is($q->($rows), $before, '... the rows are what they were');

@@ -19,12 +19,12 @@ use Test::More;
 
 my $seconds = $ENV{ACCEL_SLOW_SECONDS} || ($ENV{LONG} ? 8 : 3);
 my $shim = Accel::fault_shim();
-my $node = Accel::new_node('main', conf => "autovacuum = off\njit = off\nfsync = off\nshared_buffers = 1MB\n");
+my $node = Accel::new_node('main', conf => "autovacuum = off\njit = off\nfsync = off\nshared_buffers = 128\n");
 Accel::start_under($shim, $node);
 $node->safe_psql('postgres', <<"SQL");
 CREATE EXTENSION crc32c_accel;
 CREATE FUNCTION fault_arm(cstring, cstring, int, bool, cstring) RETURNS void AS '$shim' LANGUAGE C;
-CREATE TABLE slow AS SELECT g, repeat('s', 500) AS b FROM generate_series(1, 100) g;
+CREATE TABLE slow AS SELECT g, repeat('s', 500) AS b FROM generate_series(1, @{[ Accel::built_with('BLCKSZ') / 80 ]}) g;
 CREATE TABLE other AS SELECT g, repeat('o', 1000) AS b FROM generate_series(1, 20000) g;
 CREATE INDEX other_g ON other (g);
 VACUUM slow, other;
@@ -32,9 +32,8 @@ CHECKPOINT;
 SQL
 my $path = $node->safe_psql('postgres', "SELECT pg_relation_filepath('slow')");
 $node->stop;
-my $place = 4 * 8192 + 3000;
-my $healthy = AccelWal::peek($node->data_dir . "/$path", $place, 6);
-sub put { AccelWal::poke($node->data_dir . "/$path", $place, $_[0]); return; }
+my $healthy = AccelWal::peek_block($node->data_dir . "/$path", 4, 3000, 6);
+sub put { AccelWal::poke_block($node->data_dir . "/$path", 4, 3000, $_[0]); return; }
 put('damage');
 Accel::start_under($shim, $node);
 

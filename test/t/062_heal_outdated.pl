@@ -9,21 +9,23 @@ use AccelWal;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
+use constant BLCKSZ => Accel::built_with('BLCKSZ');
+
 my $node = Accel::new_node('main', allows_streaming => 1, extra => ['--wal-segsize=1'],
 	conf => "autovacuum = off\njit = off\nbgwriter_lru_maxpages = 0\nshared_buffers = 64MB\n");
 $node->start;
 my $q = sub { return $node->safe_psql('postgres', $_[0]) };
-$q->($_) foreach split /\n/, <<'SQL';
+$q->($_) foreach split /\n/, <<"SQL";
 CREATE EXTENSION crc32c_accel
-CREATE TABLE t AS SELECT g AS id, 0 AS paid, repeat('t', 500) AS b FROM generate_series(1, 300) g
+CREATE TABLE t AS SELECT g AS id, 0 AS paid, repeat('t', 500) AS b FROM generate_series(1, @{[ BLCKSZ / 27 ]}) g
 CREATE TABLE gone AS SELECT * FROM t
 VACUUM FREEZE t, gone
 CHECKPOINT
 SQL
 my %file = map { $_ => $node->data_dir . '/' . $q->("SELECT pg_relation_filepath('$_')") } qw(t gone);
 
-sub page { return AccelWal::peek($file{ $_[0] }, $_[1] * 8192, 8192); }
-sub rot { AccelWal::poke($file{ $_[0] }, $_[1] * 8192 + 6000, page(@_) =~ /^.{6000}(.)/s && $1 ^ "\x10"); return; }
+sub page { return AccelWal::peek_block($file{ $_[0] }, $_[1]); }
+sub rot { AccelWal::poke_block($file{ $_[0] }, $_[1], 6000, page(@_) =~ /^.{6000}(.)/s && $1 ^ "\x10"); return; }
 sub heal { my ($relation, $block, $trust) = @_; return $q->("SELECT status, copy, message FROM heal_block('$relation', 'main', $block, " . ($trust ? 'true' : 'false') . ')'); }
 my $lost = q{SELECT concat_ws(' ', relation, blkno, status, disk_lsn IS NULL, message) FROM verify_lost_writes() ORDER BY relation, blkno};
 
@@ -43,7 +45,7 @@ $q->('CHECKPOINT');
 $node->stop;
 my $after = page('t', 3);
 isnt($after, $before, 'the row changed its page');
-AccelWal::poke($file{t}, 3 * 8192, $before);
+AccelWal::poke_block($file{t}, 3, 0, $before);
 $node->start;
 is($q->("SELECT paid FROM t WHERE ctid = '(3,1)'"), '0', 'the payment is gone');
 like($q->($lost), qr/^t 3 stale_page f a write was lost: the page on disk has LSN/, 'healthy by itself: a lost write');
@@ -62,7 +64,7 @@ is($q->("SELECT count(*) FROM wal_block_history('t', 'main', 3, start_lsn => '$l
 $q->("SELECT count(*) FROM t WHERE ctid >= '(3,0)' AND ctid < '(4,0)'");
 like(heal('t', 3, 1), qr/^no_good_copy\|\|/, 'read once more: the same');
 $node->stop('immediate');
-AccelWal::poke($file{t}, 3 * 8192, $after);
+AccelWal::poke_block($file{t}, 3, 0, $after);
 $node->start;
 is($q->('SELECT count(*) FROM t WHERE paid = 1'), '1', 'the page as it was written: the payment is there');
 is($q->($lost), '', '... and nothing is lost');

@@ -65,11 +65,27 @@ sub missing_modules
 }
 
 # A size that the server was built with: BLCKSZ, RELSEG_SIZE, XLOG_BLCKSZ.
+my $built;
+
 sub built_with
 {
 	my ($name) = @_;
-	chomp(my $headers = `pg_config --includedir-server`);
-	return slurp_file("$headers/pg_config.h") =~ /^#define $name (\d+)$/m ? $1 : die "no $name";
+	if (!defined $built)
+	{
+		chomp(my $headers = `pg_config --includedir-server`);
+		$built = slurp_file("$headers/pg_config.h");
+	}
+	return $built =~ /^#define $name (\d+)$/m ? $1 : die "no $name";
+}
+
+# The file of a block, given that of its relation's first segment, and where it
+# begins there.
+sub place
+{
+	my ($path, $block) = @_;
+	my $per = built_with('RELSEG_SIZE');
+	my $segment = int($block / $per);
+	return ($path . ($segment ? ".$segment" : ''), $block % $per * built_with('BLCKSZ'));
 }
 
 # Ends the script as skipped where the installation lacks one.

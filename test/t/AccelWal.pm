@@ -3,6 +3,7 @@ package AccelWal;
 
 use strict;
 use warnings;
+use Accel;
 use AccelProgram;
 use File::Copy;
 use IPC::Run ();
@@ -97,12 +98,28 @@ sub peek
 	return $bytes;
 }
 
+# The same within a block of a relation, which has segment files.
+sub poke_block
+{
+	my ($path, $block, $offset, $bytes) = @_;
+	my ($file, $start) = Accel::place($path, $block);
+	return poke($file, $start + $offset, $bytes);
+}
+
+sub peek_block
+{
+	my ($path, $block, $offset, $len) = @_;
+	my ($file, $start) = Accel::place($path, $block);
+	return peek($file, $start + ($offset // 0), $len // Accel::built_with('BLCKSZ'));
+}
+
 # A page with a damage that is certain to be seen.  The checksum alone misses one in
 # 65,536, which a test of many blocks meets; flags that no page has are never missed.
 sub spoiled
 {
 	my ($page) = @_;
-	return $page ^ ("\0" x 10 . "\xff\xff" . "\0" x 5988 . "\x55" x 100 . "\0" x 2092);
+	my $behind = int(length($page) * 6000 / 8192);	# in the second half
+	return $page ^ ("\0" x 10 . "\xff\xff" . "\0" x ($behind - 12) . "\x55" x 100 . "\0" x (length($page) - $behind - 100));
 }
 
 # Another segment that is as sound: [offset, record of it with other contents and
