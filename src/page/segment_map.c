@@ -270,7 +270,10 @@ sample(SegmentMap *map, const Fork *fork)
 	if (map->count == 0 && end == 1)
 		segment_map_add(map, bytes);	/* as it was just now */
 	while (map->count < end)
+	{
+		CHECK_FOR_INTERRUPTS();
 		segment_map_add(map, segment_size(fork, map->count));
+	}
 
 	/* a short segment may have grown and been followed since it was sampled */
 	for (BlockNumber i = 0; i + 1 < map->count; i++)
