@@ -14,7 +14,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 version=18
 # Scripts that take no size for granted, for each build.
 regress="checksum file kernel server"
-scripts="036 043 068 125"
+scripts="010 012 013 014 020 021 022 026 027 029 036 040 042 043 062 068 125"
 
 build()	# name
 {
