@@ -20,9 +20,10 @@ def plot_metric(section, folder, plots, results, name, metric, title, own, cases
     section.blocks.append(("plot", name, caption or "Median of the runs; whiskers: their range."))
 
 
-def plot_ratios(section, folder, plots, name, title, compared, xlabel, invert=False):
-    """compared: (words, base, other): how many times better other is, run by run."""
-    rows = []
+def plot_ratios(section, folder, plots, name, title, compared, xlabel, invert=False, rows=()):
+    """compared: (words, base, other): how many times better other is, run by run.
+    rows: those of plots.ratios() that stand above."""
+    rows = list(rows)
     for words, a, b in compared:
         shown = pairs.gains(*((b, a) if invert else (a, b))) if a and b else pairs.Pairs(())
         if shown.count and math.isfinite(max(shown.ratios)) and min(shown.ratios) > 0:
@@ -384,6 +385,12 @@ def part_server(results, section, folder, plots):
                 for case in results.cases() for metric in ("elapsed", "rate", "redo", "CPU") if results.get(case, "off", metric)]
     plot_ratios(section, folder, plots, "server-gain", "accelerate_server: how many times as fast", compared,
                 "times as fast with our kernel (above 1: faster)")
+    talk = plain_backups(results, TALK)
+    if talk:
+        plot_ratios(section, folder, plots, "server-talk", "Base backups by the server's own functions, AVX-512 against SSE4.2",
+                    [(f"{megabytes(case) / 1000:g} GB, here", *(results.get(case, v, "elapsed") for v in TALK)) for case in talk],
+                    "times as fast by the AVX-512 function",
+                    rows=[(f"{gb:g} GB, published", *[off / on] * 3, "") for gb, off, on in published.BACKUPS])
     section.sentence = ((blackhole_words(results, plain) if plain else "") + talk_words(results) + switched_words(gains)).strip()
 
 
