@@ -15,6 +15,7 @@
  *	  REDUCE(w, s)		the register from 128 bits of sum and a joiner
  *	  FUSED				if defined, makes the long path that also uses the crc32
  *						instruction
+ *	  ROWS				if defined, makes another such path, of 512 bits
  *	  WITHOUT_BULK		if defined, leaves the bulk loop out
  *	  MIXED				if defined, makes mixed(), for CRC-32C of 65 bytes and more
  *
@@ -79,28 +80,49 @@ FN(short) (uint32_t reg, const unsigned char *p, size_t n)
 	return REDUCE(VTO128(sum), joiner);
 }
 
+/*
+ * Adds the n < (most + 1) * VBYTES bytes at p, which stand after VBYTES others
+ * or more.
+ */
+static INLINE V
+FN(add_tail) (V sum, const unsigned char *p, size_t n, size_t most)
+{
+	size_t		odd = n % VBYTES;
+
+	if (odd > 0)
+		sum = FN(add_product) (sum, VLOAD_END(p + odd - VBYTES, odd),
+							   VLOAD_ALIGNED(CRC(straight_powers) + STRAIGHT_END -
+											 (n / VBYTES + 1) * (VBYTES / 8)));
+	return FN(add_whole) (sum, p + n, n / VBYTES, most);
+}
+
 #ifdef MIXED
 
 /*
  * CRC-32C of 65 <= n <= 64 + 6 * VBYTES bytes.  The first 64 take crc32
- * instructions, and the others carry-less multiplications beside them.  The
- * bytes before whole vectors end a vector that begins in the first 64.
+ * instructions, and the others carry-less multiplications beside them.
  */
 static INLINE uint32_t
 FN(mixed) (uint32_t reg, const unsigned char *p, size_t n)
 {
-	size_t		whole = (n - 65) / VBYTES;
-	size_t		odd = n - 64 - whole * VBYTES;
-	V			sum = VMULTIPLY(VLOAD_END(p + 64 + odd - VBYTES, odd),
-								VLOAD_ALIGNED(CRC(straight_powers) + STRAIGHT_END -
-											  (whole + 1) * (VBYTES / 8)));
+	V			sum = FN(add_tail) (VBROADCAST(0, 0), p + 64, n - 64, 6);
 
-	sum = FN(add_whole) (sum, p + n, whole, 5);
 	reg = crc32c_64(reg, p);
 	return REDUCE(VTO128(sum), shift_near(reg, CRC(powers), n - 64));
 }
 
 #endif							/* MIXED */
+
+/* The four sums of a block, multiplied for their distances from the end. */
+static INLINE V
+FN(finish) (V a0, V a1, V a2, V a3, const uint64_t *powers)
+{
+	V			sum = VMULTIPLY(a0, VLOAD_ALIGNED(powers));
+
+	sum = FN(add_product) (sum, a1, VLOAD_ALIGNED(powers + VBYTES / 8));
+	sum = FN(add_product) (sum, a2, VLOAD_ALIGNED(powers + 2 * (VBYTES / 8)));
+	return FN(add_product) (sum, a3, VLOAD_ALIGNED(powers + 3 * (VBYTES / 8)));
+}
 
 #define BLOCK (4 * VBYTES)
 #define SHIFT_FAR(reg, n) \
@@ -189,26 +211,11 @@ FN(bulk) (uint32_t reg, const unsigned char *p, size_t n)
 	sum = FN(add_product) (sum, a1, VPOWERS(powers + VBYTES / 8));
 	sum = FN(add_product) (sum, a2, VPOWERS(powers + 2 * (VBYTES / 8)));
 	sum = FN(add_product) (sum, a3, VPOWERS(powers + 3 * (VBYTES / 8)));
-	if (n % VBYTES > 0)
-		sum = FN(add_product) (sum, VLOAD_END(p + n % VBYTES - VBYTES, n % VBYTES),
-							   VLOAD_ALIGNED(CRC(straight_powers) + STRAIGHT_END -
-											 (n / VBYTES + 1) * (VBYTES / 8)));
-	sum = FN(add_whole) (sum, end, n / VBYTES, 3);
+	sum = FN(add_tail) (sum, p, n, 3);
 	return REDUCE(_mm_xor_si128(VTO128(sum), w), _mm_setzero_si128());
 }
 
 #endif							/* WITHOUT_BULK */
-
-/*
- * The four sums at the end of their data, as 128 bits of which the register is
- * the remainder.
- */
-#define FINISH_BLOCK() \
-	(sum = VMULTIPLY(a0, VLOAD_ALIGNED(last_block)), \
-	 sum = FN(add_product) (sum, a1, VLOAD_ALIGNED(last_block + VBYTES / 8)), \
-	 sum = FN(add_product) (sum, a2, VLOAD_ALIGNED(last_block + 2 * (VBYTES / 8))), \
-	 sum = FN(add_product) (sum, a3, VLOAD_ALIGNED(last_block + 3 * (VBYTES / 8))), \
-	 VTO128(sum))
 
 #ifdef FUSED
 
@@ -256,7 +263,8 @@ FN(fused_run) (uint32_t reg, const unsigned char **start, size_t *n)
 			FOLD_BLOCK(p, CHAIN_WORD);
 			CHAIN_WORD(4);
 		}
-		reg = reduce_crc32c(FINISH_BLOCK(), _mm_setzero_si128());
+		sum = FN(finish) (a0, a1, a2, a3, last_block);
+		reg = reduce_crc32c(VTO128(sum), _mm_setzero_si128());
 		reg = (uint32_t) c ^ reduce_crc32c(
 			_mm_xor_si128(SHIFT_FAR(reg, 3 * third),
 						  _mm_xor_si128(SHIFT_FAR((uint32_t) a, 2 * third),
@@ -271,13 +279,16 @@ FN(fused_run) (uint32_t reg, const unsigned char **start, size_t *n)
 #undef CHAIN_WORD
 #endif
 
+#ifdef ROWS
+#include "rows_avx512.inc.h"
+#endif
+
 #undef BLOCK
 #undef KEEP_ORDER
 #undef FOLD_VECTOR
 #undef FOLD_BLOCK
 #undef NOTHING
 #undef SHIFT_FAR
-#undef FINISH_BLOCK
 
 #undef CRC
 #undef CRC_CONST
@@ -286,5 +297,6 @@ FN(fused_run) (uint32_t reg, const unsigned char **start, size_t *n)
 #undef FEW
 #undef REDUCE
 #undef FUSED
+#undef ROWS
 #undef WITHOUT_BULK
 #undef MIXED

@@ -144,7 +144,7 @@ def print_powers(name, poly):
     print("/* for j = 256 i */")
     blocks = [multiplier(256 * i, poly) for i in range(256)]
     print(table("uint32_t", name + "_block_powers", blocks, 8, 6), end="")
-    print("/* for j = 504 - 8 i down to 0, then zeros */")
+    print("/* for j = 504 - 8 i down to 0 */")
     straight = [multiplier(504 - 8 * i, poly) for i in range(64)]
     print(table("uint64_t", name + "_straight_powers", straight, 16, 4), end="")
     if name == "crc32c":

@@ -56,6 +56,7 @@ sum_few(const unsigned char *p, size_t n, const uint32_t powers[8][72],
 #define FN(x) crc32c_avx512_##x
 #define FEW(reg, p, n) few_crc32c(reg, p, n)
 #define REDUCE(w, s) reduce_crc32c(w, s)
+#define ROWS
 
 static INLINE uint32_t
 few_crc32c(uint32_t reg, const unsigned char *p, size_t n)
@@ -152,10 +153,7 @@ crc32c_vectors(uint64_t crc, const unsigned char *p, const unsigned char *last)
 		a2 = crc32c_avx512_add_product(VLOAD(p + 128), a2, k);
 		a3 = crc32c_avx512_add_product(VLOAD(p + 192), a3, k);
 	}
-	sum = VMULTIPLY(a0, VLOAD_ALIGNED(powers));
-	sum = crc32c_avx512_add_product(sum, a1, VLOAD_ALIGNED(powers + 8));
-	sum = crc32c_avx512_add_product(sum, a2, VLOAD_ALIGNED(powers + 16));
-	sum = crc32c_avx512_add_product(sum, a3, VLOAD_ALIGNED(powers + 24));
+	sum = crc32c_avx512_finish(a0, a1, a2, a3, powers);
 	switch (rest)
 	{
 		case 3:
@@ -211,7 +209,6 @@ crc32c_avx512(uint32_t reg, const void *data, size_t len)
 		crc32c_avx512_bulk(reg, p, len);
 }
 
-#include "rows_avx512.inc.h"
 #include "short_avx512.inc.h"
 
 BYTES_TARGET __attribute__((noinline)) static uint32_t
@@ -230,7 +227,7 @@ crc32c_avx512_fused(uint32_t reg, const void *data, size_t len)
 		return crc32c_exactly(reg, data, WAL_HEADER_BYTES);
 	if (__builtin_expect(len < (SHORT_WHOLE + 1) * VBYTES, 1))
 		return crc32c_branches(reg, data, len);
-	if (len < ROWS_FROM)
+	if (len < FUSED_FROM)
 		return crc32c_middle_loop(reg, data, len);
 	return crc32c_rows_and_rest(reg, data, len);
 }

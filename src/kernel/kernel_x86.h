@@ -108,7 +108,6 @@ crc32_few(uint32_t reg, const unsigned char *p, size_t n)
 	size_t		bits = 8 * n;
 	uint64_t	first;
 	uint64_t	last;
-	__m128i		sum;
 
 	if (n < 4)
 		return crc32_slicing8(reg, p, n);
@@ -121,9 +120,8 @@ crc32_few(uint32_t reg, const unsigned char *p, size_t n)
 	/* The register reaches as far into the second word as the first is short. */
 	first = (load_native64(p) ^ reg) << (-bits & 63);
 	last = load_native64(p + n - 8) ^ (uint64_t) reg >> (bits / 2 - 32) >> (bits / 2 - 32);
-	sum = _mm_clmulepi64_si128(_mm_cvtsi64_si128((int64_t) first),
-							   _mm_cvtsi32_si128((int) CRC32_X95), 0x00);
-	return barrett_crc32(_mm_xor_si128(_mm_cvtsi64_si128((int64_t) last), sum));
+	return reduce_crc32(_mm_cvtsi64_si128((int64_t) first),
+						_mm_cvtsi64_si128((int64_t) last));
 }
 
 /* CRC-32C of 64 bytes. */

@@ -3,7 +3,7 @@
  *	  CRC-32C of long inputs for CPUs, as Zen 4, on which carry-less
  *	  multiplications of 512 bits leave time for crc32 instructions.
  *
- * See README.md, "Folding".  It is included by kernel_avx512.c.
+ * See README.md, "Folding".  It is included by fold_x86.inc.h.
  *
  * A row is 256 bytes, which are folded, and after them a part of 128, which a
  * chain of crc32 instructions takes in four stages of four words.  Each stage
@@ -11,11 +11,11 @@
  * of this row and of the three that follow.
  */
 #define ROW_PART		128
-#define ROW_BYTES		(256 + ROW_PART)
+#define ROW_BYTES		(BLOCK + ROW_PART)
 
 /* The i-th word of a stage (0 to 3) in the part of a row, counted from that at p. */
 #define STAGE_WORD(chain, row, stage, i) \
-	chain = _mm_crc32_u64(chain, load_native64(p + (row) * ROW_BYTES + 256 + \
+	chain = _mm_crc32_u64(chain, load_native64(p + (row) * ROW_BYTES + BLOCK + \
 											   (stage) * 32 + (i) * 8))
 
 /* What stands beside the i-th vector of a row, by the number of the chains. */
@@ -31,32 +31,17 @@
 	if ((i) < 2) \
 		AHEAD(64 * (i) + 256)
 
-/*
- * The compiler must keep this order.  Zen 4 dispatches a carry-less
- * multiplication alone in its cycle, and six other operations in the next.
- */
-#define ROW_VECTOR(sum, i, BESIDE) \
-	do { \
-		sum = crc32c_avx512_add_product(VLOAD(p + 64 * (i)), sum, k); \
-		__asm__ volatile(""); \
-		BESIDE(i); \
-		__asm__ volatile(""); \
-	} while (0)
-
 /* The register over the part before this row is added to its first vector. */
 #define FOLD_ROW(BESIDE) \
 	do { \
-		ROW_VECTOR(a0, 0, BESIDE); \
-		ROW_VECTOR(a1, 1, BESIDE); \
-		ROW_VECTOR(a2, 2, BESIDE); \
-		ROW_VECTOR(a3, 3, BESIDE); \
+		FOLD_BLOCK(p, BESIDE); \
 		a0 = VXOR(a0, _mm512_maskz_set1_epi32(1, (int) before)); \
 		before = d, d = c, c = b, b = a, a = 0; \
 		p += ROW_BYTES; \
 	} while (0)
 
 /*
- * Takes ROWS_FROM bytes at least, and leaves fewer than ROW_BYTES.  The first
+ * Takes FUSED_FROM bytes at least, and leaves fewer than ROW_BYTES.  The first
  * 512 bytes are two blocks without parts, beside which the chains begin.
  */
 static TARGET __attribute__((noinline)) uint32_t
@@ -64,8 +49,8 @@ crc32c_rows(uint32_t reg, const unsigned char **start, size_t *len)
 {
 	const uint64_t *powers = crc32c_straight_powers + STRAIGHT_END - ROW_BYTES / 8;
 	const unsigned char *p = *start;
-	size_t		rows = (*len - 512) / ROW_BYTES;
-	const unsigned char *last_rows = p + 512 + (rows - 3) * ROW_BYTES;
+	size_t		rows = (*len - 2 * BLOCK) / ROW_BYTES;
+	const unsigned char *last_rows = p + 2 * BLOCK + (rows - 3) * ROW_BYTES;
 	uint64_t	a = 0,
 				b = 0,
 				c = 0,
@@ -78,22 +63,18 @@ crc32c_rows(uint32_t reg, const unsigned char **start, size_t *len)
 				a3 = VLOAD(p + 192),
 				sum;
 
-	a0 = crc32c_avx512_add_product(VLOAD(p + 256), a0, k);
-	a1 = crc32c_avx512_add_product(VLOAD(p + 320), a1, k);
-	a2 = crc32c_avx512_add_product(VLOAD(p + 384), a2, k);
-	a3 = crc32c_avx512_add_product(VLOAD(p + 448), a3, k);
-	p += 512;
+	p += 2 * BLOCK;
+#define BEGIN_3(i) STAGE_WORD(d, 0, 0, i); STAGE_WORD(c, 1, 0, i); STAGE_WORD(b, 2, 0, i)
 #define BEGIN(chain, row, stage) \
 	STAGE_WORD(chain, row, stage, 0); \
 	STAGE_WORD(chain, row, stage, 1); \
 	STAGE_WORD(chain, row, stage, 2); \
 	STAGE_WORD(chain, row, stage, 3)
-	BEGIN(d, 0, 0);
-	BEGIN(c, 1, 0);
-	BEGIN(b, 2, 0);
+	FOLD_BLOCK(p - BLOCK, BEGIN_3);
 	BEGIN(d, 0, 1);
 	BEGIN(c, 1, 1);
 	BEGIN(d, 0, 2);
+#undef BEGIN_3
 #undef BEGIN
 	FOLD_ROW(BESIDE_4);
 	k = VBROADCAST(CRC32C_X3039, CRC32C_X3103);
@@ -109,10 +90,7 @@ crc32c_rows(uint32_t reg, const unsigned char **start, size_t *len)
 	FOLD_ROW(BESIDE_3);
 	FOLD_ROW(BESIDE_2);
 	FOLD_ROW(BESIDE_1);
-	sum = VMULTIPLY(a0, VLOAD_ALIGNED(powers));
-	sum = crc32c_avx512_add_product(sum, a1, VLOAD_ALIGNED(powers + 8));
-	sum = crc32c_avx512_add_product(sum, a2, VLOAD_ALIGNED(powers + 16));
-	sum = crc32c_avx512_add_product(sum, a3, VLOAD_ALIGNED(powers + 24));
+	sum = FN(finish) (a0, a1, a2, a3, powers);
 	*len -= (size_t) (p - *start);
 	*start = p;
 	return (uint32_t) before ^ reduce_crc32c(VTO128(sum), _mm_setzero_si128());
@@ -124,5 +102,4 @@ crc32c_rows(uint32_t reg, const unsigned char **start, size_t *len)
 #undef BESIDE_4
 #undef BESIDE_4_AHEAD
 #undef AHEAD
-#undef ROW_VECTOR
 #undef FOLD_ROW

@@ -39,14 +39,12 @@
 
 /*
  * Multiplications beside crc32 instructions.  From FUSED_FROM on they gain
- * more than joining the four registers costs.  FUSED_WORDS per chain and block
- * fill the second unit while the first is busy.  No more than FUSED_MOST
- * blocks come at once.  Their words are shifted over, and shift_far() takes
- * fewer than 65536 bytes.
+ * more than they cost, which is joining the four registers, or with 64 bytes
+ * the beginning and the end of the rows.  FUSED_WORDS per chain and block fill
+ * the second unit while the first is busy.  No more than FUSED_MOST blocks
+ * come at once.  Their words are shifted over, and shift_far() takes fewer
+ * than 65536 bytes.
  */
-#define FUSED_FROM			BY_VBYTES(1280, 1024, 0)
+#define FUSED_FROM			BY_VBYTES(1280, 1024, 2048)
 #define FUSED_WORDS			4
 #define FUSED_MOST			256
-
-/* From here on the rows of rows_avx512.inc.h gain more than they cost. */
-#define ROWS_FROM			2048
