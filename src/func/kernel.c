@@ -138,8 +138,10 @@ selection_reason(const ChecksumKernel *kernel,
 		return "the reference, never selected by itself";
 	if (kernel->preferred & ~checksum_features())
 	{
+		int			absent = (int) (kernel->preferred & ~checksum_features());
+
 		snprintf(reason, CHECKSUM_REASON_SIZE, "preferred on CPUs with %s",
-				 checksum_feature_name(ffs((int) kernel->preferred) - 1));
+				 checksum_feature_name(ffs(absent) - 1));
 		return reason;
 	}
 	return kernel > chosen ? "a better kernel is in use" :

@@ -29,36 +29,79 @@ read_xcr0(void)
 	((reg) & (bit) ? CHECKSUM_FEATURE_##id : 0)
 
 /*
- * No CPUID bit tells latencies.  Every AMD CPU with AVX-512 (Zen 4 on) has a
- * vpmulld of three cycles, every Intel CPU so far one of ten or more.
- */
-static bool
-is_amd(void)
-{
-	uint32_t	a,
-				b,
-				c,
-				d;
-
-	return __get_cpuid(0, &a, &b, &c, &d) && b == signature_AMD_ebx &&
-		c == signature_AMD_ecx && d == signature_AMD_edx;
-}
-
-/*
- * AMD's family 19h with AVX-512 is Zen 4.  It starts a 512-bit multiplication
- * every other cycle.  As measured, folding moves 16 bytes per cycle, with two
- * multiplications for 64.  Zen 5 (1Ah) and others are not taken for it before
- * somebody measures them.
+ * No CPUID bit tells latencies and rates, so these go by the CPU's name.  What
+ * nobody has measured is taken for a CPU of full rate.
  */
 #define FAMILY_ZEN4 0x19
 
-/* Reads CPUID(1).EAX, where the extended family counts if the base is 15. */
+/* CPUID(1).EAX has family and model, the extended ones where the base says so. */
 static uint32_t
 family_of(uint32_t signature)
 {
 	uint32_t	family = (signature >> 8) & 0xF;
 
 	return family == 0xF ? family + ((signature >> 20) & 0xFF) : family;
+}
+
+static uint32_t
+model_of(uint32_t signature)
+{
+	return ((signature >> 4) & 0xF) | ((signature >> 12) & 0xF0);
+}
+
+/*
+ * Every AMD CPU with AVX-512 (Zen 4 on) has a vpmulld of three cycles, every
+ * Intel CPU so far one of ten or more.
+ *
+ * AMD's family 19h with AVX-512 is Zen 4.  It starts a 512-bit multiplication
+ * every other cycle.  As measured, folding moves 16 bytes per cycle, with two
+ * multiplications for 64.  Zen 5 (1Ah) is not measured.
+ */
+static uint32_t
+timing_of_amd(uint32_t signature)
+{
+	return CHECKSUM_FEATURE_fastmulld |
+		(family_of(signature) == FAMILY_ZEN4 ?
+		 CHECKSUM_FEATURE_slowvpclmul | CHECKSUM_FEATURE_slowjump : 0);
+}
+
+/*
+ * Ice Lake starts one every other cycle as well.  A jump by a table is cheap
+ * there.  Model 6Ah is measured.  6Ch, 7Dh and 7Eh have the same core (Sunny
+ * Cove).  Emerald Rapids (CFh) starts one per cycle.
+ */
+static uint32_t
+timing_of_intel(uint32_t signature)
+{
+	if (family_of(signature) != 6)
+		return 0;
+	switch (model_of(signature))
+	{
+		case 0x6A:				/* Ice Lake-SP */
+		case 0x6C:				/* Ice Lake-D */
+		case 0x7D:				/* Ice Lake */
+		case 0x7E:
+			return CHECKSUM_FEATURE_slowvpclmul;
+		default:
+			return 0;
+	}
+}
+
+static uint32_t
+timing_of(uint32_t signature)
+{
+	uint32_t	a,
+				b,
+				c,
+				d;
+
+	if (!__get_cpuid(0, &a, &b, &c, &d))
+		return 0;
+	if (b == signature_AMD_ebx && c == signature_AMD_ecx && d == signature_AMD_edx)
+		return timing_of_amd(signature);
+	if (b == signature_INTEL_ebx && c == signature_INTEL_ecx && d == signature_INTEL_edx)
+		return timing_of_intel(signature);
+	return 0;
 }
 
 uint32_t
@@ -70,11 +113,11 @@ checksum_detect_features(void)
 				d;
 	uint64_t	xcr0 = 0;
 	uint32_t	features = 0;
-	uint32_t	family;
+	uint32_t	signature;
 
 	if (!__get_cpuid(1, &a, &b, &c, &d))
 		return 0;
-	family = family_of(a);
+	signature = a;
 	features |= TAKE(c, bit_SSE4_1, sse41) | TAKE(c, bit_SSE4_2, sse42) |
 		TAKE(c, bit_PCLMUL, pclmul);
 	if (c & bit_OSXSAVE)
@@ -89,9 +132,8 @@ checksum_detect_features(void)
 			TAKE(b, bit_AVX512BW, avx512bw) |
 			TAKE(b, bit_AVX512VL, avx512vl) |
 			TAKE(c, bit_AVX512VBMI, avx512vbmi);
-	if ((features & CHECKSUM_FEATURE_avx512f) && is_amd())
-		features |= CHECKSUM_FEATURE_fastmulld |
-			(family == FAMILY_ZEN4 ? CHECKSUM_FEATURE_slowvpclmul : 0);
+	if (features & CHECKSUM_FEATURE_avx512f)
+		features |= timing_of(signature);
 	return features;
 }
 

@@ -227,6 +227,10 @@ FN(bulk) (uint32_t reg, const unsigned char *p, size_t n)
 		b = _mm_crc32_u64(b, load_native64(q + third + (i) * 8)); \
 		c = _mm_crc32_u64(c, load_native64(q + 2 * third + (i) * 8)); \
 	}
+#define CHAIN_WORD_AHEAD(i) \
+	CHAIN_WORD(i); \
+	if (FUSED_AHEAD > 0) \
+		_mm_prefetch((const char *) p + FUSED_AHEAD + (i) * VBYTES, _MM_HINT_T0)
 
 /*
  * CRC-32C of a long stretch, with two units of the CPU at work.  Carry-less
@@ -260,7 +264,7 @@ FN(fused_run) (uint32_t reg, const unsigned char **start, size_t *n)
 
 		for (p += BLOCK; p < end; p += BLOCK, q += 8 * FUSED_WORDS)
 		{
-			FOLD_BLOCK(p, CHAIN_WORD);
+			FOLD_BLOCK(p, CHAIN_WORD_AHEAD);
 			CHAIN_WORD(4);
 		}
 		sum = FN(finish) (a0, a1, a2, a3, last_block);
@@ -277,6 +281,7 @@ FN(fused_run) (uint32_t reg, const unsigned char **start, size_t *n)
 	return reg;
 }
 #undef CHAIN_WORD
+#undef CHAIN_WORD_AHEAD
 #endif
 
 #ifdef ROWS

@@ -5,9 +5,10 @@
  * CRC-32C jumps by the length into straight code below 320 bytes.  CRC-32
  * takes words up to 16 bytes, one masked vector up to 64, and a branch per
  * vector up to 320.  Beyond that, four sums move 256 bytes per iteration and
- * fill the multiplier.  The row avx512_fused has branches in the place of
- * jumps (short_avx512.inc.h), and from 2 kB on another loop
- * (rows_avx512.inc.h).
+ * fill the multiplier.  The rows avx512_fused and avx512_fused_jump are for
+ * CPUs that multiply at half the rate.  From 2 kB on they have other loops, with
+ * crc32 instructions beside the multiplications.  avx512_fused has branches in
+ * the place of jumps, too (short_avx512.inc.h).
  */
 #include "kernel.h"
 
@@ -56,6 +57,7 @@ sum_few(const unsigned char *p, size_t n, const uint32_t powers[8][72],
 #define FN(x) crc32c_avx512_##x
 #define FEW(reg, p, n) few_crc32c(reg, p, n)
 #define REDUCE(w, s) reduce_crc32c(w, s)
+#define FUSED
 #define ROWS
 
 static INLINE uint32_t
@@ -88,14 +90,18 @@ last_product(const unsigned char *end, int i)
  * instructions.  One jump by the length leads into straight code.  Inputs of
  * whole words, at most one of them before the vectors, are worth a branch.
  * Without it one accumulator is faster there.
+ *
+ * Where multiplications have half the rate, a single vector does not pay, so
+ * less than 128 bytes are instructions alone.  There the branch pays for any
+ * number of whole words.
  */
 static INLINE uint32_t
-crc32c_classes(uint64_t crc, const unsigned char *p, size_t len)
+crc32c_classes(uint64_t crc, const unsigned char *p, size_t len, bool half_rate)
 {
 	const unsigned char *end = p + len;
 	__m512i		sum;
 
-	if (len & 0x37)
+	if (len & (half_rate ? 7 : 0x37))
 		crc = crc32c_odd(crc, p, len);
 	switch (len / 8)
 	{
@@ -119,11 +125,18 @@ crc32c_classes(uint64_t crc, const unsigned char *p, size_t len)
 			JOIN(2);
 			CRC32C_7_WORDS(8);
 		case 8:
-			sum = last_product(end, 1);
-			JOIN(1);
+			if (!half_rate)
+			{
+				sum = last_product(end, 1);
+				JOIN(1);
+			}
+			crc = _mm_crc32_u64(crc, load_native64(end - 64));
+			__attribute__((fallthrough));
 			CRC32C_7_WORDS(0);
-		default:
+		case 0:
 			return (uint32_t) crc;
+		default:
+			__builtin_unreachable();
 	}
 }
 
@@ -193,10 +206,22 @@ crc32c_middle(uint32_t reg, const unsigned char *p, size_t len)
 	return crc32c_vectors(crc, end, p + len);
 }
 
-ENTRY uint32_t
-crc32c_avx512(uint32_t reg, const void *data, size_t len)
+/*
+ * CRC-32C of FUSED_FROM bytes and more at half the rate.  Rows pay from fewer
+ * bytes on.  Chains that are far apart let the CPU read ahead in several places.
+ */
+static TARGET __attribute__((noinline))
+uint32_t
+crc32c_fused_and_rest(uint32_t reg, const unsigned char *p, size_t len)
 {
-	const unsigned char *p = data;
+	reg = len < FAR_FROM ? crc32c_rows(reg, &p, &len) :
+		crc32c_avx512_fused_run(reg, &p, &len);
+	return crc32c_avx512_fused_jump(reg, p, len);
+}
+
+static INLINE uint32_t
+crc32c_jump(uint32_t reg, const unsigned char *p, size_t len, bool half_rate)
+{
 	uint64_t	crc = reg;
 
 	if (len == WAL_HEADER_BYTES)
@@ -204,9 +229,23 @@ crc32c_avx512(uint32_t reg, const void *data, size_t len)
 	if (len < FEW_BYTES)
 		return crc32c_few(crc, p, len);
 	if (__builtin_expect(len < (SHORT_WHOLE + 1) * VBYTES, 1))
-		return crc32c_classes(crc, p, len);
-	return len < ALIGN_FROM ? crc32c_middle(reg, p, len) :
+		return crc32c_classes(crc, p, len, half_rate);
+	if (len < (half_rate ? FUSED_FROM : ALIGN_FROM))
+		return crc32c_middle(reg, p, len);
+	return half_rate ? crc32c_fused_and_rest(reg, p, len) :
 		crc32c_avx512_bulk(reg, p, len);
+}
+
+ENTRY uint32_t
+crc32c_avx512(uint32_t reg, const void *data, size_t len)
+{
+	return crc32c_jump(reg, data, len, false);
+}
+
+ENTRY uint32_t
+crc32c_avx512_fused_jump(uint32_t reg, const void *data, size_t len)
+{
+	return crc32c_jump(reg, data, len, true);
 }
 
 #include "short_avx512.inc.h"

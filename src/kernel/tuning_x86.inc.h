@@ -46,5 +46,11 @@
  * than 65536 bytes.
  */
 #define FUSED_FROM			BY_VBYTES(1280, 1024, 2048)
-#define FUSED_WORDS			4
+#define FUSED_WORDS			BY_VBYTES(4, 4, 5)
 #define FUSED_MOST			256
+
+/* Prefetches before the multiplications, in bytes.  0 is none. */
+#define FUSED_AHEAD			BY_VBYTES(0, 0, 2048)
+
+/* From here on Ice Lake takes three chains far apart in the place of rows. */
+#define FAR_FROM			8192

@@ -72,6 +72,9 @@ second_opinion(void)
 		(__builtin_cpu_supports("avx512f") && __builtin_cpu_is("amd") ?
 		 CHECKSUM_FEATURE_fastmulld : 0) |
 		(__builtin_cpu_supports("avx512f") && __builtin_cpu_is("amdfam19h") ?
+		 CHECKSUM_FEATURE_slowvpclmul | CHECKSUM_FEATURE_slowjump : 0) |
+		(__builtin_cpu_supports("avx512f") &&
+		 (__builtin_cpu_is("icelake-server") || __builtin_cpu_is("icelake-client")) ?
 		 CHECKSUM_FEATURE_slowvpclmul : 0);
 }
 #elif defined(__aarch64__)
