@@ -136,6 +136,8 @@ selection_reason(const ChecksumKernel *kernel,
 			"the best kernel for this CPU" : "in use";
 	if (kernel->needs & CHECKSUM_POLICY_REFERENCE)
 		return "the reference, never selected by itself";
+	if (kernel->algorithm == CHECKSUM_crc32c && kernel == checksum_for_server())
+		return "for the server's own CRC-32C, as 512-bit vectors lower this CPU's clock";
 	if (kernel->preferred & ~checksum_features())
 	{
 		int			absent = (int) (kernel->preferred & ~checksum_features());

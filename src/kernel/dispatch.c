@@ -11,6 +11,7 @@ ChecksumCrcFn checksum_crc32 = crc32_slicing8;
 ChecksumPageFn checksum_page = page_portable;
 
 static const ChecksumKernel *selected[CHECKSUM_NALGORITHMS];
+static bool forced[CHECKSUM_NALGORITHMS];
 static uint32_t features;
 static uint64_t failed_rows;
 
@@ -32,6 +33,7 @@ checksum_init(void)
 			if (result.failures == 0 || row->needs == 0)
 			{
 				checksum_use(row);
+				forced[a] = false;
 				break;
 			}
 			failed_rows |= UINT64_C(1) << (row - checksum_kernel_table);
@@ -68,6 +70,7 @@ void
 checksum_use(const ChecksumKernel *kernel)
 {
 	selected[kernel->algorithm] = kernel;
+	forced[kernel->algorithm] = true;
 	switch (kernel->algorithm)
 	{
 		case CHECKSUM_crc32c:
@@ -86,6 +89,20 @@ void
 checksum_use_best(ChecksumAlgorithm algorithm, uint32_t mask)
 {
 	checksum_use(checksum_select(algorithm, mask, failed_rows));
+	forced[algorithm] = false;
+}
+
+const ChecksumKernel *
+checksum_for_server(void)
+{
+	const ChecksumKernel *row = selected[CHECKSUM_crc32c];
+
+	if (forced[CHECKSUM_crc32c] || !(features & CHECKSUM_FEATURE_slowclock) ||
+		!(row->needs & CHECKSUM_FEATURE_avx512f))
+		return row;
+	return checksum_select(CHECKSUM_crc32c,
+						   features & ~(uint32_t) CHECKSUM_FEATURE_avx512f,
+						   failed_rows);
 }
 
 void

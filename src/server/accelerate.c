@@ -15,7 +15,8 @@
  * The pointer is written here only (set_pointer).  It holds the server's own
  * function, or a kernel that
  *
- * - is the one selected for this process (crc32c_accel.kernel caps it),
+ * - is the one selected for this process (crc32c_accel.kernel caps it), or the
+ *   best one without vectors of 512 bits where these lower the clock,
  * - is better than the server's own function,
  * - agreed with the server's own function in every case of server_compare(),
  *   in this process or in the postmaster before the fork.
@@ -44,7 +45,7 @@ static const ServerFunction server_functions[] = {
 	/* one chain of crc32 instructions each */
 	{"pg_comp_crc32c_sse42", "sse42", 0},
 	{"pg_comp_crc32c_armv8", "slicing8", 0},
-	/* PostgreSQL 18 has one accumulator of 512 bits */
+	/* PostgreSQL 18 has one accumulator of 512 bits, see needed_for() */
 	{"pg_comp_crc32c_avx512", "sse42", CHECKSUM_FEATURE_avx512f},
 };
 
@@ -72,7 +73,7 @@ accelerate_init(bool preloaded)
 	accelerate_preloaded = preloaded;
 	server_crc_find(&server);
 	if (preloaded && server.pointer != NULL)
-		(void) compare_kernel(checksum_selected(CHECKSUM_crc32c));
+		(void) compare_kernel(checksum_for_server());
 }
 
 void
@@ -107,7 +108,7 @@ accelerate_get_status(AccelerateStatus *status)
 	status->accelerated = kernel_of(active) != NULL;
 	status->server_kernel = server.own_name;
 	status->active_kernel = function_name(active);
-	test = compare_kernel(checksum_selected(CHECKSUM_crc32c));
+	test = compare_kernel(checksum_for_server());
 	if (test->failures == 0)
 		snprintf(status->self_test, sizeof(status->self_test),
 				 "ok, " INT64_FORMAT " cases", (int64) test->cases);
@@ -143,6 +144,19 @@ compare_kernel(const ChecksumKernel *kernel)
 	return result;
 }
 
+/*
+ * The features that a kernel has to need.  Where 512 bits lower the clock, 256
+ * of them are better than the server's one accumulator.
+ */
+static uint32
+needed_for(const ServerFunction *function)
+{
+	if ((function->needs & CHECKSUM_FEATURE_avx512f) &&
+		(checksum_features() & CHECKSUM_FEATURE_slowclock))
+		return CHECKSUM_FEATURE_vpclmul;
+	return function->needs;
+}
+
 static bool
 is_better(const ChecksumKernel *kernel)
 {
@@ -154,7 +168,7 @@ is_better(const ChecksumKernel *kernel)
 
 		if (strcmp(function->name, server.own_name) == 0)
 			return kernel < checksum_find(CHECKSUM_crc32c, function->row) &&
-				(kernel->needs & function->needs) == function->needs;
+				(kernel->needs & needed_for(function)) == needed_for(function);
 	}
 	return false;
 }
@@ -184,7 +198,7 @@ kernel_of(ChecksumCrcFn function)
 static bool
 may_replace(char *reason, size_t size)
 {
-	const ChecksumKernel *kernel = checksum_selected(CHECKSUM_crc32c);
+	const ChecksumKernel *kernel = checksum_for_server();
 
 	reason[0] = '\0';
 	if (server.pointer == NULL)
@@ -226,7 +240,7 @@ set_pointer(void)
 	}
 	before = *server.pointer;
 	if (may_replace(reason, sizeof(reason)))
-		wanted = checksum_selected(CHECKSUM_crc32c)->crc;
+		wanted = checksum_for_server()->crc;
 	else if (accelerate_wanted && !IsUnderPostmaster)
 		ereport(LOG,
 				(errmsg("crc32c_accel: the server's CRC-32C is not accelerated: %s",

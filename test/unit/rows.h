@@ -75,7 +75,7 @@ second_opinion(void)
 		 CHECKSUM_FEATURE_slowvpclmul | CHECKSUM_FEATURE_slowjump : 0) |
 		(__builtin_cpu_supports("avx512f") &&
 		 (__builtin_cpu_is("icelake-server") || __builtin_cpu_is("icelake-client")) ?
-		 CHECKSUM_FEATURE_slowvpclmul : 0);
+		 CHECKSUM_FEATURE_slowvpclmul | CHECKSUM_FEATURE_slowclock : 0);
 }
 #elif defined(__aarch64__)
 static inline uint32_t

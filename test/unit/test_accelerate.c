@@ -144,19 +144,20 @@ static const struct
 	const char *arch;			/* of the servers that have it */
 	ChecksumCrcFn function;
 	const char *better;			/* names between blanks */
+	const char *lower_clock;	/* and where 512 bits lower the clock */
 }			servers[] =
 
 {
 	{"pg_comp_crc32c_sb8", "any", pg_comp_crc32c_sb8,
-	" avx512_fused avx512_fused_jump avx512 avx2 pclmul sse42_x3 sse42 pmull_eor3 pmull armv8 "},
+	" avx512_fused avx512_fused_jump avx512 avx2 pclmul sse42_x3 sse42 pmull_eor3 pmull armv8 ", ""},
 	{"pg_comp_crc32c_sse42", "x86_64", pg_comp_crc32c_sse42,
-	" avx512_fused avx512_fused_jump avx512 avx2 pclmul sse42_x3 "},
+	" avx512_fused avx512_fused_jump avx512 avx2 pclmul sse42_x3 ", ""},
 	{"pg_comp_crc32c_avx512", "x86_64", pg_comp_crc32c_avx512,
-	" avx512_fused avx512_fused_jump avx512 "},
+	" avx512_fused avx512_fused_jump avx512 ", " avx2 "},
 	{"pg_comp_crc32c_armv8", "aarch64", pg_comp_crc32c_armv8,
-	" pmull_eor3 pmull armv8 "},
-	{"pg_comp_crc32c_loongarch", "any", pg_comp_crc32c_loongarch, ""},
-	{NULL, "any", hidden_function, ""},
+	" pmull_eor3 pmull armv8 ", ""},
+	{"pg_comp_crc32c_loongarch", "any", pg_comp_crc32c_loongarch, "", ""},
+	{NULL, "any", hidden_function, "", ""},
 };
 
 /* A server starts: its function is still to be chosen, nothing is known. */
@@ -239,7 +240,9 @@ test_server(int number, const ChecksumKernel *kernel)
 		skip("%s: no server is known to be slower", kernel->name);
 		return;
 	}
-	better = strstr(servers[number].better, word) != NULL;
+	better = strstr(servers[number].better, word) != NULL ||
+		((checksum_features() & CHECKSUM_FEATURE_slowclock) &&
+		 strstr(servers[number].lower_clock, word) != NULL);
 	unit.subject = kernel->name;
 	checksum_use(kernel);
 	start_server(servers[number].function, true);
@@ -274,6 +277,31 @@ test_server(int number, const ChecksumKernel *kernel)
 	check_log(better ? 1 : 0, better ? name : "");
 }
 
+/* The server does without 512 bits where these lower the clock, unless forced. */
+static void
+test_lower_clock(void)
+{
+	const ChecksumKernel *best;
+	const ChecksumKernel *row;
+
+	checksum_use_best(CHECKSUM_crc32c, checksum_features());
+	best = checksum_selected(CHECKSUM_crc32c);
+	row = checksum_for_server();
+	if (checksum_features() & CHECKSUM_FEATURE_slowclock)
+		check(row > best && !(row->needs & CHECKSUM_FEATURE_avx512f) &&
+			  (row->needs & CHECKSUM_FEATURE_vpclmul), "%s for the server",
+			  row->name);
+	else
+		check(row == best, "%s for the server", row->name);
+	checksum_use(best);
+	row = checksum_for_server();
+	check(row == best, "%s for the server, %s forced", row->name, best->name);
+	checksum_use(checksum_find(CHECKSUM_crc32c, "slicing8"));
+	row = checksum_for_server();
+	check(strcmp(row->name, "slicing8") == 0, "%s for the server", row->name);
+	checksum_use_best(CHECKSUM_crc32c, checksum_features());
+}
+
 /* The first kernel of this CPU that is better than the server's function. */
 static const ChecksumKernel *
 better_kernel(void)
@@ -281,7 +309,7 @@ better_kernel(void)
 	const ChecksumKernel *kernel;
 
 	checksum_use_best(CHECKSUM_crc32c, checksum_features());
-	kernel = checksum_selected(CHECKSUM_crc32c);
+	kernel = checksum_for_server();
 	return strcmp(kernel->name, "slicing8") == 0 ? NULL : kernel;
 }
 
@@ -424,6 +452,7 @@ main(int argc, char **argv)
 			checksum_available(&checksum_kernel_table[i]))
 			for (int j = 0; j < (int) lengthof(servers); j++)
 				test_server(j, &checksum_kernel_table[i]);
+	test_lower_clock();
 	test_not_preloaded();
 	test_no_pointer();
 	kernel = better_kernel();
