@@ -185,7 +185,7 @@ cflags="-std=gnu11 -O2 -Wall -Wextra"
 cc $cflags -I"$top/src" -I"$top/bench" -o "$scratch/bench_kernels" "$top/bench/bench_kernels.c" \
 	"$top/bench/bench_limits.c" "$top"/src/kernel/*.c -ldl
 bench_note compiler "$(cc --version | head -1), $cflags"
-bench_note method "minimum, median and maximum of interleaved rounds of 0.25 ms, $time_ms ms a contender and case"
+bench_note method "minimum, median and maximum of rounds of 0.25 ms, each in another order of the contenders, $time_ms ms a contender and case"
 bench_log "timing, $time_ms ms a contender and case"
 # shellcheck disable=SC2086
 env ${python:+LD_PRELOAD="$python"} "$scratch/bench_kernels" --out "$scratch/kernels.csv" --time $time_ms --memory $memory \
