@@ -1,7 +1,7 @@
 /*
  * rows_avx512.inc.h
- *	  CRC-32C of long inputs for CPUs, as Zen 4, on which carry-less
- *	  multiplications of 512 bits leave time for crc32 instructions.
+ *	  CRC-32C of long inputs for CPUs, as Zen 4 and Ice Lake, on which
+ *	  carry-less multiplications of 512 bits leave time for crc32 instructions.
  *
  * See README.md, "Folding".  It is included by fold_x86.inc.h.
  *
