@@ -656,36 +656,13 @@ round_count(const Bench *ctx, double slowest_round)
 	return rounds < least ? least : rounds > MAX_ROUNDS ? MAX_ROUNDS : (int) rounds;
 }
 
-/*
- * Another order for each round.  What one leaves behind, in the caches and in the
- * CPU's clock (on Ice Lake vectors of 512 bits lower it for 0.7 ms, and the first
- * of them are slow), must not fall to the same successor every time.
- */
-static void
-shuffle(int *order, int n)
-{
-	static uint64_t state = UINT64_C(0x9E3779B97F4A7C15);
-
-	for (int i = n - 1; i > 0; i--)
-	{
-		int			j;
-		int			moved = order[i];
-
-		state ^= state << 13;
-		state ^= state >> 7;
-		state ^= state << 17;
-		j = (int) (state % (uint64_t) (i + 1));
-		order[i] = order[j];
-		order[j] = moved;
-	}
-}
-
 static void
 time_contenders(Bench *ctx, const Case *t, Contender *list, int n)
 {
 	double		slowest = 0;
 	int			rounds;
 	int			order[MAX_CONTENDERS];
+	static uint64_t state = TIMING_SEED;
 
 	for (int i = 0; i < n; i++)
 	{
@@ -701,7 +678,7 @@ time_contenders(Bench *ctx, const Case *t, Contender *list, int n)
 	}
 	for (int round = 0; round < rounds; round++)
 	{
-		shuffle(order, n);
+		timing_shuffle(order, n, &state);
 		for (int k = 0; k < n; k++)
 		{
 			Contender  *c = &list[order[k]];

@@ -2,10 +2,10 @@
  * bench.c
  *	  SQL functions that time the kernels.
  *
- * What is compared runs interleaved.  A round times every kernel once, for
- * half a millisecond at most, and there are as many rounds as min_time holds.
- * So a noisy neighbour hurts all alike.  Each kernel's results are compared
- * with the reference before anything is timed.
+ * What is compared runs interleaved.  A round times every kernel once, in an
+ * order of its own, for half a millisecond at most.  There are as many rounds as
+ * min_time holds, so a noisy neighbour hurts all alike.  Each kernel's results
+ * are compared with the reference before anything is timed.
  */
 #include "compat.h"
 
@@ -476,6 +476,8 @@ time_contenders(BenchRun *ctx)
 {
 	double		round_ns = Min(MAX_ROUND_NS, ctx->min_time * 1e3 / MIN_ROUNDS);
 	double		slowest = 0;
+	int		   *order = palloc(sizeof(int) * ctx->ncontenders);
+	uint64		state = TIMING_SEED;
 
 	check_contenders(ctx);
 	for (int i = 0; i < ctx->ncontenders; i++)
@@ -485,15 +487,21 @@ time_contenders(BenchRun *ctx)
 	if (slowest > 2 * round_ns)
 		ctx->nrounds = Max(5, (int) (ctx->min_time * 1e3 / slowest));
 	for (int i = 0; i < ctx->ncontenders; i++)
+	{
 		ctx->contenders[i].samples = palloc(sizeof(double) * ctx->nrounds);
+		order[i] = i;
+	}
 	for (int round = 0; round < ctx->nrounds; round++)
+	{
+		timing_shuffle(order, ctx->ncontenders, &state);
 		for (int i = 0; i < ctx->ncontenders; i++)
 		{
-			Contender  *c = &ctx->contenders[i];
+			Contender  *c = &ctx->contenders[order[i]];
 
 			c->samples[round] = time_calls(ctx, c, c->calls) / c->calls /
 				units_per_call(ctx);
 		}
+	}
 	for (int i = 0; i < ctx->ncontenders; i++)
 		emit_contender(ctx, &ctx->contenders[i]);
 }
