@@ -661,7 +661,7 @@ time_contenders(Bench *ctx, const Case *t, Contender *list, int n)
 {
 	double		slowest = 0;
 	int			rounds;
-	int			order[MAX_CONTENDERS];
+	int			order[MAX_CONTENDERS] = {0};
 	static uint64_t state = TIMING_SEED;
 
 	for (int i = 0; i < n; i++)
@@ -672,10 +672,7 @@ time_contenders(Bench *ctx, const Case *t, Contender *list, int n)
 	}
 	rounds = round_count(ctx, slowest);
 	for (int i = 0; i < n; i++)
-	{
 		list[i].samples = malloc(sizeof(double) * rounds);
-		order[i] = i;
-	}
 	for (int round = 0; round < rounds; round++)
 	{
 		timing_shuffle(order, n, &state);

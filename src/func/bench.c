@@ -476,7 +476,7 @@ time_contenders(BenchRun *ctx)
 {
 	double		round_ns = Min(MAX_ROUND_NS, ctx->min_time * 1e3 / MIN_ROUNDS);
 	double		slowest = 0;
-	int		   *order = palloc(sizeof(int) * ctx->ncontenders);
+	int		   *order = palloc0(sizeof(int) * ctx->ncontenders);
 	uint64		state = TIMING_SEED;
 
 	check_contenders(ctx);
@@ -487,10 +487,7 @@ time_contenders(BenchRun *ctx)
 	if (slowest > 2 * round_ns)
 		ctx->nrounds = Max(5, (int) (ctx->min_time * 1e3 / slowest));
 	for (int i = 0; i < ctx->ncontenders; i++)
-	{
 		ctx->contenders[i].samples = palloc(sizeof(double) * ctx->nrounds);
-		order[i] = i;
-	}
 	for (int round = 0; round < ctx->nrounds; round++)
 	{
 		timing_shuffle(order, ctx->ncontenders, &state);

@@ -126,6 +126,7 @@ selection_reason(const ChecksumKernel *kernel,
 				 char reason[CHECKSUM_REASON_SIZE])
 {
 	const ChecksumKernel *chosen = checksum_selected(kernel->algorithm);
+	uint32		absent = kernel->preferred & ~checksum_features();
 
 	checksum_unavailable_reason(kernel, reason);
 	if (reason[0] != '\0')
@@ -138,12 +139,10 @@ selection_reason(const ChecksumKernel *kernel,
 		return "the reference, never selected by itself";
 	if (kernel->algorithm == CHECKSUM_crc32c && kernel == checksum_for_server())
 		return "for the server's own CRC-32C, as 512-bit vectors lower this CPU's clock";
-	if (kernel->preferred & ~checksum_features())
+	if (absent != 0)
 	{
-		int			absent = (int) (kernel->preferred & ~checksum_features());
-
 		snprintf(reason, CHECKSUM_REASON_SIZE, "preferred on CPUs with %s",
-				 checksum_feature_name(ffs(absent) - 1));
+				 checksum_feature_name(ffs((int) absent) - 1));
 		return reason;
 	}
 	return kernel > chosen ? "a better kernel is in use" :

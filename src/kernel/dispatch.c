@@ -32,8 +32,7 @@ checksum_init(void)
 			checksum_self_test(row, true, &result);
 			if (result.failures == 0 || row->needs == 0)
 			{
-				checksum_use(row);
-				forced[a] = false;
+				checksum_use_best(a, features);
 				break;
 			}
 			failed_rows |= UINT64_C(1) << (row - checksum_kernel_table);

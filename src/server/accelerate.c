@@ -30,14 +30,14 @@
 
 /*
  * A row of kernels.def (best first) is better than a function of the server if
- * it is above the row named, and needs these features.  We know nothing about
- * a function that is not listed, and leave it in place.
+ * it is above the row named.  The first line counts whose features the CPU has.
+ * We know nothing about a function that is not listed, and leave it in place.
  */
 typedef struct ServerFunction
 {
 	const char *name;
 	const char *row;
-	uint32		needs;
+	uint32		features;
 } ServerFunction;
 
 static const ServerFunction server_functions[] = {
@@ -45,8 +45,13 @@ static const ServerFunction server_functions[] = {
 	/* one chain of crc32 instructions each */
 	{"pg_comp_crc32c_sse42", "sse42", 0},
 	{"pg_comp_crc32c_armv8", "slicing8", 0},
-	/* PostgreSQL 18 has one accumulator of 512 bits, see needed_for() */
-	{"pg_comp_crc32c_avx512", "sse42", CHECKSUM_FEATURE_avx512f},
+
+	/*
+	 * PostgreSQL 18 has one accumulator of 512 bits.  Where these lower the
+	 * clock, 256 are better.
+	 */
+	{"pg_comp_crc32c_avx512", "pclmul", CHECKSUM_FEATURE_slowclock},
+	{"pg_comp_crc32c_avx512", "avx2", 0},
 };
 
 static ServerCrc server;
@@ -144,19 +149,6 @@ compare_kernel(const ChecksumKernel *kernel)
 	return result;
 }
 
-/*
- * The features that a kernel has to need.  Where 512 bits lower the clock, 256
- * of them are better than the server's one accumulator.
- */
-static uint32
-needed_for(const ServerFunction *function)
-{
-	if ((function->needs & CHECKSUM_FEATURE_avx512f) &&
-		(checksum_features() & CHECKSUM_FEATURE_slowclock))
-		return CHECKSUM_FEATURE_vpclmul;
-	return function->needs;
-}
-
 static bool
 is_better(const ChecksumKernel *kernel)
 {
@@ -166,9 +158,9 @@ is_better(const ChecksumKernel *kernel)
 	{
 		const ServerFunction *function = &server_functions[i];
 
-		if (strcmp(function->name, server.own_name) == 0)
-			return kernel < checksum_find(CHECKSUM_crc32c, function->row) &&
-				(kernel->needs & needed_for(function)) == needed_for(function);
+		if (strcmp(function->name, server.own_name) == 0 &&
+			(function->features & ~checksum_features()) == 0)
+			return kernel < checksum_find(CHECKSUM_crc32c, function->row);
 	}
 	return false;
 }
