@@ -33,6 +33,7 @@ read_xcr0(void)
  * nobody has measured is taken for a CPU of full rate.
  */
 #define FAMILY_ZEN4 0x19
+#define FAMILY_ZEN5 0x1A
 
 /* CPUID(1).EAX has family and model, the extended ones where the base says so. */
 static uint32_t
@@ -53,16 +54,24 @@ model_of(uint32_t signature)
  * Every AMD CPU with AVX-512 (Zen 4 on) has a vpmulld of three cycles, every
  * Intel CPU so far one of ten or more.
  *
- * AMD's family 19h with AVX-512 is Zen 4.  It starts a 512-bit multiplication
- * every other cycle.  As measured, folding moves 16 bytes per cycle, with two
- * multiplications for 64.  Zen 5 (1Ah) is not measured.
+ * AMD's family 19h with AVX-512 is Zen 4, 1Ah is Zen 5.  Both start a 512-bit
+ * multiplication every other cycle.  Zen 5 starts two crc32 instructions or
+ * more per cycle.
  */
 static uint32_t
 timing_of_amd(uint32_t signature)
 {
-	return CHECKSUM_FEATURE_fastmulld |
-		(family_of(signature) == FAMILY_ZEN4 ?
-		 CHECKSUM_FEATURE_slowvpclmul | CHECKSUM_FEATURE_slowjump : 0);
+	switch (family_of(signature))
+	{
+		case FAMILY_ZEN4:
+			return CHECKSUM_FEATURE_fastmulld | CHECKSUM_FEATURE_slowvpclmul |
+				CHECKSUM_FEATURE_slowjump;
+		case FAMILY_ZEN5:
+			return CHECKSUM_FEATURE_fastmulld | CHECKSUM_FEATURE_slowvpclmul |
+				CHECKSUM_FEATURE_fastcrc32;
+		default:
+			return CHECKSUM_FEATURE_fastmulld;
+	}
 }
 
 /*

@@ -153,6 +153,11 @@ FN(finish) (V a0, V a1, V a2, V a3, const uint64_t *powers)
 
 #ifndef WITHOUT_BULK
 
+/* The i-th quarter of a block; VBYTES may be less than a line. */
+#define PREFETCH(i) \
+	if ((i) * VBYTES % 64 == 0) \
+		_mm_prefetch((const char *) p + ahead + (i) * VBYTES, _MM_HINT_T0)
+
 /*
  * For n > (SHORT_WHOLE + 1) * VBYTES.  Long inputs are aligned first.  Vectors
  * that cross cache lines cost 15 %, less than aligning does below ALIGN_FROM.
@@ -190,16 +195,13 @@ FN(bulk) (uint32_t reg, const unsigned char *p, size_t n)
 	a2 = VLOAD(p + 2 * VBYTES);
 	a3 = VLOAD(p + 3 * VBYTES);
 	p += BLOCK;
-	if (n >= PREFETCH_FROM)
+	if (n >= NEAR_FROM)
 	{
-		fence = end - PREFETCH_AHEAD - BLOCK;
+		size_t		ahead = n < PREFETCH_FROM ? NEAR_AHEAD : PREFETCH_AHEAD;
+
+		fence = end - ahead - BLOCK;
 		for (; p <= fence; p += BLOCK)
-		{
-			for (int i = 0; i < BLOCK; i += 64)
-				_mm_prefetch((const char *) p + PREFETCH_AHEAD + i,
-							 _MM_HINT_T0);
-			FOLD_BLOCK(p, NOTHING);
-		}
+			FOLD_BLOCK(p, PREFETCH);
 	}
 	fence = end - BLOCK;
 	for (; p <= fence; p += BLOCK)
@@ -215,6 +217,7 @@ FN(bulk) (uint32_t reg, const unsigned char *p, size_t n)
 	return REDUCE(_mm_xor_si128(VTO128(sum), w), _mm_setzero_si128());
 }
 
+#undef PREFETCH
 #endif							/* WITHOUT_BULK */
 
 #ifdef FUSED

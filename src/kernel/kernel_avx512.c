@@ -5,10 +5,10 @@
  * CRC-32C jumps by the length into straight code below 320 bytes.  CRC-32
  * takes words up to 16 bytes, one masked vector up to 64, and a branch per
  * vector up to 320.  Beyond that, four sums move 256 bytes per iteration and
- * fill the multiplier.  The rows avx512_fused and avx512_fused_jump are for
- * CPUs that multiply at half the rate.  From 2 kB on they have other loops, with
- * crc32 instructions beside the multiplications.  avx512_fused has branches in
- * the place of jumps, too (short_avx512.inc.h).
+ * fill the multiplier.  The rows avx512_fused, avx512_fused_x8 and
+ * avx512_fused_jump are for CPUs that multiply at half the rate.  From 2 kB on
+ * they have other loops, with crc32 instructions beside the multiplications.
+ * The first two have branches in the place of jumps, too (short_avx512.inc.h).
  */
 #include "kernel.h"
 
@@ -258,17 +258,42 @@ crc32c_rows_and_rest(uint32_t reg, const unsigned char *p, size_t len)
 		crc32c_middle_loop(reg, p, len);
 }
 
+BYTES_TARGET __attribute__((noinline)) static uint32_t
+crc32c_pairs_and_rest(uint32_t reg, const unsigned char *p, size_t len)
+{
+	if (len >= PAIRS_TO)
+		return crc32c_avx512_bulk(reg, p, len);
+	reg = len < PAIRS_FAR_FROM ? crc32c_pairs_near(reg, &p, &len) :
+		crc32c_pairs_far(reg, &p, &len);
+	return len < (SHORT_WHOLE + 1) * VBYTES ? crc32c_branches(reg, p, len) :
+		crc32c_middle_loop(reg, p, len);
+}
+
+static BYTES_INLINE uint32_t
+crc32c_without_jump(uint32_t reg, const unsigned char *p, size_t len, bool pairs)
+{
+	if (len == WAL_HEADER_BYTES)
+		return crc32c_exactly(reg, p, WAL_HEADER_BYTES);
+	if (__builtin_expect(len < (SHORT_WHOLE + 1) * VBYTES, 1))
+		return crc32c_branches(reg, p, len);
+	if (len < FUSED_FROM)
+		return crc32c_middle_loop(reg, p, len);
+	return pairs && len >= PAIRS_FROM ? crc32c_pairs_and_rest(reg, p, len) :
+		crc32c_rows_and_rest(reg, p, len);
+}
+
 BYTES_TARGET __attribute__((aligned(64)))
 uint32_t
 crc32c_avx512_fused(uint32_t reg, const void *data, size_t len)
 {
-	if (len == WAL_HEADER_BYTES)
-		return crc32c_exactly(reg, data, WAL_HEADER_BYTES);
-	if (__builtin_expect(len < (SHORT_WHOLE + 1) * VBYTES, 1))
-		return crc32c_branches(reg, data, len);
-	if (len < FUSED_FROM)
-		return crc32c_middle_loop(reg, data, len);
-	return crc32c_rows_and_rest(reg, data, len);
+	return crc32c_without_jump(reg, data, len, false);
+}
+
+BYTES_TARGET __attribute__((aligned(64)))
+uint32_t
+crc32c_avx512_fused_x8(uint32_t reg, const void *data, size_t len)
+{
+	return crc32c_without_jump(reg, data, len, true);
 }
 
 #define CRC(x) crc32_##x

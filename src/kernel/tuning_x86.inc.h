@@ -33,9 +33,14 @@
  */
 #define ALIGN_FROM			4096
 
-/* Such inputs come from L3 or memory.  Wider vectors are read faster. */
+/*
+ * Inputs of PREFETCH_FROM bytes come from L3 or memory.  Wider vectors are read
+ * faster.  Shorter ones from NEAR_FROM on may come from there, too.
+ */
 #define PREFETCH_FROM		(1 << 20)
 #define PREFETCH_AHEAD		BY_VBYTES(2048, 4096, 8192)
+#define NEAR_FROM			BY_VBYTES(PREFETCH_FROM, PREFETCH_FROM, ALIGN_FROM)
+#define NEAR_AHEAD			2048
 
 /*
  * Multiplications beside crc32 instructions.  From FUSED_FROM on they gain
@@ -54,3 +59,15 @@
 
 /* From here on Ice Lake takes three chains far apart in the place of rows. */
 #define FAR_FROM			8192
+
+/*
+ * For Zen 5.  From PAIRS_FROM to PAIRS_TO bytes, which is memory, pairs of
+ * vectors take the place of blocks.  The chains read 2 kB before the vectors,
+ * the prefetches PAIRS_AHEAD, and from PAIRS_FAR_FROM on PREFETCH_AHEAD.  At
+ * the beginning PAIRS_BURST bytes come at once.
+ */
+#define PAIRS_FROM			3072
+#define PAIRS_FAR_FROM		32768
+#define PAIRS_TO			(1 << 25)
+#define PAIRS_AHEAD			3072
+#define PAIRS_BURST			512

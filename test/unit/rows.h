@@ -60,6 +60,21 @@ row_for_this_arch(const ExpectedRow *row)
 #define SUPPORTS(id, name) \
 	(__builtin_cpu_supports(name) ? CHECKSUM_FEATURE_##id : 0)
 
+/* The family by the operating system.  gcc 12 does not know Zen 5 by name. */
+static inline int
+cpu_family(void)
+{
+	FILE	   *f = fopen("/proc/cpuinfo", "r");
+	char		line[256];
+	int			family = -1;
+
+	while (f != NULL && family < 0 && fgets(line, sizeof(line), f) != NULL)
+		(void) sscanf(line, "cpu family : %d", &family);
+	if (f != NULL)
+		fclose(f);
+	return family;
+}
+
 static inline uint32_t
 second_opinion(void)
 {
@@ -73,6 +88,9 @@ second_opinion(void)
 		 CHECKSUM_FEATURE_fastmulld : 0) |
 		(__builtin_cpu_supports("avx512f") && __builtin_cpu_is("amdfam19h") ?
 		 CHECKSUM_FEATURE_slowvpclmul | CHECKSUM_FEATURE_slowjump : 0) |
+		(__builtin_cpu_supports("avx512f") && __builtin_cpu_is("amd") &&
+		 cpu_family() == 26 ?
+		 CHECKSUM_FEATURE_slowvpclmul | CHECKSUM_FEATURE_fastcrc32 : 0) |
 		(__builtin_cpu_supports("avx512f") &&
 		 (__builtin_cpu_is("icelake-server") || __builtin_cpu_is("icelake-client")) ?
 		 CHECKSUM_FEATURE_slowvpclmul | CHECKSUM_FEATURE_slowclock : 0);

@@ -149,11 +149,11 @@ static const struct
 
 {
 	{"pg_comp_crc32c_sb8", "any", pg_comp_crc32c_sb8,
-	" avx512_fused avx512_fused_jump avx512 avx2 pclmul sse42_x3 sse42 pmull_eor3 pmull armv8 ", ""},
+	" avx512_fused_x8 avx512_fused avx512_fused_jump avx512 avx2 pclmul sse42_x3 sse42 pmull_eor3 pmull armv8 ", ""},
 	{"pg_comp_crc32c_sse42", "x86_64", pg_comp_crc32c_sse42,
-	" avx512_fused avx512_fused_jump avx512 avx2 pclmul sse42_x3 ", ""},
+	" avx512_fused_x8 avx512_fused avx512_fused_jump avx512 avx2 pclmul sse42_x3 ", ""},
 	{"pg_comp_crc32c_avx512", "x86_64", pg_comp_crc32c_avx512,
-	" avx512_fused avx512_fused_jump avx512 ", " avx2 "},
+	" avx512_fused_x8 avx512_fused avx512_fused_jump avx512 ", " avx2 "},
 	{"pg_comp_crc32c_armv8", "aarch64", pg_comp_crc32c_armv8,
 	" pmull_eor3 pmull armv8 ", ""},
 	{"pg_comp_crc32c_loongarch", "any", pg_comp_crc32c_loongarch, "", ""},
