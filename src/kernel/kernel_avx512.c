@@ -250,12 +250,19 @@ crc32c_avx512_fused_jump(uint32_t reg, const void *data, size_t len)
 
 #include "short_avx512.inc.h"
 
+/* CRC-32C of what rows or pairs leave. */
+static BYTES_INLINE uint32_t
+crc32c_rest(uint32_t reg, const unsigned char *p, size_t len)
+{
+	return len < (SHORT_WHOLE + 1) * VBYTES ? crc32c_branches(reg, p, len) :
+		crc32c_middle_loop(reg, p, len);
+}
+
 BYTES_TARGET __attribute__((noinline)) static uint32_t
 crc32c_rows_and_rest(uint32_t reg, const unsigned char *p, size_t len)
 {
 	reg = crc32c_rows(reg, &p, &len);
-	return len < (SHORT_WHOLE + 1) * VBYTES ? crc32c_branches(reg, p, len) :
-		crc32c_middle_loop(reg, p, len);
+	return crc32c_rest(reg, p, len);
 }
 
 BYTES_TARGET __attribute__((noinline)) static uint32_t
@@ -265,8 +272,7 @@ crc32c_pairs_and_rest(uint32_t reg, const unsigned char *p, size_t len)
 		return crc32c_avx512_bulk(reg, p, len);
 	reg = len < PAIRS_FAR_FROM ? crc32c_pairs_near(reg, &p, &len) :
 		crc32c_pairs_far(reg, &p, &len);
-	return len < (SHORT_WHOLE + 1) * VBYTES ? crc32c_branches(reg, p, len) :
-		crc32c_middle_loop(reg, p, len);
+	return crc32c_rest(reg, p, len);
 }
 
 static BYTES_INLINE uint32_t
