@@ -162,6 +162,18 @@ crc32c_rows(uint32_t reg, const unsigned char **start, size_t *len)
 		p += ROW_BYTES; \
 	} while (0)
 
+/* The four sums of a row, multiplied for their distances from its end. */
+static INLINE V
+finish_pairs(V a0, V a1, V a2, V a3)
+{
+	const uint64_t *end = crc32c_straight_powers + STRAIGHT_END;
+	V			sum = VMULTIPLY(a0, VLOAD_ALIGNED(end - (HALF_ROW + PAIR_BYTES) / 8));
+
+	sum = FN(add_product) (sum, a1, VLOAD_ALIGNED(end - (HALF_ROW + VBYTES) / 8));
+	sum = FN(add_product) (sum, a2, VLOAD_ALIGNED(end - PAIR_BYTES / 8));
+	return FN(add_product) (sum, a3, VLOAD_ALIGNED(end - VBYTES / 8));
+}
+
 /*
  * Takes PAIRS_FROM bytes at least, and leaves fewer than ROW_BYTES.  The first
  * 512 bytes are two blocks without parts, beside which the chains begin.
@@ -170,7 +182,6 @@ static INLINE uint32_t
 crc32c_pairs(uint32_t reg, const unsigned char **start, size_t *len,
 			 const ptrdiff_t ahead)
 {
-	const uint64_t *powers = crc32c_straight_powers + STRAIGHT_END;
 	const unsigned char *p = *start;
 	size_t		rows = (*len - 2 * BLOCK) / ROW_BYTES;
 	const unsigned char *last_rows = p + 2 * BLOCK + (rows - MIN_ROWS + 1) * ROW_BYTES;
@@ -188,8 +199,7 @@ crc32c_pairs(uint32_t reg, const unsigned char **start, size_t *len,
 	V			a0 = VXOR(VLOAD(p), VFROM128(_mm_cvtsi32_si128((int) reg))),
 				a1 = VLOAD(p + 64),
 				a2 = VLOAD(p + 128),
-				a3 = VLOAD(p + 192),
-				sum;
+				a3 = VLOAD(p + 192);
 
 	if (*len > PAIRS_AHEAD + ROW_BYTES)
 		for (int i = 0; i < PAIRS_BURST; i += 64)
@@ -228,13 +238,9 @@ crc32c_pairs(uint32_t reg, const unsigned char **start, size_t *len,
 	FOLD_PAIRS(BESIDE_4);
 	FOLD_PAIRS(BESIDE_2);
 	FOLD_PAIRS(NOTHING);
-	sum = VMULTIPLY(a0, VLOAD_ALIGNED(powers - (HALF_ROW + PAIR_BYTES) / 8));
-	sum = FN(add_product) (sum, a1, VLOAD_ALIGNED(powers - (HALF_ROW + VBYTES) / 8));
-	sum = FN(add_product) (sum, a2, VLOAD_ALIGNED(powers - PAIR_BYTES / 8));
-	sum = FN(add_product) (sum, a3, VLOAD_ALIGNED(powers - VBYTES / 8));
 	*len -= (size_t) (p - *start);
 	*start = p;
-	return reduce_crc32c(VTO128(sum), _mm_setzero_si128());
+	return reduce_crc32c(VTO128(finish_pairs(a0, a1, a2, a3)), _mm_setzero_si128());
 }
 
 static TARGET __attribute__((noinline)) uint32_t
