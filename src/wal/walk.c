@@ -236,6 +236,26 @@ is_announced(const WalWalker *ctx, const uint8_t *page)
 }
 
 /*
+ * Where does a record of len bytes that starts at lsn end?  The headers of the
+ * pages that it crosses are not among its bytes.
+ */
+static WalLsn
+record_end(const WalWalker *ctx, WalLsn lsn, uint64_t len)
+{
+	WalLsn		page = lsn - lsn % ctx->opt.page_size;
+	uint64_t	room = page + ctx->opt.page_size - lsn;
+
+	while (len > room)
+	{
+		len -= room;
+		page += ctx->opt.page_size;
+		lsn = page + wal_page_header_size(page, ctx->opt.segment_size);
+		room = page + ctx->opt.page_size - lsn;
+	}
+	return lsn + len;
+}
+
+/*
  * Does the pending record go on beyond the limit, at whose place one ends?
  * Then its length is wrong.
  */
@@ -245,7 +265,7 @@ overshoots(const WalWalker *ctx, WalLsn page)
 	return ctx->pending.kind == WAL_PENDING_WHOLE &&
 		ctx->opt.limit_exact && page >= ctx->opt.limit &&
 		!beyond_limit(ctx, ctx->pending.lsn,
-					  ctx->pending.lsn + ctx->pending.len);
+					  record_end(ctx, ctx->pending.lsn, ctx->pending.len));
 }
 
 /*
@@ -1043,7 +1063,7 @@ finish_open_record(WalWalker *ctx)
 
 		emit(ctx, &why);
 	}
-	if (beyond_limit(ctx, lsn, lsn + ctx->pending.len) ||
+	if (beyond_limit(ctx, lsn, record_end(ctx, lsn, ctx->pending.len)) ||
 		lsn >= ctx->opt.earliest_end)
 		ctx->outcome = WAL_OUTCOME_ENDED;
 }

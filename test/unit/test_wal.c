@@ -510,6 +510,49 @@ test_formers(void)
 	}
 }
 
+/*
+ * The server writes up to the end of a page, too.  A record that goes on there
+ * is no damage, however little of it is left, and whatever follows.
+ */
+static void
+test_page_end(WalLsn limit)
+{
+	WalWalkOptions options = options_for((int) ((limit - 1 - maker.base) / SEGMENT));
+	const WalWalker *w;
+
+	memset(maker_byte(&maker, limit), 0, maker.base + maker.size - limit);
+	options.limit = limit;
+	options.limit_exact = true;
+	w = judge(&options, false);
+	check(w->counts.errors == 0, "flushed up to a page at %llX: %s",
+		  (unsigned long long) limit, words(w));
+	memcpy(log_bytes, intact, sizeof(intact));
+}
+
+static void
+test_page_ends(uint32_t page_size, uint16_t magic)
+{
+	for (WalLsn page = maker.base + page_size; page < maker.at; page += page_size)
+		test_page_end(page);
+	for (uint32_t left = 1; left <= 3 * WAL_PAGE_SHORT; left++)
+	{
+		WalLsn		end;
+
+		maker_begin(&maker, log_bytes, sizeof(log_bytes), 1 << 20, SEGMENT,
+					page_size, magic);
+		unit_fill(record, 200);
+		record[WAL_REC_HEADER] = 0xFF;
+		maker_record(&maker, record, 200, 10, 0);
+		unit_fill(record, 5 * page_size);
+		record[WAL_REC_HEADER] = 0xFF;
+		end = maker.at - maker.at % page_size + 4 * page_size;
+		maker_record(&maker, record,
+					 (uint32_t) (end - maker.at) - 3 * WAL_PAGE_SHORT + left, 10, 0);
+		memcpy(intact, log_bytes, sizeof(intact));
+		test_page_end(end);
+	}
+}
+
 static void
 test_ends(int n)
 {
@@ -767,6 +810,7 @@ main(int argc, char **argv)
 		test_ends(60);
 		test_garbage(100);
 		test_identities();
+		test_page_ends(page_sizes[i % 3], magics[i % 5]);
 	}
 	return unit_finish();
 }
