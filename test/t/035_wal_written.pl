@@ -31,6 +31,32 @@ sql(q{INSERT INTO t SELECT g, repeat('x', 200) FROM generate_series(1, 15000) g;
 my @names = split /\n/, sql(q{SELECT segment FROM verify_wal() WHERE status = 'ok' OFFSET 6});
 my $pg_wal = $node->data_dir . '/pg_wal';
 
+# --- flushed up to the end of a page ---------------------------------------------
+
+# Without a commit that waits, the walwriter flushes whole pages.  A record of
+# five pages goes on there, by fewer bytes each time than its page headers have.
+sql(q{ALTER SYSTEM SET wal_writer_delay = '10ms'});
+sql('SELECT pg_reload_conf()');
+sql(q{
+	CREATE FUNCTION flushed_to_a_page(beyond int, OUT seen bool, OUT findings text) LANGUAGE plpgsql AS $$
+	DECLARE
+		page int := current_setting('wal_block_size');
+		room int := 5 * page - ((pg_current_wal_insert_lsn() - '0/0') % page)::int;
+	BEGIN
+		PERFORM pg_logical_emit_message(false, 'x', repeat('x', room - 4 * 24 - 60 + beyond));
+		FOR i IN 1 .. 200 LOOP
+			PERFORM pg_sleep(0.01);
+			seen := (pg_current_wal_flush_lsn() - '0/0') % page = 0
+				AND pg_current_wal_insert_lsn() > pg_current_wal_flush_lsn();
+			EXIT WHEN seen;
+		END LOOP;
+		SELECT string_agg(w::text, ' ') INTO findings FROM verify_wal() w WHERE is_finding;
+	END $$});
+my ($seen, $findings) = split /\|/,
+	sql(q{SELECT count(*) FILTER (WHERE seen), coalesce(min(findings), '') FROM generate_series(1, 150, 5) g, flushed_to_a_page(g)});
+cmp_ok($seen, '>', 10, 'the walwriter flushes up to the end of a page');
+is($findings // '', '', 'a record that goes on there is no finding');
+
 # --- overtaken by the writer -----------------------------------------------------
 
 my $folder = PostgreSQL::Test::Utils::tempdir();
