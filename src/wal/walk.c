@@ -236,36 +236,15 @@ is_announced(const WalWalker *ctx, const uint8_t *page)
 }
 
 /*
- * Where does a record of len bytes that starts at lsn end?  The headers of the
- * pages that it crosses are not among its bytes.
- */
-static WalLsn
-record_end(const WalWalker *ctx, WalLsn lsn, uint64_t len)
-{
-	WalLsn		page = lsn - lsn % ctx->opt.page_size;
-	uint64_t	room = page + ctx->opt.page_size - lsn;
-
-	while (len > room)
-	{
-		len -= room;
-		page += ctx->opt.page_size;
-		lsn = page + wal_page_header_size(page, ctx->opt.segment_size);
-		room = page + ctx->opt.page_size - lsn;
-	}
-	return lsn + len;
-}
-
-/*
- * Does the pending record go on beyond the limit, at whose place one ends?
- * Then its length is wrong.
+ * Does the pending record, which goes on in this page, reach beyond the limit
+ * at whose place one ends?  Then its length is wrong.
  */
 static bool
 overshoots(const WalWalker *ctx, WalLsn page)
 {
 	return ctx->pending.kind == WAL_PENDING_WHOLE &&
 		ctx->opt.limit_exact && page >= ctx->opt.limit &&
-		!beyond_limit(ctx, ctx->pending.lsn,
-					  record_end(ctx, ctx->pending.lsn, ctx->pending.len));
+		!beyond_limit(ctx, ctx->pending.lsn, page + 1);
 }
 
 /*
@@ -1040,6 +1019,26 @@ wal_walk_wants_more(const WalWalker *ctx)
 		ctx->phase == WAL_WALK_RECORDS &&
 		(ctx->pending.lsn < ctx->segment_end ||
 		 ctx->stop.verdict.reason != WAL_REASON_NONE);
+}
+
+/*
+ * Where does a record of len bytes that starts at lsn end?  The headers of the
+ * pages that it crosses are not among its bytes.
+ */
+static WalLsn
+record_end(const WalWalker *ctx, WalLsn lsn, uint64_t len)
+{
+	WalLsn		page = lsn - lsn % ctx->opt.page_size;
+	uint64_t	room = page + ctx->opt.page_size - lsn;
+
+	while (len > room)
+	{
+		len -= room;
+		page += ctx->opt.page_size;
+		lsn = page + wal_page_header_size(page, ctx->opt.segment_size);
+		room = page + ctx->opt.page_size - lsn;
+	}
+	return lsn + len;
 }
 
 /* The segment ends within a record that could not be completed. */
