@@ -215,18 +215,19 @@ sub verify
 	}
 	expect(query('SELECT bad_blocks, unverified_relations, last_run_state, running, bad_files FROM verify_metrics'),
 		scalar(keys %seen) . '|0|completed|0|0', 'the metrics');
-	# nothing waits longer than the patience and what is damaged allow
+	# nothing waits longer than the patience and what is damaged allow, or was until just now
+	my @waiting = (values %open, grep { $night - $_->{mended} < $patience } values %mended);
 	my $longest = 0;
-	foreach my $block (values %open, grep { $night - $_->{mended} < $patience } values %mended)
+	foreach my $block (@waiting)
 	{
 		my $age = $night - $block->{bad} + 1;
 		$longest = $age if $age > $longest;
 	}
 	my $days = query('SELECT oldest_good_seconds / 86400 FROM verify_metrics');
 	expect("$days days", 'fewer', 'the oldest good verdict') if $days > $longest + $patience;
-	# runs stay for the last good verdict on what is damaged now, and for its findings
+	# runs stay for the last good verdict on what is damaged, and for its findings
 	my $kept = query("SELECT count(*) FROM verify_runs WHERE started_at < now() - interval '$keep days 1 hour'");
-	expect("$kept runs", 'fewer', 'what should have been pruned') if $kept > 2 * keys %open;
+	expect("$kept runs", 'fewer', 'what should have been pruned') if $kept > 2 * @waiting;
 	push @sizes, query(q{SELECT sum(pg_total_relation_size(objid)) FROM pg_depend d JOIN pg_class c ON c.oid = objid
 		WHERE d.classid = 'pg_class'::regclass AND deptype = 'e' AND relkind = 'r'
 			AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'crc32c_accel')});
