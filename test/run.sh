@@ -55,6 +55,9 @@ scratch=$(mktemp -d "$TMPDIR/crc32c_accel_run.XXXXXX")
 chmod 755 "$scratch"
 mkdir "$scratch/jobs" "$scratch/tmp"
 chmod 1777 "$scratch/tmp"
+if [ "$(id -u)" = 0 ] && lacks_journal "$scratch/tmp" && mount_journal "$scratch/tmp" >"$scratch/mount" 2>&1; then
+	say "the servers work on an image with a journal, which $TMPDIR has not"
+fi
 # The same sources are compiled some sixty times in as many folders.
 if command -v ccache >/dev/null; then
 	mkdir -m 1777 "$scratch/ccache"
@@ -66,6 +69,10 @@ cleanup()
 {
 	trap '' INT TERM HUP
 	[ -z "$group" ] || end_group
+	if [ -f "$scratch/tmp.img" ]; then
+		umount -l "$scratch/tmp" 2>/dev/null || true
+		rm -f "$scratch/tmp.img"
+	fi
 	if [ -n "${KEEP:-}" ]; then
 		say "kept: $scratch"
 	elif [ -n "$keep_logs" ]; then
