@@ -183,6 +183,34 @@ wal_directory_listing(const WalDirectory *dir)
 	return dir->listing;
 }
 
+static bool
+is_same_listing(const WalNames *a, const WalNames *b)
+{
+	bool		same = a->count == b->count;
+
+	for (size_t i = 0; same && i < a->count; i++)
+		same = wal_name_compare(&a->names[i], &b->names[i]) == 0;
+	return same;
+}
+
+bool
+wal_directory_list_again(const WalDirectory *dir)
+{
+	WalListing	before = *dir->listing;
+	bool		same;
+
+	memset(dir->listing, 0, sizeof(*dir->listing));
+	if (wal_directory_listing(dir)->error != 0)
+	{
+		host_free(dir->listing->files.names);
+		*dir->listing = before;
+		return false;
+	}
+	same = is_same_listing(&before.files, &dir->listing->files);
+	host_free(before.files.names);
+	return !same;
+}
+
 /* ---- finding ---- */
 
 static bool

@@ -95,6 +95,12 @@ extern void wal_names_add(WalNames *names, const WalName *name);
 /* Returns its segments, which are listed once. */
 extern const WalListing *wal_directory_listing(const WalDirectory *dir);
 
+/*
+ * Lists them anew, after which a listing that was returned is invalid.  Returns
+ * whether there are others now.
+ */
+extern bool wal_directory_list_again(const WalDirectory *dir);
+
 /* Returns the path of a file of a directory. */
 extern char *wal_directory_file(const WalDirectory *dir, const WalName *name);
 

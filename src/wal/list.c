@@ -5,8 +5,13 @@
  * Order and gaps go by number.  Along a timeline's history the WAL is one
  * sequence.  This is what its parent wrote up to the segment where it left,
  * then its own segments, which begin with that very one.
+ *
+ * A name that comes or goes while a directory is listed may be listed or not,
+ * and a server removes old segments in no order.  So a gap is one if it is
+ * there in a few listings with pauses between them, which nobody changes.
  */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "wal/backups.h"
 #include "wal/list.h"
@@ -18,6 +23,18 @@
  * of all gaps, after which each is one row, whatever names and histories say
  */
 #define MISSING_LIST_MAX	100000
+
+/* for a gap to close, as long as nothing changes, and in all */
+#define PAUSES			3
+#define PAUSES_MAX		30
+#define PAUSE_MICROSECONDS	100000
+
+/* Pauses so far, and since the directory last changed. */
+typedef struct Pauses
+{
+	int			all;
+	int			quiet;
+} Pauses;
 
 /* A gap lacks segments of a timeline or of a path. */
 typedef struct Gap
@@ -178,6 +195,35 @@ is_gap(const WalDirectory *dir, const WalName *a, const WalName *b)
 	return segno_of(dir, b) > segno_of(dir, a) + 1;
 }
 
+/* ---- gaps that close ---- */
+
+static bool
+has_gap(const WalNames *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->names[i].kind == WAL_KIND_MISSING)
+			return true;
+	return false;
+}
+
+/*
+ * Lists the directory again after a pause, if there is a gap and pauses are
+ * left.  This server's own pg_wal needs none, since it knows what it removed.
+ */
+static bool
+is_listed_again(const WalDirectory *dir, WalNames *list, Pauses *pauses)
+{
+	if (dir->limits.live || pauses->quiet == PAUSES ||
+		pauses->all == PAUSES_MAX || !has_gap(list))
+		return false;
+	host_interrupts();
+	usleep(PAUSE_MICROSECONDS);
+	host_free(list->names);
+	pauses->all++;
+	pauses->quiet = wal_directory_list_again(dir) ? 0 : pauses->quiet + 1;
+	return true;
+}
+
 /* ---- by name ---- */
 
 /* Returns the files within the bounds, and in *lowest their lowest number. */
@@ -219,9 +265,9 @@ add_all_missing(Gap *gap, const WalName *first, const WalName *last)
 	add_missing_of(gap, first->timeline, segno, end);
 }
 
-void
-wal_list_names(const WalDirectory *dir, const WalName *first,
-			   const WalName *last, WalNames *list)
+static void
+list_names(const WalDirectory *dir, const WalName *first,
+		   const WalName *last, WalNames *list)
 {
 	Gap			named = {dir, list, {0}, WAL_LSN_MAX, 0, is_after_end};
 	Gap			between = {dir, list, {0}, WAL_LSN_MAX, 0, is_gone_by_right};
@@ -254,6 +300,17 @@ wal_list_names(const WalDirectory *dir, const WalName *first,
 					   segno_of(dir, last) + 1);
 	host_free(backups.items);
 	host_free(files.names);
+}
+
+void
+wal_list_names(const WalDirectory *dir, const WalName *first,
+			   const WalName *last, WalNames *list)
+{
+	Pauses		pauses = {0};
+
+	do
+		list_names(dir, first, last, list);
+	while (is_listed_again(dir, list, &pauses));
 }
 
 /* ---- by positions ---- */
@@ -364,9 +421,9 @@ add_path(Gap *gap, const WalNames *files, uint64_t next)
 	return next;
 }
 
-void
-wal_list_range(const WalDirectory *dir, WalRange range, uint32_t timeline,
-			   WalNames *list)
+static void
+list_range(const WalDirectory *dir, WalRange range, uint32_t timeline,
+		   WalNames *list)
 {
 	Gap			gap = {dir, list, {0}, range.end, 0, is_after_end};
 	uint64_t	first = range.begin / dir->limits.segment_size;
@@ -388,4 +445,15 @@ wal_list_range(const WalDirectory *dir, WalRange range, uint32_t timeline,
 	else if (list->count == 0)
 		add_missing(&gap, first, first + 1);
 	host_free(files.names);
+}
+
+void
+wal_list_range(const WalDirectory *dir, WalRange range, uint32_t timeline,
+			   WalNames *list)
+{
+	Pauses		pauses = {0};
+
+	do
+		list_range(dir, range, timeline, list);
+	while (is_listed_again(dir, list, &pauses));
 }

@@ -13,6 +13,7 @@
 #   verify    these three, and judges of pages and backups, as front-end code
 #   recover   the filter of WAL for some blocks
 #   runs      how processes share a list of WAL segments
+#   list      which segments a directory of WAL has
 #   sha1      src/program/sha1.c
 #   sha2      src/program/sha2.c
 #   decompress  src/program/decompress.c, without other libraries
@@ -92,6 +93,7 @@ needed_sources() {
 	fi
 	for room in $rooms; do echo "$root/src/$room.c"; done | sort -u
 	if needs "$1" recover; then echo "$root/src/recover/filter.c"; echo "$root/src/recover/set.c"; fi
+	if needs "$1" list; then echo "$root/src/wal/list.c"; echo "$root/src/wal/directory.c"; fi
 	if needs "$1" runs; then echo "$root/src/wal/runs.c"; fi
 	if needs "$1" sha1; then echo "$root/src/program/sha1.c"; fi
 	if needs "$1" sha2; then echo "$root/src/program/sha2.c"; fi
