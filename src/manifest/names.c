@@ -80,13 +80,16 @@ backup_path_is_tablespace(const char *path)
 	return name != NULL && strchr(name, '/') == NULL;
 }
 
-/* Reads the folder of a database.  Returns the file's name, or NULL. */
+/*
+ * Reads the folder of a database.  Returns the file's name, or NULL.  All else
+ * of *file is zero.
+ */
 static const char *
 relation_folder(const char *path, BackupRelationFile *file)
 {
 	const char *rest = backup_skip_prefix(path, "global/");
 
-	file->database = 0;
+	memset(file, 0, sizeof(*file));
 	file->tablespace = BACKUP_SPC_GLOBAL;
 	if (rest != NULL)
 		return rest;

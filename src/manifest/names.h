@@ -63,7 +63,7 @@ extern void backup_full_path(const char *path, char *full);
 /* Does the reverse.  Returns false if it would be too long. */
 extern bool backup_incremental_path(const char *full, char *path);
 
-/* Is it a relation map?  Sets tablespace and database of *file. */
+/* Is it a relation map?  Sets *file, which has no number. */
 extern bool backup_map_file(const char *path, BackupRelationFile *file);
 
 /* Is it the PG_VERSION of a database?  The same. */

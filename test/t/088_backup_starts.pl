@@ -232,6 +232,24 @@ is(findings($maps), $none, 'torn pages of maps and of an unlogged relation');
 is(findings($maps, ', include_healed => true'), join("\n", sort $none, map { "$_ 0 ok_made_anew" } "${table}_fsm", "${table}_vm", $unlogged), 'they are named');
 is(start_of($maps), 'starts ' . sql('SELECT count(*) FROM t'), 'the server makes them anew');
 
+# --- a catalog that is rewritten meanwhile ------------------------------------------------
+
+# the map is copied before, the files are after it
+my $rewriting = $node->background_psql('postgres');
+$rewriting->query_safe("SELECT pg_backup_start('rewritten', true)");
+my $map = slurp_file($node->data_dir . "/$database/pg_filenode.map");
+sql($_) foreach 'VACUUM FULL pg_type', 'CHECKPOINT';
+my $rewritten = "$dir/rewritten";
+system_or_bail('cp', '-a', $node->data_dir, $rewritten);
+AccelWal::put("$rewritten/$database/pg_filenode.map", $map);
+AccelWal::put("$rewritten/backup_label", $rewriting->query_safe('SELECT labelfile FROM pg_backup_stop(false)') . "\n");
+$rewriting->quit;
+unlink "$rewritten/postmaster.pid", glob("$rewritten/pg_wal/0*");
+system_or_bail('cp', $_, "$rewritten/pg_wal") foreach glob($node->data_dir . '/pg_wal/0*');
+is(findings($rewritten), $none, 'the map of a catalog that was rewritten meanwhile');
+is(findings($rewritten, ', include_healed => true'), join("\n", sort $none, "$database/pg_filenode.map ok_healed_by_wal"), 'it is named');
+is(start_of($rewritten), 'starts ' . sql('SELECT count(*) FROM t'), 'the server writes it again');
+
 # --- a standby ----------------------------------------------------------------------------
 
 my $standby = PostgreSQL::Test::Cluster->new('standby');

@@ -119,7 +119,9 @@ test_names(void)
 		check(!backup_path_possible(impossible[i]), "\"%s\"", impossible[i]);
 	for (size_t i = 0; i < sizeof(possible) / sizeof(possible[0]); i++)
 		check(backup_path_possible(possible[i]), "\"%s\"", possible[i]);
+	memset(&file, 0x7f, sizeof(file));
 	check(backup_map_file("base/5/pg_filenode.map", &file) && file.database == 5, "a map");
+	check(file.number == 0 && file.fork == BACKUP_FORK_MAIN && file.segment == 0, "a map has no number");
 	check(backup_map_file("global/pg_filenode.map", &file) && file.database == 0, "the shared map");
 	check(!backup_map_file("pg_filenode.map", &file), "no map");
 	check(backup_version_file("base/5/PG_VERSION", &file) && file.database == 5, "the version of a database");
