@@ -327,8 +327,7 @@ judge_compression(SegmentScan *seg)
 		seg->source.size : seg->id.segment_size - 1;
 
 	if (failed->reason == WAL_REASON_NONE ||
-		(failed->reason == WAL_REASON_COMPRESSED_TRUNCATED &&
-		 seg->name.kind == WAL_KIND_PARTIAL))
+		seg->name.kind == WAL_KIND_PARTIAL)
 		return;
 	finding_of_file(seg, WAL_CORRUPT, end, failed);
 	seg->result->status = WAL_CORRUPT;
@@ -409,6 +408,24 @@ judge_unreadable(SegmentScan *seg)
 	return true;
 }
 
+/*
+ * pg_receivewal that was started again writes over the compressed file that it
+ * finds.  From where it stands there is the rest of the old one, and what was
+ * decompressed of that is no WAL.  Damage looks the same.
+ */
+static bool
+judge_overwritten(SegmentScan *seg)
+{
+	WalVerdict	failed = seg->source.failed;
+
+	if (seg->name.kind != WAL_KIND_PARTIAL ||
+		failed.reason == WAL_REASON_NONE ||
+		failed.reason == WAL_REASON_COMPRESSED_TRUNCATED)
+		return false;
+	verdict_of_file(seg, WAL_NOT_VERIFIABLE, &failed);
+	return true;
+}
+
 /* Sets the status of a segment that was walked, worst first. */
 static void
 judge_walk(SegmentScan *seg)
@@ -426,7 +443,7 @@ judge_walk(SegmentScan *seg)
 	result->magic = walker->version != NULL ? walker->version->magic : 0;
 	result->has_counts = true;
 	result->counts.skipped_bytes += seg->source.size % seg->id.page_size;
-	if (judge_unreadable(seg))
+	if (judge_unreadable(seg) || judge_overwritten(seg))
 		return;
 	result->status = WAL_OK;
 	judge_compression(seg);

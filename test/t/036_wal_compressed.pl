@@ -393,6 +393,15 @@ foreach my $compression (sort keys %readable)
 	is(sql("SELECT status, findings, records > 0, segment FROM verify_wal('$folder')"),
 		"ok_partial|0|t|$flipped_name$suffix.partial", "$compression: a partial one, still written");
 
+	# a receiver that was started again writes over the older file, in other steps
+	my %over = (stopped => $encode->(substr(slurp_file("$plain/$flipped_name"), 0, 200000)), 'at work' => substr($bytes, 0, $half));
+	foreach my $state (sort keys %over)
+	{
+		put_old("$folder/$flipped_name$suffix.partial", $over{$state} . substr($bytes, length($over{$state}) + 1000));
+		is(sql("SELECT status, is_finding, records > 0 FROM verify_wal('$folder')"), 'not_verifiable|f|t', "$compression: a partial one over an older one, $state");
+	}
+	put_old("$folder/$flipped_name$suffix.partial", substr($bytes, 0, $half));
+
 	# 300 MB of zeros
 	my $zeros = substr($encode->("\0" x (100 * $MB)), 0);
 	put_old("$folder/$names[0]$suffix", $zeros x 3);
