@@ -124,6 +124,17 @@ native() { # NAME COMPILER FLAGS [SCALE]
 	run_config "$1" "$1" "${4:-$scale}" env
 }
 
+# What the tests read was written.  What other libraries write is not known to be.
+memory() {
+	instrumented=
+	for test in $tests; do
+		needs "$here/$test" decode || needs "$here/$test" export ||
+			instrumented="$instrumented $test"
+	done
+	tests=$instrumented
+	native clang-msan clang "-O1 -g -fsanitize=memory -fno-sanitize-recover=all" --quick
+}
+
 # emulate ARCH COMPILER QEMU MODEL...: one static build, run as every model
 emulate() {
 	emulated=1 arch=$1 cc=$2 qemu=$3
@@ -204,6 +215,7 @@ else
 		done
 		job $compiler-asan native $compiler-asan $compiler "$sanitize"
 	done
+	job clang-msan memory
 	job aarch64 emulate aarch64 aarch64-linux-gnu-gcc qemu-aarch64 \
 		cortex-a53 max
 	job aarch64-clang emulate aarch64-clang "clang --target=aarch64-linux-gnu" \
