@@ -80,7 +80,8 @@ fork_why_not_verifiable(const Fork *fork)
 BlockNumber
 fork_first_blocks(const Fork *fork)
 {
-	return fork_required(fork) && PAGE_KIND_HAS_FIRST(fork->kind) ? 1 : 0;
+	return fork_required(fork) && PAGE_KIND_HAS_FIRST(fork->kind) &&
+		fork_why_not_verifiable(fork) == NULL ? 1 : 0;
 }
 
 bool

@@ -112,6 +112,7 @@ sub is_not_verifiable
 	like(findings($index), qr/^$index\|main\|${why}[^\n]*$/, "$index, $when: not verifiable, and why");
 	is(query("SELECT blocks, verified_blocks, bad_blocks, status FROM verify_relation_summary('$index')"),
 		'0|0|0|not_verifiable', "$index, $when: and its summary");
+	is(query("SELECT * FROM relation_files('$index') WHERE is_finding"), '', "$index, $when: nor are its files a finding");
 	return;
 }
 
