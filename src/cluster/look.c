@@ -131,6 +131,16 @@ typedef struct Changes
 	bool		found;
 } Changes;
 
+static bool
+has_process(const ClusterLook *look)
+{
+	char		path[FILENAME_MAX];
+	struct stat status;
+
+	cluster_look_path(look, "postmaster.pid", path);
+	return stat(path, &status) == 0;
+}
+
 /* A file that is gone by now is a change. */
 static void
 look_for_change(void *arg, const char *name)
@@ -150,15 +160,45 @@ static bool
 is_changing(const ClusterLook *look, const ClusterTarget *target)
 {
 	char		path[FILENAME_MAX];
-	struct stat status;
 	Changes		changes = {path, time(NULL) - CHANGING_SECONDS, false};
 
-	cluster_look_path(look, "postmaster.pid", path);
-	if (stat(path, &status) != 0)
+	if (!has_process(look))
 		return false;
 	cluster_look_path(look, target->path, path);
 	*strrchr(path, '/') = '\0';
 	return !host_list(path, look_for_change, &changes) || changes.found;
+}
+
+/* ---- another directory that recovers ---- */
+
+/* A standby at work has this state, too, and so has a backup of one. */
+static bool
+is_recovering(const ClusterLook *look, const ClusterControl *control)
+{
+	return control->state == CLUSTER_STATE_IN_RECOVERY ||
+		(control->state == CLUSTER_STATE_IN_ARCHIVE_RECOVERY &&
+		 has_process(look));
+}
+
+/*
+ * Redo writes each map that it meets.  The files of an older one may have been
+ * removed before the crash.  So nothing is said of them while a server
+ * recovers, or where one was killed as it did.
+ */
+static void
+excuse_redo(const ClusterLook *look, ClusterVerdict *verdict)
+{
+	ClusterControl now;
+
+	if (verdict->reason != CLUSTER_REASON_MAP_NO_FILE &&
+		verdict->reason != CLUSTER_REASON_MAP_EMPTY_FILE)
+		return;
+	if (is_recovering(look, &look->control) ||
+		(cluster_read_control(look->directory, false, &now) &&
+		 is_recovering(look, &now)))
+		cluster_verdict_set(verdict, CLUSTER_NOT_VERIFIABLE,
+							CLUSTER_REASON_MAP_REDO, verdict->value,
+							verdict->expected);
 }
 
 /* ---- looks ---- */
@@ -317,6 +357,7 @@ decide_other(ClusterLook *look, ClusterTarget *target,
 		verdict->status != CLUSTER_OK && is_changing(look, target))
 		cluster_verdict_set(verdict, CLUSTER_NOT_VERIFIABLE,
 							CLUSTER_REASON_MAP_CHANGING, 0, 0);
+	excuse_redo(look, verdict);
 }
 
 bool

@@ -264,6 +264,14 @@ substr($foreign, $crc_at, 4) = pack('L', $q->("SELECT crc32c('\\x" . unpack('H*'
 like(with($copy, 'global/pg_control', $foreign, \&findings),
 	qr{^global/pg_control foreign_file: it is of another cluster than pg_wal: system identifier \d+, in pg_wal \d+$}, 'pg_control of another cluster');
 
+# a map of before a rewrite, which redo has put back
+my $recovering = $control;
+substr($recovering, 16, 4) = pack('L', 4);
+substr($recovering, $crc_at, 4) = pack('L', $q->("SELECT crc32c('\\x" . unpack('H*', substr($recovering, 0, $crc_at)) . "'::bytea)"));
+like(with($copy, 'global/pg_control', $recovering, sub { with($copy, $own, bytes("$copy/$other"), \&findings) }),
+	qr{^$own not_verifiable: not verified: relation \d+ is mapped to file \d+, which is not there or empty, as in an older map}m, 'a map beside a server that recovers');
+is(with($copy, 'global/pg_control', $recovering, \&findings), 'none', 'a server that recovers: all other files are judged');
+
 my $wal = $q->("SELECT pg_walfile_name('" . join('/', map { sprintf '%X', $_ } reverse unpack('LL', substr($control, 32, 8))) . "'::pg_lsn + 1)");
 rename "$copy/pg_wal/$wal", "$copy/wal" or die $!;
 my $no_checkpoint = qr{^global/pg_control bad_format: no server starts with it: pg_wal has no valid record of its checkpoint at [0-9A-F]+/[0-9A-F]+$};
