@@ -18,6 +18,7 @@
  * Each is a line of fault_lost: path, block, LSN of the page, what was done.
  * Whether a write counts is drawn from its block and LSN: it does not depend on
  * which process makes it.
+ * Compile it with -DBLOCK=n, the bytes of a page.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -30,8 +31,6 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
-
-#define BLOCK	8192
 
 typedef struct Order
 {

@@ -5,6 +5,7 @@
  *
  * Who reads the file meanwhile gets a torn page.  Preload it with LD_PRELOAD.
  * TORN_PAUSE: milliseconds of the pause (5).
+ * Compile it with -DBLOCK=n, the bytes of a page.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -17,7 +18,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BLOCK	8192
 #define PAUSE	5L				/* milliseconds */
 
 typedef ssize_t (*WriteFn) (int fd, const void *data, size_t size, off_t at);

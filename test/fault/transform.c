@@ -8,6 +8,7 @@
  * storage manager are, goes to the file with all bits of 0xA5 turned, and comes
  * back as it was.  Who opens the file for reading alone sees what it holds.
  * Pages of zeros stay zeros, for the server extends files past write().
+ * Compile it with -DPAGE=n, the bytes of a page.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -17,8 +18,6 @@
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
-
-#define PAGE	8192
 
 /* The server moves its environment about to make room for its title. */
 static const char *

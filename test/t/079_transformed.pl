@@ -14,7 +14,7 @@ use Test::More;
 my $shim = Accel::fault_shim();
 my $transform = PostgreSQL::Test::Utils::tempdir() . '/transform.so';
 system_or_bail('cc', '-O1', '-Wall', '-shared', '-fPIC', '-fno-builtin', '-U_FORTIFY_SOURCE',
-	'-o', $transform, 'test/fault/transform.c', '-ldl');
+	"-DPAGE=$blcksz", '-o', $transform, 'test/fault/transform.c', '-ldl');
 
 my $node = Accel::new_node('main', conf => <<'CONF');
 autovacuum = off
@@ -27,6 +27,8 @@ $ENV{TRANSFORM_PATH} = '/secret/';
 Accel::start_under("$shim:$transform", $node);
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 
+my $wide = 500 * $blcksz / 8192;
+my $narrow = 200 * $blcksz / 8192;	# one file
 my $secret = $node->basedir . '/secret';
 mkdir $secret or die $!;
 sql("CREATE TABLESPACE secret LOCATION '$secret'");
@@ -35,13 +37,13 @@ CREATE EXTENSION crc32c_accel
 CREATE FUNCTION fault_arm(cstring, cstring, int, bool, cstring) RETURNS void AS '$shim' LANGUAGE C
 CREATE FUNCTION fault_fired() RETURNS int AS '$shim' LANGUAGE C
 CREATE SCHEMA s
-CREATE TABLE s.enc TABLESPACE secret AS SELECT g, repeat('e', 500) AS b FROM generate_series(1, 5000) g
+CREATE TABLE s.enc TABLESPACE secret AS SELECT g, repeat('e', $wide) AS b FROM generate_series(1, 5000) g
 CREATE INDEX enc_g ON s.enc (g) TABLESPACE secret
 CREATE TABLE s.enc_one TABLESPACE secret AS SELECT 1 AS i
 CREATE TABLE s.enc_none (i int) TABLESPACE secret
-CREATE TABLE s.plain AS SELECT g, repeat('p', 500) AS b FROM generate_series(1, 500) g
+CREATE TABLE s.plain AS SELECT g, repeat('p', $wide) AS b FROM generate_series(1, 500) g
 CREATE TABLE s.plain_one AS SELECT 1 AS i
-CREATE TABLE s.replaced AS SELECT g, repeat('r', 500) AS b FROM generate_series(1, 500) g
+CREATE TABLE s.replaced AS SELECT g, repeat('r', $narrow) AS b FROM generate_series(1, 500) g
 CREATE TABLE s.healed AS SELECT 1 AS i
 VACUUM s.enc
 CHECKPOINT
@@ -54,13 +56,13 @@ $node->stop;
 sub spoil
 {
 	my ($file, $from, $blocks) = @_;
-	AccelWal::poke($file, $_ * 8192, AccelWal::peek($file, $_ * 8192, 8192) ^ ("\x3C" x 8192)) foreach $from .. $from + $blocks - 1;
+	AccelWal::poke_block($file, $_, 0, AccelWal::peek_block($file, $_) ^ ("\x3C" x $blcksz)) foreach $from .. $from + $blocks - 1;
 	return;
 }
-my $blocks = (-s $path{plain}) / 8192;
+my $blocks = Accel::blocks($path{plain});
 spoil($path{plain}, 0, $blocks);
 spoil($path{plain_one}, 0, 1);
-truncate $path{enc_one}, 2 * 8192 or die $!;	# a new block, which says nothing
+Accel::resize($path{enc_one}, 2);	# a new block, which says nothing
 Accel::start_under("$shim:$transform", $node);
 
 # --- transformed ---------------------------------------------------------------
@@ -117,10 +119,10 @@ is(sql("$damage('s.plain_one')"), '1|1|lsn_in_future|lsn_in_future', '... a sing
 
 # Another file under the name of one that the server has open.
 system_or_bail('cp', $path{replaced}, "$path{replaced}_damaged");
-spoil("$path{replaced}_damaged", 0, (-s $path{replaced}) / 8192);
+spoil("$path{replaced}_damaged", 0, Accel::blocks($path{replaced}));
 is(sql("SELECT count(*) FROM s.replaced;
 	COPY (SELECT 1) TO PROGRAM 'mv $path{replaced} $path{replaced}_open && mv $path{replaced}_damaged $path{replaced}';
-	SELECT count(*) = pg_relation_size('s.replaced') / 8192, min(status) FROM verify_relation('s.replaced')"),
+	SELECT count(*) = pg_relation_size('s.replaced') / $blcksz, min(status) FROM verify_relation('s.replaced')"),
 	"500\nt|bad_on_disk_cached_ok", 'a damaged file in the place of one that is open: findings');
 
 # Then the reads of the file are those of the scan, of the decision, two that ask the

@@ -17,7 +17,7 @@ my $buffers = $ENV{LONG} ? '8MB' : '2MB';
 local $ENV{TORN_PAUSE} = 50 if $ENV{LONG};
 my $dir = PostgreSQL::Test::Utils::tempdir_short();
 my $shim = "$dir/torn.so";
-system_or_bail('cc', '-O1', '-Wall', '-shared', '-fPIC', '-o', $shim, 'test/fault/torn.c', '-ldl');
+system_or_bail('cc', '-O1', '-Wall', '-shared', '-fPIC', "-DBLOCK=$blcksz", '-o', $shim, 'test/fault/torn.c', '-ldl');
 
 my $conf = <<"CONF";
 autovacuum = off

@@ -12,7 +12,7 @@ use Time::HiRes qw(usleep);
 
 my $dir = PostgreSQL::Test::Utils::tempdir_short();
 my $shim = "$dir/torn.so";
-system_or_bail('cc', '-O1', '-Wall', '-shared', '-fPIC', '-o', $shim, 'test/fault/torn.c', '-ldl');
+system_or_bail('cc', '-O1', '-Wall', '-shared', '-fPIC', "-DBLOCK=$blcksz", '-o', $shim, 'test/fault/torn.c', '-ldl');
 my $node = Accel::new_node('main', extra => ['--wal-segsize=1'], allows_streaming => 1, conf => <<'CONF');
 autovacuum = off
 shared_buffers = 2MB

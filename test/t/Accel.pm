@@ -6,6 +6,7 @@ package Accel;
 
 use strict;
 use warnings;
+use Exporter 'import';
 use File::Path ();
 use IPC::Run ();
 use PostgreSQL::Test::Cluster;
@@ -78,14 +79,53 @@ sub built_with
 	return $built =~ /^#define $name (\d+)$/m ? $1 : die "no $name";
 }
 
-# The file of a block, given that of its relation's first segment, and where it
-# begins there.
+# Bytes of a page of a relation and of WAL, and blocks of a segment file.
+our ($blcksz, $wal_blcksz, $relseg_size) = map { built_with($_) } qw(BLCKSZ XLOG_BLCKSZ RELSEG_SIZE);
+our @EXPORT = qw($blcksz $wal_blcksz $relseg_size);
+
+# A relation is named by the path of its first segment file.  The file of a block,
+# and where it begins there:
 sub place
 {
 	my ($path, $block) = @_;
-	my $per = built_with('RELSEG_SIZE');
-	my $segment = int($block / $per);
-	return ($path . ($segment ? ".$segment" : ''), $block % $per * built_with('BLCKSZ'));
+	my $segment = int($block / $relseg_size);
+	return ($path . ($segment ? ".$segment" : ''), $block % $relseg_size * $blcksz);
+}
+
+# All its segment files.
+sub segments
+{
+	my ($path) = @_;
+	my @files = ($path);
+	push @files, "$path." . @files while -e "$path." . @files;
+	return @files;
+}
+
+sub blocks
+{
+	my ($path) = @_;
+	my $bytes = 0;
+	$bytes += -s $_ // 0 foreach segments($path);
+	return $bytes / $blcksz;
+}
+
+sub contents { return join '', map { slurp_file($_) } segments($_[0]); }
+
+# Cuts it to some blocks, or extends it by zeros.
+sub resize
+{
+	my ($path, $blocks) = @_;
+	my $last = int($blocks / $relseg_size);
+	my @files = segments($path);
+
+	foreach my $segment (0 .. $last)
+	{
+		my ($file) = place($path, $segment * $relseg_size);
+		append_to_file($file, '');
+		truncate $file, ($segment < $last ? $relseg_size : $blocks % $relseg_size) * $blcksz or die "$file: $!";
+	}
+	unlink @files[ $last + 1 .. $#files ];
+	return;
 }
 
 # Ends the script as skipped where the installation lacks one.

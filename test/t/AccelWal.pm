@@ -24,7 +24,7 @@ sub record_byte
 	my ($lsn, $n, $segment_size) = @_;
 	while (1)
 	{
-		my $room = 8192 - $lsn % 8192;
+		my $room = $wal_blcksz - $lsn % $wal_blcksz;
 		return $lsn + $n if $n < $room;
 		$n -= $room;
 		$lsn += $room;
@@ -98,19 +98,25 @@ sub peek
 	return $bytes;
 }
 
-# The same within a block of a relation, which has segment files.
+# The same from within a block of a relation on, which has segment files.
 sub poke_block
 {
 	my ($path, $block, $offset, $bytes) = @_;
-	my ($file, $start) = Accel::place($path, $block);
-	return poke($file, $start + $offset, $bytes);
+	while ($bytes ne '')
+	{
+		my ($file, $start) = Accel::place($path, $block);
+		poke($file, $start + $offset, substr($bytes, 0, $relseg_size * $blcksz - $start - $offset, ''));
+		$block += $relseg_size - $block % $relseg_size;
+		$offset = 0;
+	}
+	return;
 }
 
 sub peek_block
 {
 	my ($path, $block, $offset, $len) = @_;
 	my ($file, $start) = Accel::place($path, $block);
-	return peek($file, $start + ($offset // 0), $len // Accel::built_with('BLCKSZ'));
+	return peek($file, $start + ($offset // 0), $len // $blcksz);
 }
 
 # A page with a damage that is certain to be seen.  The checksum alone misses one in

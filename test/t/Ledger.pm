@@ -3,6 +3,7 @@ package Ledger;
 
 use strict;
 use warnings;
+use Accel;
 use PostgreSQL::Test::Utils;
 
 # A table with an index of every access method.
@@ -23,22 +24,31 @@ SQL
 sub page
 {
 	my ($node, $path, $block) = @_;
+	my ($name, $offset) = Accel::place($node->data_dir . "/$path", $block);
 	my $page;
 
-	open(my $file, '<:raw', $node->data_dir . "/$path") or return undef;
-	sysseek($file, $block * 8192, 0);
-	return (sysread($file, $page, 8192) // 0) == 8192 ? $page : undef;
+	open(my $file, '<:raw', $name) or return undef;
+	sysseek($file, $offset, 0);
+	return (sysread($file, $page, $blcksz) // 0) == $blcksz ? $page : undef;
 }
 
-# Puts a page over a block, of a server that is stopped.
+# Puts pages over blocks from one on, of a server that is stopped.
 sub put
 {
-	my ($node, $path, $block, $page) = @_;
+	my ($node, $path, $block, $pages) = @_;
 
-	open(my $file, '+<:raw', $node->data_dir . "/$path") or die "$path: $!";
-	sysseek($file, $block * 8192, 0);
-	syswrite($file, $page) == length $page or die $!;
-	close $file;
+	while ($pages ne '')
+	{
+		my ($name, $offset) = Accel::place($node->data_dir . "/$path", $block);
+		my $part = substr($pages, 0, $relseg_size * $blcksz - $offset, '');
+
+		PostgreSQL::Test::Utils::append_to_file($name, '') if $block >= $relseg_size;
+		open(my $file, '+<:raw', $name) or die "$name: $!";
+		sysseek($file, $offset, 0);
+		syswrite($file, $part) == length $part or die $!;
+		close $file;
+		$block += $relseg_size - $block % $relseg_size;
+	}
 	return;
 }
 
@@ -46,7 +56,7 @@ sub cut
 {
 	my ($node, $path, $blocks) = @_;
 
-	truncate($node->data_dir . "/$path", $blocks * 8192) or die $!;
+	Accel::resize($node->data_dir . "/$path", $blocks);
 	return;
 }
 

@@ -15,7 +15,7 @@ sub shim
 {
 	my $shim = PostgreSQL::Test::Utils::tempdir() . '/lost.so';
 	system_or_bail('cc', '-O1', '-Wall', '-shared', '-fPIC', '-fno-builtin',
-		'-U_FORTIFY_SOURCE', '-o', $shim, 'test/fault/lost.c', '-ldl');
+		'-U_FORTIFY_SOURCE', "-DBLOCK=$blcksz", '-o', $shim, 'test/fault/lost.c', '-ldl');
 	return $shim;
 }
 
@@ -42,7 +42,7 @@ sub lsn_on_disk
 	my $page;
 
 	open(my $file, '<:raw', $path) or return undef;
-	seek($file, $block * 8192, 0);
+	seek($file, $block * $blcksz, 0);
 	return undef if (read($file, $page, 8) // 0) != 8;
 	my ($high, $low) = unpack('LL', $page);
 	return $high << 32 | $low;
@@ -52,7 +52,6 @@ sub lsn_on_disk
 sub lost
 {
 	my ($node) = @_;
-	my $per = Accel::built_with('RELSEG_SIZE');
 	my %newest;
 	my %lost;
 
@@ -72,7 +71,7 @@ sub lost
 		$relative =~ s{^.*?/(?=(?:base|global)/)}{};
 		my ($segment) = $relative =~ /\.(\d+)$/;
 		$relative =~ s/\.\d+$//;
-		$lost{ $relative . ' ' . ($block + ($segment // 0) * $per) } = $disk;
+		$lost{ $relative . ' ' . ($block + ($segment // 0) * $relseg_size) } = $disk;
 	}
 	return \%lost;
 }
@@ -99,13 +98,13 @@ sub images
 			$kind = "$1 $4";
 			$usable = $kind ne 'XLOG FPI_FOR_HINT';
 		}
-		# what was cut off proves nothing any more; a block of the map stands for 32672
+		# what was cut off proves nothing any more; a block of the map stands for many
 		if ($kind eq 'Storage TRUNCATE' && $line =~ m{TRUNCATE (\S+) to (\d+) blocks})
 		{
 			my ($path, $blocks) = ($1, $2);
 			foreach my $proved (\%images, \%pages)
 			{
-				delete $proved->{$_} foreach grep { /^\Q$path\E(_vm)? (\d+)$/ && $2 * ($1 ? 32672 : 1) >= $blocks } keys %$proved;
+				delete $proved->{$_} foreach grep { /^\Q$path\E(_vm)? (\d+)$/ && $2 * ($1 ? 4 * ($blcksz - 24) : 1) >= $blocks } keys %$proved;
 			}
 		}
 		next if !$usable;
