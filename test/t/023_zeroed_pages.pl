@@ -13,36 +13,37 @@ autovacuum = off
 jit = off
 bgwriter_lru_maxpages = 0
 checkpoint_timeout = 1h
-shared_buffers = 64MB
+shared_buffers = 8192	# blocks
 shared_preload_libraries = ''
 CONF
 $node->start;
 my $q = sub { return $node->safe_psql('postgres', $_[0]) };
 
 # A statement for each situation, so that each table has its own file.
-$q->($_) foreach split /\n/, <<'SQL';
+my $wide = 100 * $blcksz / 8192;
+$q->($_) foreach split /\n/, <<"SQL";
 CREATE EXTENSION crc32c_accel
-CREATE TABLE z AS SELECT g, repeat('z', 100) AS b FROM generate_series(1, 60000) g
+CREATE TABLE z AS SELECT g, repeat('z', $wide) AS b FROM generate_series(1, 60000) g
 CREATE INDEX z_g ON z (g)
-CREATE TABLE visible AS SELECT g, repeat('v', 100) AS b FROM generate_series(1, 5000) g
+CREATE TABLE visible AS SELECT g, repeat('v', $wide) AS b FROM generate_series(1, 5000) g
 CREATE MATERIALIZED VIEW mv AS SELECT * FROM z LIMIT 20000
 CREATE TABLE toasted (t text)
 ALTER TABLE toasted ALTER t SET STORAGE EXTERNAL
 INSERT INTO toasted SELECT repeat('t', 100000) FROM generate_series(1, 10)
-CREATE TABLE unvacuumed AS SELECT g, repeat('u', 100) AS b FROM generate_series(1, 5000) g
-CREATE TABLE tail AS SELECT g, repeat('e', 100) AS b FROM generate_series(1, 5000) g
-CREATE TABLE torn AS SELECT g, repeat('m', 100) AS b FROM generate_series(1, 5000) g
-CREATE UNLOGGED TABLE unlogged AS SELECT g, repeat('n', 100) AS b FROM generate_series(1, 5000) g
-CREATE TABLE cached AS SELECT g, repeat('c', 100) AS b FROM generate_series(1, 5000) g
-CREATE TABLE marked AS SELECT g, repeat('m', 100) AS b FROM generate_series(1, 5000) g
+CREATE TABLE unvacuumed AS SELECT g, repeat('u', $wide) AS b FROM generate_series(1, 5000) g
+CREATE TABLE tail AS SELECT g, repeat('e', $wide) AS b FROM generate_series(1, 5000) g
+CREATE TABLE torn AS SELECT g, repeat('m', $wide) AS b FROM generate_series(1, 5000) g
+CREATE UNLOGGED TABLE unlogged AS SELECT g, repeat('n', $wide) AS b FROM generate_series(1, 5000) g
+CREATE TABLE cached AS SELECT g, repeat('c', $wide) AS b FROM generate_series(1, 5000) g
+CREATE TABLE marked AS SELECT g, repeat('m', $wide) AS b FROM generate_series(1, 5000) g
 CREATE INDEX marked_g ON marked (g)
-CREATE UNLOGGED TABLE unasked AS SELECT g, repeat('u', 100) AS b FROM generate_series(1, 5000) g
+CREATE UNLOGGED TABLE unasked AS SELECT g, repeat('u', $wide) AS b FROM generate_series(1, 5000) g
 CHECKPOINT
 SQL
 my %path = map { $_ => $q->("SELECT pg_relation_filepath('$_')") }
   qw(z z_g visible mv unvacuumed tail torn unlogged cached marked unasked);
 my $data = $node->data_dir;
-sub block { return AccelWal::peek("$data/$_[0]", $_[1] * 8192, 8192); }
+sub block { return AccelWal::peek_block("$data/$_[0]", $_[1]); }
 my %unmarked = map { $_ => block($path{$_}, 6) } qw(visible marked unasked);
 $q->($_) foreach split /\n/, <<'SQL';
 VACUUM marked
@@ -62,7 +63,7 @@ $path{toast} = $q->("SELECT pg_relation_filepath(reltoastrelid) FROM pg_class WH
 sub zero	# overwrites blocks with zeros
 {
 	my ($data, $file, @blocks) = @_;
-	AccelWal::poke("$data/$file", $_ * 8192, "\0" x 8192) foreach @blocks;
+	AccelWal::poke_block("$data/$file", $_, 0, "\0" x $blcksz) foreach @blocks;
 	return;
 }
 
@@ -91,8 +92,7 @@ zero($data, $path{unlogged}, 2);
 zero($data, $path{unvacuumed}, 4);
 zero($data, $path{torn}, 6);
 AccelWal::poke("$data/$path{torn}_vm", 100, 'damage');
-my $end = -s "$data/$path{tail}";
-truncate "$data/$path{tail}", $end + 40 * 8192 or die $!;
+Accel::resize("$data/$path{tail}", Accel::blocks("$data/$path{tail}") + 40);
 $node->start;
 
 my $u = 'zeroed_page uncached';
@@ -100,7 +100,7 @@ is($q->(findings('z')), "0 $u, 10 $u, 11 $u, 12 $u, 500 $u", 'a frozen table: ea
 is($q->("SELECT bad_blocks, verified_blocks + zero_blocks + bad_blocks = blocks, status, message ~ 'visibility map' FROM verify_relation_summary('z', 'main')"),
 	'5|t|zeroed_page|t', '... the summary says so');
 is($q->(findings('z', ", 'main', 11, 20")), "11 $u, 12 $u", '... a range of blocks');
-is($q->("SELECT file_offset = 500 * 8192 AND stored_checksum = 0 AND computed_checksum IS NULL
+is($q->("SELECT file_offset = 500 % $relseg_size * $blcksz AND stored_checksum = 0 AND computed_checksum IS NULL
 	FROM verify_relation('z') WHERE blkno = 500"), 't', '... the place');
 is($q->(findings('visible')), "3 $u", 'all-visible, not frozen');
 is($q->(findings('mv')), "7 $u", 'a materialized view');
@@ -113,13 +113,13 @@ is($q->(findings('torn')), '0 checksum_mismatch uncached', 'a damaged map is no 
 is($q->("SELECT count(*) FROM page_digests('z') WHERE crc32c IS NULL"), '5', 'no digest of a lost page');
 
 # a dead disk fills no log
-my @saved = map { [ $_, AccelWal::peek("$data/$path{z}", $_ * 8192, 8192) ] } 100 .. 249;
+my @saved = map { [ $_, AccelWal::peek_block("$data/$path{z}", $_) ] } 100 .. 249;
 zero($data, $path{z}, 100 .. 249);
 my (undef, $digests, $warnings) = $node->psql('postgres', "SELECT count(*) FROM page_digests('z') WHERE crc32c IS NULL");
 is($digests, '155', 'many lost pages: all have a row');
 is(scalar(() = $warnings =~ /no digest of block/g), 100, '... a hundred of them a warning');
 like($warnings, qr/WARNING:  no digest of 55 more blocks/, '... and the rest one');
-AccelWal::poke("$data/$path{z}", $_->[0] * 8192, $_->[1]) foreach @saved;
+AccelWal::poke_block("$data/$path{z}", $_->[0], 0, $_->[1]) foreach @saved;
 
 # in shared buffers
 $q->('SELECT count(b) FROM z');
@@ -127,7 +127,7 @@ is($q->(findings('z', ", 'main', 10, 10")), '10 zeroed_page clean', 'zeros in sh
 $q->('SELECT count(*) FROM cached');
 zero($data, $path{cached}, 8);
 is($q->(findings('cached')), '8 bad_on_disk_cached_ok clean', 'a good page in shared buffers');
-$q->("CREATE TABLE fresh AS SELECT g, repeat('f', 100) AS b FROM generate_series(1, 5000) g");
+$q->("CREATE TABLE fresh AS SELECT g, repeat('f', $wide) AS b FROM generate_series(1, 5000) g");
 $q->('VACUUM FREEZE fresh');
 my $fresh = $q->("SELECT pg_relation_filepath('fresh')");
 my $unwritten = $q->('SELECT count(DISTINCT (ctid::text::point)[0]) FROM fresh');
@@ -148,7 +148,7 @@ like($run->(), qr/\d blocks, /, '... nor in the last message');
 # after truncation and a crash
 $q->('DELETE FROM fresh WHERE g > 1000');
 $q->('VACUUM FREEZE fresh');
-$q->("INSERT INTO fresh SELECT g, repeat('g', 100) FROM generate_series(1, 5000) g");
+$q->("INSERT INTO fresh SELECT g, repeat('g', $wide) FROM generate_series(1, 5000) g");
 $node->stop('immediate');
 $node->start;
 is($q->(findings('fresh')), 'none', 'truncated, extended, crashed');
@@ -159,7 +159,7 @@ $node->psql('postgres', 'CALL verify_database(include_catalogs => false)', stder
 is($q->("SELECT count(*) FROM verify_findings WHERE status = 'zeroed_page'"), '9', 'a whole database records them');
 
 # the page, and not the map, lost the write of VACUUM
-my $lose = sub { AccelWal::poke("$data/$path{$_[0]}", 6 * 8192, $unmarked{$_[0]}); };
+my $lose = sub { AccelWal::poke_block("$data/$path{$_[0]}", 6, 0, $unmarked{$_[0]}); };
 my $restart = sub { $node->stop; $_[0]->(); $node->start; };
 $q->('SELECT count(b) FROM marked');
 $lose->('marked');
@@ -194,7 +194,7 @@ is($q->(findings('marked')), 'none', '... and it is none any more');
 $restart->(sub { system_or_bail('pg_checksums', '--enable', '-D', $data); });
 
 # the map, and not the page
-my $map = AccelWal::peek("$data/$path{marked}_vm", 0, 8192);
+my $map = AccelWal::peek("$data/$path{marked}_vm", 0, $blcksz);
 $q->("DELETE FROM marked WHERE ctid = '(9,1)'");
 is($q->(findings('marked')), 'none', 'cleared on both');
 $q->('CHECKPOINT');
@@ -208,7 +208,7 @@ my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($node, $backup, has_streaming => 1);
 Accel::configure($standby);
 zero($standby->data_dir, $path{visible}, 9);
-AccelWal::poke($standby->data_dir . "/$path{visible}", 6 * 8192, $unmarked{visible});
+AccelWal::poke_block($standby->data_dir . "/$path{visible}", 6, 0, $unmarked{visible});
 $standby->start;
 $node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
 is($standby->safe_psql('postgres', findings('visible')), "6 $mark uncached, 9 $u", 'a standby: the page that it lost, and the mark');

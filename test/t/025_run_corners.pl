@@ -34,11 +34,12 @@ sub begin
 }
 
 my $shim = Accel::fault_shim();
+my $rows = 930 * int(($blcksz - 24) / 36);	# so many blocks
 $node->safe_psql('postgres', <<"SQL");
 CREATE EXTENSION crc32c_accel;
 CREATE FUNCTION fault_arm(cstring, cstring, int, bool, cstring) RETURNS void AS '$shim' LANGUAGE C;
 CREATE TABLE "tä" AS SELECT 1 AS i;
-CREATE TABLE big AS SELECT i FROM generate_series(1, 210000) i;	-- no TOAST table: next comes next
+CREATE TABLE big AS SELECT i FROM generate_series(1, $rows) i;	-- no TOAST table: next comes next
 CREATE TABLE next AS SELECT 1 AS i;
 SQL
 
@@ -56,7 +57,7 @@ unlike($err, qr/WARNING/, 'and nothing is wrong');
 my $place = $node->safe_psql('postgres', "SELECT 'big'::regclass::oid") . '/main/500';
 ($status, $err) = call($node, "$run, relations => '{big}', resume_at => '$place')");
 like($err, qr/INFO:  verified public\.big: 930 blocks/, 'what is recorded was verified whole, whatever resume_at says');
-$node->safe_psql('postgres', "INSERT INTO internal_positions SELECT run, relid, 'main', 500, now(), began_at, 500, 500 * 8192, 0, 0, tablespace, filenode, datid
+$node->safe_psql('postgres', "INSERT INTO internal_positions SELECT run, relid, 'main', 500, now(), began_at, 500, 500 * $blcksz, 0, 0, tablespace, filenode, datid
 	FROM verify_run_relations WHERE relid = 'big'::regclass ORDER BY run DESC LIMIT 1;
 	DELETE FROM verify_run_relations WHERE relid = 'big'::regclass");
 ($status, $err) = call($node, "$run, relations => '{big}', reverify_after => '1000 years')");
@@ -156,7 +157,7 @@ like($$said, qr{INFO:  cancelled: .*\nHINT:  To go on, pass resume_at => '$next/
 # a relation that is rewritten behind the place where the run began in it: it goes
 # on once replay waits for it (for something else than a lock: unseen)
 my $big = $node->safe_psql('postgres', "SELECT 'big'::regclass::oid");
-my $blocks = $node->safe_psql('postgres', "SELECT pg_relation_size('big') / 8192");
+my $blocks = $node->safe_psql('postgres', "SELECT pg_relation_size('big') / $blcksz");
 my $file = $node->safe_psql('postgres', "SELECT pg_relation_filenode('big')");
 (undef, my $rewritten) = Accel::stopped_at($standby, 'read', 3, "/$file",
 	"$run, max_rate => 1000, relations => '{big}', resume_at => '$big/main/500/$file')", sub {
@@ -172,7 +173,7 @@ cmp_ok($verified // 0, '>=', $blocks, 'a new file is verified from its start') o
 # a file that is not the one where a run stopped, or that is not named
 $node->wait_for_catchup($standby);
 my $new = $standby->safe_psql('postgres', "SELECT pg_relation_filenode('big')");
-my $forks = $standby->safe_psql('postgres', "SELECT (pg_relation_size('big', 'fsm') + pg_relation_size('big', 'vm')) / 8192");
+my $forks = $standby->safe_psql('postgres', "SELECT (pg_relation_size('big', 'fsm') + pg_relation_size('big', 'vm')) / $blcksz");
 for my $case ([ "500/$file", $blocks, 'another file is verified from its start' ], [ '500', $blocks, 'so is one that is not named' ],
 	[ "500/$new", $blocks - 500, 'the same file is not' ])
 {

@@ -59,9 +59,9 @@ $path{'heap.fsm'} = "$path{heap}_fsm";
 $node->restart;
 my $data = $node->data_dir;
 
-my %pages = map { my $name = $_; map { ("$name $_" => AccelWal::peek("$data/$path{$name}", $_ * 8192, 8192)) } 0, 3, 5 } keys %path;
+my %pages = map { my $name = $_; map { ("$name $_" => AccelWal::peek_block("$data/$path{$name}", $_)) } 0, 3, 5 } keys %path;
 sub block { return $pages{"$_[0] $_[1]"}; }
-sub put { AccelWal::poke("$data/$path{$_[0]}", $_[1] * 8192, $_[2]); return; }
+sub put { AccelWal::poke_block("$data/$path{$_[0]}", $_[1], 0, $_[2]); return; }
 
 # What cannot be told apart: pages of tables, a free space map in the place of a
 # visibility map, and a sequence in the place of a page of GIN but the first.
@@ -86,11 +86,11 @@ foreach my $to (sort keys %path)
 	foreach my $block ($to =~ /^(sequence|heap\.)/ ? 0 : (0, 3))
 	{
 		my $saved = block($to, $block);
-		next if length $saved < 8192;
+		next if length $saved < $blcksz;
 		foreach my $from (sort keys %path)
 		{
 			my $page = block($from, $block);
-			next if length $page < 8192 || $page =~ /^\0*$/;
+			next if length $page < $blcksz || $page =~ /^\0*$/;
 			put($to, $block, $page);
 			my $got = $q->("SELECT coalesce(string_agg(blkno || ' ' || status, ','), 'none') FROM verify_relation('$relation', '$fork')");
 			my $want = alike($from, $to, $block) ? 'none' : "$block wrong_page_kind";
@@ -111,7 +111,7 @@ foreach my $index (qw(btree hash gin spgist brin))
 		my ($to, $from) = @$case;
 		my $saved = block($index, $to);
 		my $page = block($index, $from);
-		next if length $saved < 8192 || length $page < 8192;
+		next if length $saved < $blcksz || length $page < $blcksz;
 		my $hex = unpack 'H*', $page;
 		substr($page, 8, 2) = pack 'v', $q->("SELECT computed_checksum FROM verify_page('\\x$hex', $to)");
 		put($index, $to, $page);
@@ -139,13 +139,13 @@ is($q->("SELECT v.status, h.status FROM verify_relation('btree') v, heal_block(v
 	'bad_on_disk_cached_ok|healed', 'below a good buffer: healed');
 
 # init forks, and a map that is none
-$saved = AccelWal::peek("$data/${pkey}_init", 0, 8192);
-AccelWal::poke("$data/${pkey}_init", 0, AccelWal::peek("$data/${unlogged_gin}_init", 0, 8192));
+$saved = AccelWal::peek("$data/${pkey}_init", 0, $blcksz);
+AccelWal::poke("$data/${pkey}_init", 0, AccelWal::peek("$data/${unlogged_gin}_init", 0, $blcksz));
 is($q->("SELECT fork, blkno, status FROM verify_relation('unlogged_pkey')"), 'init|0|wrong_page_kind', 'an init fork');
 AccelWal::poke("$data/${pkey}_init", 0, $saved);
 $node->restart;
 put('heap.vm', 0, block('mv', 0));
-put('heap', 5, "\0" x 8192);
+put('heap', 5, "\0" x $blcksz);
 is($q->("SELECT string_agg(concat_ws(' ', fork, blkno, status), ', ') FROM verify_relation('heap')"),
 	'vm 0 wrong_page_kind', 'a visibility map that is none is no witness of zeros');
 $node->psql('postgres', 'CALL verify_database(include_catalogs => false)', stderr => \$err);

@@ -57,11 +57,12 @@ sub filling
 sub page
 {
 	my ($path, $block, $new) = @_;
-	open my $file, '+<:raw', $node->data_dir . "/$path" or die "$path: $!";
-	seek $file, $block * 8192, 0;
-	read $file, my $old, 8192;
-	seek $file, $block * 8192, 0;
-	print $file $new // substr($old, 0, 8000) . (substr($old, 8000, 192) ^ ("\x55" x 192));
+	my ($name, $offset) = Accel::place($node->data_dir . "/$path", $block);
+	open my $file, '+<:raw', $name or die "$name: $!";
+	seek $file, $offset, 0;
+	read $file, my ($old), $blcksz;
+	seek $file, $offset, 0;
+	print $file $new // substr($old, 0, -192) . (substr($old, -192) ^ ("\x55" x 192));
 	close $file or die $!;
 	return $old;
 }
@@ -92,7 +93,7 @@ sub happen
 			$sql .= "TRUNCATE days.$name;" . (chance(0.7) ? filling($name) : '');
 		}
 	}
-	for my $line (split /\n/, query("$sql CHECKPOINT; SELECT relname, pg_relation_filepath(oid), pg_relation_size(oid) / 8192, pg_table_size(oid) / 8192
+	for my $line (split /\n/, query("$sql CHECKPOINT; SELECT relname, pg_relation_filepath(oid), pg_relation_size(oid) / $blcksz, pg_table_size(oid) / $blcksz
 		FROM pg_class WHERE relnamespace = 'days'::regnamespace"))
 	{
 		my ($name, @facts) = split /\|/, $line;

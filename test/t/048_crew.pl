@@ -65,14 +65,15 @@ sub recorded
 
 # damage: in a small one, in several chunks of a large one, in the last
 my %path = map { $_ => $node->data_dir . '/' . query("SELECT pg_relation_filepath('$_')") } qw(t700 large last emptied);
-my $blocks = query("SELECT pg_relation_size('large') / 8192");
+my $blocks = query("SELECT pg_relation_size('large') / $blcksz");
 cmp_ok($blocks, '>', 3 * 1024, 'a table of several chunks');
 $node->stop;
 for (['t700', 0], (map { ['large', $_] } 0, 1023, 1024, 2500, $blocks - 1), ['last', 0])
 {
 	my ($name, $block) = @$_;
-	open my $file, '+<:raw', $path{$name} or die $!;
-	seek $file, $block * 8192 + 8100, 0;
+	my ($segment, $offset) = Accel::place($path{$name}, $block);
+	open my $file, '+<:raw', $segment or die $!;
+	seek $file, $offset + $blcksz - 92, 0;
 	print $file 'damage';
 	close $file or die $!;
 }

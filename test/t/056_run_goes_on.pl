@@ -69,13 +69,13 @@ for ($night = 1; $night <= 60; $night++)
 	last if query("SELECT count(*) FROM verify_run_relations WHERE relid = 'large'::regclass") > 0;
 }
 cmp_ok($night, '>', 2, 'several nights');
-is(query("SELECT count(*), min(blocks) = pg_relation_size('large') / 8192, bool_and(began_at < (SELECT started_at FROM verify_runs r WHERE r.run = v.run))
+is(query("SELECT count(*), min(blocks) = pg_relation_size('large') / $blcksz, bool_and(began_at < (SELECT started_at FROM verify_runs r WHERE r.run = v.run))
 	FROM verify_run_relations v WHERE relid = 'large'::regclass"), '1|t|t', 'verified once, whole, over several runs');
 is(query("SELECT count(DISTINCT relid) FROM verify_run_relations WHERE relation_name LIKE 'small%'
 	AND verified_at < (SELECT verified_at FROM verify_run_relations WHERE relid = 'large'::regclass)"), '5', 'the others were before it was done');
 my $done = query('SELECT max(run) FROM verify_runs');
 like(run("$all, order_by => 'stalest'"), qr/completed: 8 relations/, 'a night that is long enough');
-is(query("SELECT bool_and(blocks = pg_relation_size(relid) / 8192) FROM verify_run_relations WHERE run > $done"), 't', 'does all anew, from the first block');
+is(query("SELECT bool_and(blocks = pg_relation_size(relid) / $blcksz) FROM verify_run_relations WHERE run > $done"), 't', 'does all anew, from the first block');
 
 # a lock that is not to be had, and the time is up
 my $locker = $node->background_psql('postgres', on_error_stop => 1);

@@ -12,6 +12,7 @@ use Test::More;
 
 my $through = ($ENV{BUILD} // '') =~ /ACCEL_THROUGH_SMGR/;
 my $shim = Accel::fault_shim();
+my $wide = 500 * $blcksz / 8192;
 
 my $node = Accel::new_node('main', conf => "autovacuum = off\njit = off\n");
 Accel::start_under($shim, $node);
@@ -21,7 +22,7 @@ sql(qq{
 	CREATE EXTENSION crc32c_accel;
 	CREATE FUNCTION fault_arm(cstring, cstring, int, bool, cstring) RETURNS void AS '$shim' LANGUAGE C;
 	CREATE FUNCTION fault_fired() RETURNS int AS '$shim' LANGUAGE C;
-	CREATE TABLE t AS SELECT g, repeat('x', 500) AS b FROM generate_series(1, 3000) g;
+	CREATE TABLE t AS SELECT g, repeat('x', $wide) AS b FROM generate_series(1, 3000) g;
 	CREATE INDEX t_g ON t (g);
 	CREATE UNLOGGED TABLE u AS SELECT g FROM generate_series(1, 1000) g;
 	CREATE TABLE empty (i int);
@@ -29,7 +30,7 @@ sql(qq{
 	CHECKPOINT;
 });
 my ($blocks, $path) = split /\|/,
-  sql(q{SELECT pg_relation_size('t') / 8192, pg_relation_filepath('t')});
+  sql(qq{SELECT pg_relation_size('t') / $blcksz, pg_relation_filepath('t')});
 is(sql(q{SELECT count(*) > 0 FROM relation_files('t')}), $through ? 'f' : 't',
 	$through ? 'through the storage manager: no files are known' : 'from files');
 
@@ -38,7 +39,7 @@ is(sql(q{SELECT count(*) > 0 FROM relation_files('t')}), $through ? 'f' : 't',
 is(sql(q{SELECT count(*), sum(bad_blocks), bool_and(status = 'ok') FROM verify_relation_summary('t', include_indexes => true)}),
 	'4|0|t', 'healthy: main, fsm and vm of the table, main of the index');
 is(sql(q{SELECT verified_blocks + zero_blocks, read_bytes FROM verify_relation_summary('t', 'main', workers => 2)}),
-	"$blocks|" . $blocks * 8192, 'healthy: by workers');
+	"$blocks|" . $blocks * $blcksz, 'healthy: by workers');
 is(sql(q{SELECT string_agg(fork, ' ') FROM verify_relation_summary('u')}), 'main init', 'healthy: unlogged');
 is(sql(q{SELECT blocks, bad_blocks FROM verify_relation_summary('empty')}), '0|0', 'healthy: empty');
 is(sql(q{SELECT count(*), bool_and(crc32c = public.crc32c(read_disk_page('t', 'main', blkno))) FROM page_digests('t', first_block => 5, last_block => 30)}),
@@ -75,19 +76,20 @@ foreach my $case (
 my $file = $node->data_dir . '/' . $path;
 sub damage
 {
-	my ($offset, $bytes) = @_;
-	open(my $handle, '+<', $file) or die "$file: $!";
-	seek($handle, $offset, 0);
+	my ($block, $offset, $bytes) = @_;
+	my ($segment, $start) = Accel::place($file, $block);
+	open(my $handle, '+<', $segment) or die "$segment: $!";
+	seek($handle, $start + $offset, 0);
 	print $handle $bytes;
 	close $handle;
 	return;
 }
 my $found = q{SELECT blkno, status, stored_checksum <> computed_checksum, buffer_state FROM verify_relation('t')};
 sql('SELECT count(*) FROM t');
-damage(17 * 8192 + 3000, 'damage');
+damage(17, 3000, 'damage');
 is(sql($found), '17|bad_on_disk_cached_ok|t|clean', 'damaged below a good copy in shared buffers');
 $node->restart;
-damage(33 * 8192, "\1" x 8192);
+damage(33, 0, "\1" x $blcksz);
 is(sql("$found WHERE blkno = 17"), '17|checksum_mismatch|t|uncached', 'damaged, not in shared buffers');
 is(sql(q{SELECT string_agg(blkno::text, ' ' ORDER BY blkno) FROM verify_relation('t', workers => 2)}),
 	'17 33', 'damaged: by workers');
@@ -102,7 +104,7 @@ $node->psql('postgres', q{SET statement_timeout = 5; SELECT count(*) FROM genera
 like($cancelled, qr/canceling statement due to statement timeout/, 'a cancel is no read error');
 sql(q{DELETE FROM t WHERE ctid = '(40,1)'; CHECKPOINT});	# WAL that proves a write
 $node->restart;
-damage(40 * 8192, "\0" x 8192);
+damage(40, 0, "\0" x $blcksz);
 is(sql(q{SELECT relation, blkno, status FROM verify_lost_writes()}), 't|40|zeroed_page', 'a lost write');
 
 $node->stop;
