@@ -84,7 +84,7 @@ my ($out, $err) = run_command([ 'pg_waldump', '--stats', '-p', $archive, $first,
 my ($theirs, $their_images) = $out =~ /^Total\s+(\d+)\s+\d+ \[.*?\]\s+(\d+)/m;
 cmp_ok(abs($theirs - $records), '<=', 1, "$records records, as pg_waldump counts them");
 # the last record may go on behind the last file: we count it, pg_waldump cannot
-cmp_ok($images - $their_images, '<=', $theirs == $records ? 0 : 33 * 8192,
+cmp_ok($images - $their_images, '<=', $theirs == $records ? 0 : 33 * $blcksz,
 	"$images bytes of full-page images, as pg_waldump counts them");
 cmp_ok($images, '>=', $their_images, 'and not less');
 
@@ -147,7 +147,7 @@ sub lost_beginning
 }
 AccelWal::poke($middle, 500000, 'l' x 6);
 my $tenth = (sort glob("$long/0*"))[10];
-AccelWal::poke($tenth, 400 * 1024, "\0" x 8192);
+AccelWal::poke($tenth, 400 * 1024, "\0" x $wal_blcksz);
 lost_beginning('a zero page within a long record',
 	'the record over the end is not checked: the segment after is damaged; '
 	  . 'the record over the start is not checked: the segment before is damaged; '
@@ -175,7 +175,7 @@ cmp_ok($read_after - $read_before, '<', 5 * 20000000, 'others after it: not read
 
 # the last page of a segment within the record tells another length
 ($middle) = (sort glob("$chain/0*"))[9];
-AccelWal::poke($middle, $MB - 8192 + 16, pack('L', unpack('L', AccelWal::peek($middle, $MB - 8192 + 16, 4)) ^ 0x1000));
+AccelWal::poke($middle, $MB - $wal_blcksz + 16, pack('L', unpack('L', AccelWal::peek($middle, $MB - $wal_blcksz + 16, 4)) ^ 0x1000));
 foreach my $workers (0, 2)
 {
 	is(sql("SELECT string_agg(d.status || ' ' || d.findings || ' ' || s.message, ', ') FROM verify_wal('$chain', workers => $workers) d, verify_wal('$chain', d.segment, d.segment) s
@@ -195,7 +195,7 @@ cmp_ok($bytes_after - $bytes_before, '<', 20 * 1.6 * $MB, 'segments of zeros are
 my $flushed = sql('SELECT pg_current_wal_flush_lsn()');
 my $live_end = sql(q{SELECT max(end_lsn) FROM verify_wal() WHERE status LIKE 'ok%'});
 # whole pages are written too, within a record
-is( sql("SELECT '$live_end'::pg_lsn BETWEEN '$flushed'::pg_lsn - 16384 AND pg_current_wal_insert_lsn()"),
+is( sql("SELECT '$live_end'::pg_lsn BETWEEN '$flushed'::pg_lsn - 2 * $wal_blcksz AND pg_current_wal_insert_lsn()"),
 	't', "the log ends at the flush position ($live_end)");
 is(sql("SELECT count(*) FROM verify_wal() WHERE $bad"), 0, 'pg_wal: nothing reported');
 

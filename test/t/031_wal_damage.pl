@@ -59,14 +59,14 @@ sub first_record
 }
 # a page whose first record is followed by another one in the same page
 my ($page, $record, $next);
-for ($page = 8192; ; $page += 8192)
+for ($page = $wal_blcksz; ; $page += $wal_blcksz)
 {
 	$record = first_record($page);
 	next if $record > $page + 6000;
 	my $len = unpack('L', AccelWal::peek($file, $record, 4));
 	$next = $record + int(($len + 7) / 8) * 8;
 	# with padding behind it, and some body
-	last if $next < $page + 8000 && $len % 8 != 0 && $len > 40;
+	last if $next < $page + $wal_blcksz - 192 && $len % 8 != 0 && $len > 40;
 }
 my $len = unpack('L', AccelWal::peek($file, $record, 4));
 
@@ -97,9 +97,9 @@ my @catalogue = (
 	[ 'wrong block size', sub { flip($file, 37) }, 'corrupt', 0, 'page_block_size' ],
 	[ 'wrong system', sub { flip($file, 25) }, 'foreign_system', 24, 'file_system' ],
 	[ 'system identifier of zero', sub { AccelWal::poke($file, 24, "\0" x 8) }, 'foreign_system', 24, 'file_system' ],
-	[ 'a page of zeros', sub { AccelWal::poke($file, $page, "\0" x 8192) }, 'corrupt', undef ],
+	[ 'a page of zeros', sub { AccelWal::poke($file, $page, "\0" x $wal_blcksz) }, 'corrupt', undef ],
 	[ 'zero tail', sub { AccelWal::poke($file, $next, "\0" x ($MB - $next)) }, 'corrupt', $next, 'record_missing' ],
-	[ 'garbage', sub { AccelWal::poke($file, $page, join('', map { chr(rand 256) } 1 .. 8192)) }, 'corrupt', undef ],
+	[ 'garbage', sub { AccelWal::poke($file, $page, join('', map { chr(rand 256) } 1 .. $wal_blcksz)) }, 'corrupt', undef ],
 	[ 'recycled tail', sub { AccelWal::poke($file, $MB / 2, AccelWal::peek("$dir/$names[0]", $MB / 2, $MB / 2)) }, 'corrupt', undef ],
 	[ 'another segment', sub { copy("$dir/$names[2]", $file) }, 'corrupt', 0, 'file_misplaced' ],
 	[ 'truncated within a page', sub { truncate($file, $MB / 2 + 100) }, 'size_mismatch', $MB / 2 + 100, 'file_size' ],
@@ -107,9 +107,9 @@ my @catalogue = (
 	[ 'empty', sub { truncate($file, 0) }, 'size_mismatch', 0, 'file_size' ],
 	[ 'too long', sub { AccelWal::poke($file, $MB, 'x') }, 'size_mismatch', $MB, 'file_size' ],
 	[ 'encrypted', sub { AccelWal::poke($file, 0, join('', map { chr(rand 256) } 1 .. $MB)) }, 'not_verifiable', 0, 'file_unreadable' ],
-	[ 'of PostgreSQL 14', sub { AccelWal::poke($file, $_ * 8192, pack('S', 0xD10D)) foreach 0 .. 127 }, 'unsupported_version', 0, 'file_version_old' ],
-	[ 'of the future', sub { AccelWal::poke($file, $_ * 8192, pack('S', 0xD1FF)) foreach 0 .. 127 }, 'unsupported_version', 0, 'file_version_unknown' ],
-	[ 'of the other byte order', sub { AccelWal::poke($file, $_ * 8192, scalar reverse(AccelWal::peek($file, $_ * 8192, 2))) foreach 0 .. 127 }, 'unsupported_version', 0, 'file_byte_order' ],
+	[ 'of PostgreSQL 14', sub { AccelWal::poke($file, $_ * $wal_blcksz, pack('S', 0xD10D)) foreach 0 .. $MB / $wal_blcksz - 1 }, 'unsupported_version', 0, 'file_version_old' ],
+	[ 'of the future', sub { AccelWal::poke($file, $_ * $wal_blcksz, pack('S', 0xD1FF)) foreach 0 .. $MB / $wal_blcksz - 1 }, 'unsupported_version', 0, 'file_version_unknown' ],
+	[ 'of the other byte order', sub { AccelWal::poke($file, $_ * $wal_blcksz, scalar reverse(AccelWal::peek($file, $_ * $wal_blcksz, 2))) foreach 0 .. $MB / $wal_blcksz - 1 }, 'unsupported_version', 0, 'file_byte_order' ],
 );
 
 foreach my $row (@catalogue)
@@ -141,10 +141,10 @@ my ($left, $right) = split /\|/, sql("SELECT p, segment FROM (SELECT segment, la
 my $over_start = 'the record over the start is not checked: the segment before';
 my $over_end = 'the record over the end is not checked: the segment after';
 foreach my $case (
-	[ 'first page zero', $right, $left, sub { AccelWal::poke($_[0], 0, "\0" x 8192) }, "$over_end is damaged" ],
+	[ 'first page zero', $right, $left, sub { AccelWal::poke($_[0], 0, "\0" x $wal_blcksz) }, "$over_end is damaged" ],
 	[ 'all zero', $right, $left, sub { AccelWal::poke($_[0], 0, "\0" x $MB) }, "$over_end is damaged" ],
 	[ 'all zero', $left, $right, sub { AccelWal::poke($_[0], 0, "\0" x $MB) }, "$over_start is damaged" ],
-	[ 'last page zero', $left, $right, sub { AccelWal::poke($_[0], $MB - 8192, "\0" x 8192) }, "$over_start is damaged" ],
+	[ 'last page zero', $left, $right, sub { AccelWal::poke($_[0], $MB - $wal_blcksz, "\0" x $wal_blcksz) }, "$over_start is damaged" ],
 	[ 'truncated', $left, $right, sub { truncate($_[0], $MB / 2) }, "$over_start is truncated" ],
 	[ 'truncated', $right, $left, sub { truncate($_[0], $MB / 2) }, "$over_end is truncated" ],
 	[ 'of another system', $left, $right, sub { flip($_[0], 25) }, "$over_start is of another system" ],
@@ -152,8 +152,8 @@ foreach my $case (
 	[ 'a folder', $left, $right, sub { unlink $_[0]; mkdir $_[0] }, "$over_start cannot be read" ],
 	[ 'gone', $right, $left, sub { unlink $_[0] }, "$over_end is not there" ],
 	[ 'gone', $left, $right, sub { unlink $_[0] }, "$over_start is not there" ],
-	[ 'too long', $right, $left, sub { AccelWal::poke($_[0], $MB, "\0" x 8192) }, '' ],
-	[ 'too long', $left, $right, sub { AccelWal::poke($_[0], $MB, "\0" x 8192) }, '' ])
+	[ 'too long', $right, $left, sub { AccelWal::poke($_[0], $MB, "\0" x $wal_blcksz) }, '' ],
+	[ 'too long', $left, $right, sub { AccelWal::poke($_[0], $MB, "\0" x $wal_blcksz) }, '' ])
 {
 	my ($title, $damaged, $healthy, $mutilate, $message) = @$case;
 	my $side = $damaged eq $left ? 'before' : 'after';
@@ -184,7 +184,7 @@ foreach my $version ([ 15, 0xD110 ], [ 16, 0xD113 ], [ 17, 0xD116 ], [ 18, 0xD11
 {
 	my $other = PostgreSQL::Test::Utils::tempdir();
 	copy($file, "$other/$name");
-	AccelWal::poke("$other/$name", $_ * 8192, pack('S', $version->[1])) foreach 0 .. 127;
+	AccelWal::poke("$other/$name", $_ * $wal_blcksz, pack('S', $version->[1])) foreach 0 .. $MB / $wal_blcksz - 1;
 	is(sql("SELECT status || ' ' || findings || ' ' || coalesce(first_finding_lsn - start_lsn, -1) FROM verify_wal('$other', '$name', '$name')"),
 		$version->[1] == $magic ? 'ok 0 -1' : 'corrupt 1 0', "WAL of PostgreSQL $version->[0] with this server's system identifier");
 	flip("$other/$name", 25);
@@ -195,7 +195,7 @@ foreach my $version ([ 15, 0xD110 ], [ 16, 0xD113 ], [ 17, 0xD116 ], [ 18, 0xD11
 # --- many findings ------------------------------------------------------------
 
 copy($file, "$dir/saved");
-AccelWal::poke($file, $_ * 3 * 8192 + 3, "\xff") foreach 2 .. 40;
+AccelWal::poke($file, $_ * 3 * $wal_blcksz + 3, "\xff") foreach 2 .. 40;
 my $many = sql("SELECT count(*) FROM verify_wal_findings('$dir', '$name', 100000)");
 cmp_ok($many, '>', 20, 'many findings');
 is(sql("SELECT count(*) FROM verify_wal_findings('$dir', '$name', 5)"), '5', 'no more than asked for');
@@ -292,7 +292,7 @@ my $report = sql(qq{
 			seg := names[1 + floor(random() * array_length(names, 1))];
 			-- every tenth in a page header, which are rare
 			at := floor(random() * $MB);
-			IF i % 10 = 0 THEN at := at / 8192 * 8192 + at % 24; END IF;
+			IF i % 10 = 0 THEN at := at / $wal_blcksz * $wal_blcksz + at % 24; END IF;
 			bit := floor(random() * 8);
 			SELECT get_byte(data, at) INTO old FROM bytes WHERE segment = seg;
 			EXECUTE format('COPY (SELECT 1 WHERE false) TO PROGRAM %L', undo || format('; printf ''\\%s'' | dd of=$dir/%s bs=1 seek=%s conv=notrunc status=none',
@@ -307,8 +307,8 @@ my $report = sql(qq{
 	SELECT count(*) FROM flips;
 });
 is($report, $flips, "$flips flips");
-my $removable = sql('SELECT count(*) FROM flips WHERE at % 8192 = 2 AND bit = 2');
-is( sql(q{SELECT string_agg(f::text, ' ') FROM flips f WHERE findings = 0 AND NOT (at % 8192 = 2 AND bit = 2)}),
+my $removable = sql("SELECT count(*) FROM flips WHERE at % $wal_blcksz = 2 AND bit = 2");
+is( sql(qq{SELECT string_agg(f::text, ' ') FROM flips f WHERE findings = 0 AND NOT (at % $wal_blcksz = 2 AND bit = 2)}),
 	'', "every flip is reported but those of the removable-backup flag ($removable)");
 is( sql(q{SELECT count(*) FROM flips WHERE findings > 0 AND status LIKE 'ok%' OR findings = 0 AND status NOT LIKE 'ok%'}),
 	0, 'status and findings agree');

@@ -55,7 +55,7 @@ $primary->wait_for_catchup($standby);
 
 nothing_reported($standby, 'verify_wal()', 'standby: nothing reported');
 is( $standby->safe_psql('postgres',
-		q{SELECT end_lsn >= pg_last_wal_replay_lsn() - 16384 FROM verify_wal() WHERE status = 'ok_end_of_wal'}),
+		q{SELECT end_lsn >= pg_last_wal_replay_lsn() - 2 * current_setting('wal_block_size')::int FROM verify_wal() WHERE status = 'ok_end_of_wal'}),
 	't', 'standby: the log ends where it was replayed to');
 is( $standby->safe_psql('postgres',
 		"SELECT count(*) FROM verify_wal(start_lsn => (SELECT min(start_lsn) FROM verify_wal() WHERE status LIKE 'ok%'))"),
@@ -70,7 +70,7 @@ $primary->safe_psql('postgres', q{INSERT INTO t SELECT g, repeat('z', 200) FROM 
 $primary->wait_for_catchup($standby, 'write', $primary->lsn('flush'));
 nothing_reported($standby, 'verify_wal()', 'replay paused: nothing reported');
 is( $standby->safe_psql('postgres',
-		q{SELECT max(end_lsn) >= pg_last_wal_receive_lsn() - 16384 FROM verify_wal() WHERE status LIKE 'ok%'}),
+		q{SELECT max(end_lsn) >= pg_last_wal_receive_lsn() - 2 * current_setting('wal_block_size')::int FROM verify_wal() WHERE status LIKE 'ok%'}),
 	't', 'replay paused: judged up to what was received');
 $standby->safe_psql('postgres', 'SELECT pg_wal_replay_resume()');
 $primary->wait_for_catchup($standby);
@@ -85,7 +85,7 @@ like($list, qr{2/.. ok_end_of_wal$}, 'promoted: the log ends on the new timeline
 like($list, qr{1/\w\w(?:\.partial ok_partial| ok_end_of_wal|), 2/},
 	'promoted: the old timeline ends where it was left');
 is( $standby->safe_psql('postgres',
-		q{SELECT max(end_lsn) BETWEEN (SELECT pg_current_wal_flush_lsn()) - 16384 AND pg_current_wal_insert_lsn() FROM verify_wal() WHERE timeline_id = 2 AND status LIKE 'ok%'}),
+		q{SELECT max(end_lsn) BETWEEN (SELECT pg_current_wal_flush_lsn()) - 2 * current_setting('wal_block_size')::int AND pg_current_wal_insert_lsn() FROM verify_wal() WHERE timeline_id = 2 AND status LIKE 'ok%'}),
 	't', 'promoted: up to the flush position');
 my $copy = PostgreSQL::Test::Utils::tempdir();
 AccelWal::copy_files($standby->data_dir . '/pg_wal', $copy);

@@ -39,8 +39,8 @@ my ($dump) = run_command([ 'pg_waldump', '-p', $dir, $names[0], $names[-1] ]);
 my @records = map { m{len \(rec/tot\):\s*\d+/\s*(\d+),.*? lsn: ([0-9A-F]+/[0-9A-F]+),} ? { lsn => AccelWal::number($2), len => $1 } : () } split /\n/, $dump;
 $_->{end} = AccelWal::record_end($_->{lsn}, $_->{len}, $MB) foreach @records;
 my ($long) = grep { $_->{len} > 2_000_000 } @records;
-my ($plain) = grep { $_->{lsn} > $begin + 3 * $MB / 2 && $_->{len} > 100 && $_->{lsn} % 8192 + $_->{len} < 8000 } @records;
-my ($paged) = grep { $_->{lsn} > $begin + 3 * $MB / 2 && $_->{len} > 100 && $_->{lsn} % 8192 + $_->{len} > 8192 + 40 && $_->{len} < 8192 } @records;
+my ($plain) = grep { $_->{lsn} > $begin + 3 * $MB / 2 && $_->{len} > 100 && $_->{lsn} % $wal_blcksz + $_->{len} < 8000 } @records;
+my ($paged) = grep { $_->{lsn} > $begin + 3 * $MB / 2 && $_->{len} > 100 && $_->{lsn} % $wal_blcksz + $_->{len} > $wal_blcksz + 40 && $_->{len} < $wal_blcksz } @records;
 ok($long && $plain && $paged, scalar(@records) . ' records');
 
 my $border = $begin + 2 * $MB;
@@ -51,8 +51,8 @@ my %at = (
 	'in a record' => $plain->{lsn} + 60,
 	'a record\'s end' => $plain->{end},
 	'in a record over pages' => $paged->{lsn} + 30,
-	'in a page header' => int($paged->{lsn} / 8192 + 1) * 8192 + 10,
-	'behind a page header' => int($paged->{lsn} / 8192 + 1) * 8192 + 24,
+	'in a page header' => int($paged->{lsn} / $wal_blcksz + 1) * $wal_blcksz + 10,
+	'behind a page header' => int($paged->{lsn} / $wal_blcksz + 1) * $wal_blcksz + 24,
 	'right before a border' => $border - 1,
 	'a border' => $border,
 	'right behind a border' => $border + 1,
@@ -95,7 +95,7 @@ foreach my $case ([ 'archive', "'$dir'" ], [ 'own pg_wal', 'NULL' ])
 foreach my $case ([ 'a record', $plain ], [ 'a record over pages', $paged ], [ 'a record over segments', $long ])
 {
 	my ($title, $record) = @$case;
-	my $at = $record->{lsn} % 8192 + 26 < 8192 ? $record->{lsn} + 26 : $record->{end} - 9;
+	my $at = $record->{lsn} % $wal_blcksz + 26 < $wal_blcksz ? $record->{lsn} + 26 : $record->{end} - 9;
 	my $file = "$dir/" . name($at);
 	my $old = AccelWal::peek($file, $at % $MB, 1);
 	AccelWal::poke($file, $at % $MB, chr(ord($old) ^ 4));
@@ -185,10 +185,10 @@ sql("CREATE TABLE b (data bytea); ALTER TABLE b ALTER data SET STORAGE EXTERNAL;
 sql('CREATE TABLE c (data bytea); INSERT INTO c SELECT data FROM b');
 is(sql("SELECT string_agg(concat_ws(' ', status, findings, records > 100), ', ') FROM (SELECT * FROM b UNION ALL SELECT * FROM c) s, verify_wal_segment(data, '$name')"),
 	'ok 0 t, ok 0 t', 'bytes out of line, as they are and compressed');
-is(sql("SELECT string_agg(n || ' ' || status, ', ') FROM b, unnest(ARRAY[0, 1, 23, 24, 39, 40, 8191, 8192, 8193, 16384, 100000]) n,
+is(sql("SELECT string_agg(n || ' ' || status, ', ') FROM b, unnest(ARRAY[0, 1, 23, 24, 39, 40, $wal_blcksz - 1, $wal_blcksz, $wal_blcksz + 1, 2 * $wal_blcksz, 100000]) n,
 	verify_wal_segment(substr(data, 1, n), '$name') WHERE status <> 'size_mismatch'"),
 	'', 'cut anywhere: size_mismatch');
-is(sql("SELECT string_agg(status || ' ' || findings, ', ') FROM b, unnest(ARRAY[1, 8192, $MB, 5 * $MB]) n, verify_wal_segment(data || decode(repeat('00', n), 'hex'), '$name')"),
+is(sql("SELECT string_agg(status || ' ' || findings, ', ') FROM b, unnest(ARRAY[1, $wal_blcksz, $MB, 5 * $MB]) n, verify_wal_segment(data || decode(repeat('00', n), 'hex'), '$name')"),
 	join(', ', ('size_mismatch 1') x 4), 'too long');
 is(sql("SELECT string_agg(DISTINCT status, ', ') FROM b, unnest(ARRAY['" . join("', '", map { name($begin + $_ * $MB) } 5, 6, 700) . "']) n, verify_wal_segment(data, n)"),
 	'corrupt', 'under another name');

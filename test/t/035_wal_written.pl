@@ -25,8 +25,8 @@ sql(qq{
 	CREATE FUNCTION fault_arm(cstring, cstring, int, bool, cstring) RETURNS void AS '$shim' LANGUAGE C;
 	CREATE TABLE t (id int, filler text)});
 $node->backup('early');
-sql(q{INSERT INTO t SELECT g, repeat('x', 200) FROM generate_series(1, 15000) g; SELECT pg_create_restore_point('early');
-	SELECT pg_switch_wal(); INSERT INTO t SELECT g, repeat('y', 200) FROM generate_series(1, 40000) g;
+sql(q{INSERT INTO t SELECT g, repeat('x', 210) FROM generate_series(1, 15000) g; SELECT pg_create_restore_point('early');
+	SELECT pg_switch_wal(); INSERT INTO t SELECT g, repeat('y', 210) FROM generate_series(1, 40000) g;
 	SELECT pg_switch_wal(); INSERT INTO t VALUES (1)});
 my @names = split /\n/, sql(q{SELECT segment FROM verify_wal() WHERE status = 'ok' OFFSET 6});
 my $pg_wal = $node->data_dir . '/pg_wal';
@@ -105,7 +105,7 @@ foreach my $case (
 }
 
 # pg_receivewal creates a file, fills it with zeros, then writes to it
-foreach my $size (0, 1, 8191, 8192, 500_000)
+foreach my $size (0, 1, $wal_blcksz - 1, $wal_blcksz, 500_000)
 {
 	AccelWal::put("$folder/$names[0].partial", "\0" x $size);
 	is(sql("SELECT status || ' ' || findings FROM verify_wal('$folder', '$names[0].partial', '$names[0].partial')"),
@@ -123,7 +123,7 @@ my ($before, $switched, $behind) = split /\|/, sql(q{SELECT * FROM (SELECT lag(s
 	WHERE status LIKE 'ok%' WINDOW w AS (ORDER BY segment)) s (before, segment, behind), verify_wal(NULL, before, before) b, verify_wal(NULL, s.segment, s.segment) v, verify_wal(NULL, behind, behind) n
 	WHERE v.status = 'ok_switched' AND v.zero_bytes > 100000 AND b.status = 'ok' AND n.status = 'ok' LIMIT 1});
 my $zeros = sql("SELECT zero_bytes FROM verify_wal(NULL, '$switched', '$switched')");
-my $tail = int(($MB - $zeros) / 8192 + 3) * 8192;
+my $tail = int(($MB - $zeros) / $wal_blcksz + 3) * $wal_blcksz;
 copy("$pg_wal/$_", "$folder/$_") foreach $before, $switched;
 AccelWal::poke("$folder/$switched", $tail, AccelWal::peek("$pg_wal/$before", $tail, $MB - $tail));
 my $cut = "SELECT concat_ws('|', status, findings, $zeros - zero_bytes, message) FROM verify_wal('$folder', '$switched', '$switched')";
@@ -132,7 +132,7 @@ like(sql($cut), qr/^ok_switched\|0\|@{[$MB - $tail]}\|recycled contents follow t
 AccelWal::poke("$folder/$switched", $tail - 100, 'x');
 like(sql($cut), qr/^corrupt\|1\|.*not zero after the XLOG_SWITCH record/, 'zeros before that must be zeros');
 AccelWal::poke("$folder/$switched", $tail - 100, "\0");
-AccelWal::poke("$folder/$switched", $tail + 8192, AccelWal::peek("$pg_wal/$behind", $tail + 8192, 8192));
+AccelWal::poke("$folder/$switched", $tail + $wal_blcksz, AccelWal::peek("$pg_wal/$behind", $tail + $wal_blcksz, $wal_blcksz));
 like(sql($cut), qr/^corrupt\|1\|/, 'no log of a later segment is left there');
 unlink "$folder/$_" foreach $before, $switched;
 

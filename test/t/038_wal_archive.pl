@@ -348,7 +348,7 @@ archive();
 foreach my $name (@wal[0, 1])
 {
 	my $bytes = slurp_file("$own/$name");
-	substr($bytes, $_ * 8192 + 4, 4) = pack('L', 2) foreach 0 .. $MB / 8192 - 1;
+	substr($bytes, $_ * $wal_blcksz + 4, 4) = pack('L', 2) foreach 0 .. $MB / $wal_blcksz - 1;
 	put($name =~ s/^00000001/00000002/r, $bytes);
 }
 put('00000002.history', "1\t" . $q->("SELECT start_lsn FROM verify_wal(NULL, '$wal[0]', '$wal[0]')") . "\tno reason\n");

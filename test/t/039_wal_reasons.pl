@@ -69,7 +69,7 @@ sub provoked
 	return;
 }
 
-sub set_magic { AccelWal::poke($file, $_ * 8192, $_[0]) foreach 0 .. 127; return; }
+sub set_magic { AccelWal::poke($file, $_ * $wal_blcksz, $_[0]) foreach 0 .. $MB / $wal_blcksz - 1; return; }
 
 # [reason, what to do, where it is found]
 my $magic = unpack('S', AccelWal::peek("$own/$name", 0, 2));

@@ -50,11 +50,11 @@ sub branch_off
 {
 	my $name = '0000000C0000000100000005';
 	AccelWal::put($name, slurp_file('0000000A0000000100000005'));
-	foreach my $page (map { $_ * 8192 } 2 .. 127)	# zeros follow the switch
+	foreach my $page (map { $_ * $wal_blcksz } 2 .. 1024 * 1024 / $wal_blcksz - 1)	# zeros follow the switch
 	{
 		AccelWal::poke($name, $page + 4, pack('L', 12)) if AccelWal::peek($name, $page, 2) ne "\0\0";
 	}
-	AccelWal::put('0000000C.history', slurp_file('0000000B.history') . "11\t1/502010\tafter LSN 1/502000\n");
+	AccelWal::put('0000000C.history', slurp_file('0000000B.history') . sprintf("11\t1/50%04X\tafter LSN 1/50%04X\n", $wal_blcksz + 16, $wal_blcksz));
 	return;
 }
 

@@ -54,7 +54,7 @@ $clone->init_from_backup($node, 'copy');
 switch();
 my $start = sql('SELECT pg_current_wal_insert_lsn()');
 my @names;
-push @names, switch_across(8192, 24);
+push @names, switch_across($wal_blcksz, 24);
 isnt($names[-1], '', 'a switch record lies in two pages');
 my $border = switch_across($size, 40);
 isnt($border, '', 'a switch record lies in two segments');
@@ -120,9 +120,9 @@ like(findings($swapped, "verify_wal('$swapped', start_lsn => '$start')"), qr/^$f
 # the tail of a switched segment is what a recycled file held
 my $recycled = archive(
 	sub {
-		my $page = AccelWal::peek("$_[0]/$names[1]", 0, 8192);
-		substr($page, 8, 8) = pack('Q', unpack('Q', substr($page, 8, 8)) + $size - 8192 - 4 * $size);
-		AccelWal::poke("$_[0]/$names[1]", $size - 8192, $page);
+		my $page = AccelWal::peek("$_[0]/$names[1]", 0, $wal_blcksz);
+		substr($page, 8, 8) = pack('Q', unpack('Q', substr($page, 8, 8)) + $size - $wal_blcksz - 4 * $size);
+		AccelWal::poke("$_[0]/$names[1]", $size - $wal_blcksz, $page);
 		copy($clone->data_dir . "/pg_wal/$foreign", "$_[0]/$foreign") or die $!;
 	});
 like(findings($recycled), qr/^$foreign corrupt .*prev/, 'former contents behind the switch are passed over');

@@ -73,9 +73,9 @@ foreach my $case (
 	[ 'out of order', sub { edit('00000003.history', sub { s/^1\t/2\t/ }) }, '03.history corrupt', qr/timeline 2 stands after timeline 2/ ],
 	[ 'a switch point after the own segments', sub { edit('00000002.history', sub { my $to = moved($switches[0], 3 << 20); s/\t\S+/\t$to/ }); unlink '00000003.history' },
 		'02.history corrupt, 03.history missing', qr/, a segment of it before that, at/ ],
-	[ 'a switch point two pages later', sub { edit('00000002.history', sub { my $to = moved($switches[0], 16384); s/\t\S+/\t$to/ }); unlink '00000003.history' },
+	[ 'a switch point two pages later', sub { edit('00000002.history', sub { my $to = moved($switches[0], 2 * $wal_blcksz); s/\t\S+/\t$to/ }); unlink '00000003.history' },
 		'02.history corrupt, 03.history missing', qr/ and a page that is of timeline 2/ ],
-	[ 'a switch point two pages earlier', sub { edit('00000002.history', sub { my $to = moved($switches[0], -16384); s/\t\S+/\t$to/ }); unlink '00000003.history' },
+	[ 'a switch point two pages earlier', sub { edit('00000002.history', sub { my $to = moved($switches[0], -2 * $wal_blcksz); s/\t\S+/\t$to/ }); unlink '00000003.history' },
 		'02.history corrupt, 03.history missing', qr/ and a page that is of timeline 1/ ],
 	[ 'a parent of another history', sub { edit('00000003.history', sub { my $to = moved($switches[0], 8); s/\t\S+/\t$to/ }) }, '03.history corrupt', qr/it contradicts the history file of its parent, timeline 2/ ],
 	[ 'a history of a timeline without segments', sub { AccelWal::put('00000004.history', slurp_file('00000003.history') . "3\t" . moved($switches[1], 4 << 20) . "\tx\n") }, '' ])

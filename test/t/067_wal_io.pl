@@ -132,8 +132,8 @@ my $single = $q->(q{SELECT pg_switch_wal(); SELECT pg_logical_emit_message(false
 	SELECT pg_walfile_name(pg_switch_wal())}) =~ s/.*\n//sr;
 copy($node->data_dir . "/pg_wal/$single", "$archive/$single") or die "$single: $!";
 is($q->("SELECT status || ' ' || findings FROM verify_wal('$archive', '$single', '$single')"), 'ok_switched 0', 'one page');
-AccelWal::poke("$archive/$single", 36, pack('L', 16384));
-like($q->("$row verify_wal('$archive', '$single', '$single')"), qr/^corrupt\|.*16384/, 'of another size, it says');
+AccelWal::poke("$archive/$single", 36, pack('L', 2 * $wal_blcksz));
+like($q->("$row verify_wal('$archive', '$single', '$single')"), qr/^corrupt\|.*@{[ 2 * $wal_blcksz ]}/, 'of another size, it says');
 
 $node->stop;
 done_testing();
