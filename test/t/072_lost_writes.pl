@@ -26,7 +26,8 @@ CONF
 Accel::start_under($shim, $node);
 my $q = sub { return $node->safe_psql('postgres', $_[0]) };
 
-$q->(<<'SQL');
+my $wide = 100 * $blcksz / 8192;
+$q->(<<"SQL");
 CREATE EXTENSION crc32c_accel;
 CREATE TABLE t (id int PRIMARY KEY, k int, b text, a int[], p point) WITH (fillfactor = 70);
 CREATE INDEX ON t USING hash (k);
@@ -37,18 +38,18 @@ CREATE INDEX ON t USING brin (k) WITH (pages_per_range = 4);
 CREATE SEQUENCE s;
 CREATE TABLE large (x text);
 ALTER TABLE large ALTER x SET STORAGE EXTERNAL;
-INSERT INTO t SELECT g, g % 977, repeat('x', 100), ARRAY[g, g % 10], point(g % 100, g % 37) FROM generate_series(1, 10000) g;
+INSERT INTO t SELECT g, g % 977, repeat('x', $wide), ARRAY[g, g % 10], point(g % 100, g % 37) FROM generate_series(1, 10000) g;
 INSERT INTO large SELECT repeat('l', 9000) FROM generate_series(1, 50);
 VACUUM;
 CHECKPOINT;
 SQL
 
 my $script = PostgreSQL::Test::Utils::tempdir() . '/load.sql';
-append_to_file($script, <<'SQL');
-\set id random(1, 10000)
-\set new random(10001, 2000000000)
+append_to_file($script, <<"SQL");
+\\set id random(1, 10000)
+\\set new random(10001, 2000000000)
 UPDATE t SET k = k + 1, p = point(:id, :new % 100) WHERE id = :id;
-INSERT INTO t VALUES (:new, :new % 977, repeat('y', 100), ARRAY[:id, :new % 100], point(:id % 100, :new % 37)) ON CONFLICT DO NOTHING;
+INSERT INTO t VALUES (:new, :new % 977, repeat('y', $wide), ARRAY[:id, :new % 100], point(:id % 100, :new % 37)) ON CONFLICT DO NOTHING;
 DELETE FROM t WHERE id = :id + 1;
 SELECT nextval('s');
 SELECT count(*) FROM t WHERE k = :id % 977;

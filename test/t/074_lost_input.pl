@@ -14,6 +14,7 @@ my $node = Accel::new_node('main', checksums => 0, allows_streaming => 1,
 autovacuum = off
 checkpoint_timeout = 1h
 wal_keep_size = 512MB
+shared_buffers = 128	# blocks
 CONF
 $node->start;
 my $q = sub { return $node->safe_psql('postgres', $_[0]) };
@@ -48,7 +49,7 @@ my %old;
 foreach my $relation ('t', 't_pkey', 'pg_statistic')
 {
 	my $path = file($node, $relation);
-	$old{$relation} = AccelWal::peek($path, 0, -s $path);
+	$old{$relation} = Accel::contents($path);
 }
 my $before = $q->('SELECT redo_lsn FROM pg_control_checkpoint()');
 $q->("UPDATE t SET b = repeat('y', 500); REINDEX TABLE u; INSERT INTO t SELECT g, repeat('z', 500) FROM generate_series(101, 140) g");
@@ -58,12 +59,12 @@ is($named->($node), '', 'healthy');
 # --- kinds of damage -----------------------------------------------------------
 
 my $t = file($node, 't');
-my $good = AccelWal::peek($t, 0, -s $t);
+my $good = Accel::contents($t);
 $node->stop('fast');
-AccelWal::poke($t, 8192, substr($old{t}, 8192, 8192));
-AccelWal::poke($t, 2 * 8192, "\0" x 8192);
-truncate($t, (-s $t) - 8192) or die $!;
-my $last = (-s $t) / 8192;
+AccelWal::poke_block($t, 1, 0, substr($old{t}, $blcksz, $blcksz));
+AccelWal::poke_block($t, 2, 0, "\0" x $blcksz);
+my $last = Accel::blocks($t) - 1;
+Accel::resize($t, $last);
 $node->start;
 is($named->($node), join("\n", 't|main|1|stale_page|t|t|t', 't|main|2|zeroed_page|f|t|t', "t|main|$last|missing_block|f|t|t"),
 	'an older page, zeros, a file that ends early; without checksums');
@@ -83,11 +84,11 @@ like("$out $err", qr{^3 .*NOTICE:  WAL from .* on is not judged: no checkpoint}s
 
 # --- a copy in memory ------------------------------------------------------------
 
-AccelWal::poke($t, 0, $good);
+AccelWal::poke_block($t, 0, 0, $good);
 is($named->($node), '', 'put right');
 $q->('SELECT count(*) FROM t');	# which sets hint bits
 $q->('CHECKPOINT');
-AccelWal::poke($t, 8192, substr($old{t}, 8192, 8192));
+AccelWal::poke_block($t, 1, 0, substr($old{t}, $blcksz, $blcksz));
 like($q->('SELECT message FROM verify_lost_writes()'),
 	qr{; shared buffers hold the page with LSN .*, which will not be written unless it changes$}, 'a clean buffer has the page');
 $q->("UPDATE t SET b = 'n'");
@@ -99,30 +100,30 @@ is($named->($node), '', 'and heals the disk');
 
 my %files = map { $_ => file($node, $_) } 't', 't_pkey', 'pg_statistic', 'u';
 $node->stop('fast');
-my %now = map { $_ => AccelWal::peek($files{$_}, 0, -s $files{$_}) } keys %files;
-AccelWal::poke($files{t_pkey}, 8192, substr($old{t_pkey}, 8192, 8192));
-AccelWal::poke($files{pg_statistic}, 0, $old{pg_statistic});
-AccelWal::poke($files{u}, 0, "\0" x 8192);
+my %now = map { $_ => Accel::contents($files{$_}) } keys %files;
+AccelWal::poke_block($files{t_pkey}, 1, 0, substr($old{t_pkey}, $blcksz, $blcksz));
+AccelWal::poke_block($files{pg_statistic}, 0, 0, $old{pg_statistic});
+AccelWal::poke($files{u}, 0, "\0" x $blcksz);
 $node->start;
 is($q->('SELECT string_agg(DISTINCT relation || \' \' || status, \', \') FROM verify_lost_writes()'),
 	'pg_statistic stale_page, t_pkey stale_page', 'an index and a catalog; an unlogged table has no WAL that tells');
 
 my $session = $node->background_psql('postgres');
 my $temporary = $node->data_dir . '/' . $session->query_safe(<<'SQL');
-SET temp_buffers = '800kB';
+SET temp_buffers = 100;
 CREATE TEMPORARY TABLE temporary AS SELECT g, repeat('p', 500) AS b FROM generate_series(1, 10000) g;
 SELECT pg_relation_filepath('temporary');
 SQL
-cmp_ok(-s $temporary, '>', 8192, 'a temporary table has a file');
-AccelWal::poke($temporary, 0, "\0" x 8192);
+cmp_ok(-s $temporary, '>', $blcksz, 'a temporary table has a file');
+AccelWal::poke($temporary, 0, "\0" x $blcksz);
 is($session->query_safe("SELECT count(*) FROM verify_lost_writes() WHERE relation = 'temporary'::regclass"), 0, '... but no WAL');
 $session->quit;
 
 # SP-GiST leaves a recycled page like that, without WAL; here it is one of btree
-my $bare = pack('Q v6 V', 0, 0, 0, 24, 8176, 8176, 8192 | 4, 0) . "\0" x (8192 - 24);
+my $bare = pack('Q v6 V', 0, 0, 0, 24, $blcksz - 16, $blcksz - 16, $blcksz | 4, 0) . "\0" x ($blcksz - 24);
 $node->stop('fast');
-AccelWal::poke($files{$_}, 0, $now{$_}) foreach keys %files;
-AccelWal::poke($files{t_pkey}, 8192, $bare);
+AccelWal::poke_block($files{$_}, 0, 0, $now{$_}) foreach keys %files;
+AccelWal::poke_block($files{t_pkey}, 1, 0, $bare);
 AccelWal::poke($t, 0, $bare);
 $node->start;
 is($named->($node), 't|main|0|stale_page|f|t|t', 'an empty page without an LSN: of a table it is named, of an index not');
@@ -131,18 +132,18 @@ is($named->($node), 't|main|0|stale_page|f|t|t', 'an empty page without an LSN: 
 
 {
 	$node->stop('fast');
-	AccelWal::poke($files{$_}, 0, $now{$_}) foreach keys %files;
+	AccelWal::poke_block($files{$_}, 0, 0, $now{$_}) foreach keys %files;
 	$node->start;
 	$q->("CREATE TABLE cut (i int); INSERT INTO cut SELECT generate_series(1, 20000); VACUUM cut; DELETE FROM cut WHERE i > 300; VACUUM (TRUNCATE) cut; CHECKPOINT");
 	my $map = file($node, 'cut') . '_vm';
 	$node->stop('fast');
-	AccelWal::poke($map, 0, "\0" x 8192);
+	AccelWal::poke($map, 0, "\0" x $blcksz);
 	$node->start;
 	is($named->($node), 'cut|vm|0|zeroed_page|f|t|t', 'a map of zeros, after truncation of its table');
 	$q->('VACUUM (DISABLE_PAGE_SKIPPING) cut; CHECKPOINT');
 	is($named->($node), '', 'VACUUM makes it anew');
 	$node->stop('fast');
-	AccelWal::poke($map, 0, pack('Q v6 V', 0, 0, 0, 24, 8192, 8192, 8192 | 4, 0));
+	AccelWal::poke($map, 0, pack('Q v6 V', 0, 0, 0, 24, $blcksz, $blcksz, $blcksz | 4, 0));
 	$node->start;
 	is($named->($node), '', 'a map that was made anew in recovery is not named');
 	$q->('DELETE FROM cut; VACUUM (TRUNCATE) cut; CHECKPOINT');
@@ -160,7 +161,7 @@ SKIP:
 	$q->('VACUUM mapped');
 	$q->('CHECKPOINT');
 	my $map = file($node, 'mapped') . '_vm';
-	my $older = AccelWal::peek($map, 0, 8192);
+	my $older = AccelWal::peek($map, 0, $blcksz);
 	my $from = $q->('SELECT redo_lsn FROM pg_control_checkpoint()');
 	$q->('DELETE FROM mapped WHERE i = 1; CHECKPOINT');
 	my $found = sub {
@@ -173,7 +174,7 @@ SKIP:
 	};
 
 	is($found->(), '', 'healthy: no finding');
-	$put->("\0" x 8192);
+	$put->("\0" x $blcksz);
 	is($found->(), 'vm zeroed_page', 'a map of zeros, of which a deletion has an image');
 	$put->($older);
 	is($found->(), '', 'an older map is not named: a standby may have left it its LSN');
@@ -188,9 +189,9 @@ SKIP:
 # Of two relations the first, by file, is decided while another session holds the
 # second, which may want the first before it gives that up.
 $node->stop('fast');
-AccelWal::poke($files{t_pkey}, 0, $now{t_pkey});
-AccelWal::poke($files{pg_statistic}, 0, $old{pg_statistic});
-AccelWal::poke($t, 0, "\0" x 8192);
+AccelWal::poke_block($files{t_pkey}, 0, 0, $now{t_pkey});
+AccelWal::poke_block($files{pg_statistic}, 0, 0, $old{pg_statistic});
+AccelWal::poke($t, 0, "\0" x $blcksz);
 $node->start;
 my $holder = $node->background_psql('postgres');
 $holder->query_safe('BEGIN; LOCK TABLE t IN ACCESS EXCLUSIVE MODE');
@@ -205,7 +206,7 @@ $search->finish;
 is("$found$error", "pg_statistic stale_page, t zeroed_page\n", 'and it names both');
 
 $node->stop('fast');
-AccelWal::poke($files{$_}, 0, $now{$_}) foreach keys %files;
+AccelWal::poke_block($files{$_}, 0, 0, $now{$_}) foreach keys %files;
 $node->start;
 is($named->($node), '', 'put right');
 
@@ -250,7 +251,7 @@ $node->wait_for_catchup($standby);
 $standby->safe_psql('postgres', 'CHECKPOINT');
 is($named->($standby), '', 'standby: healthy');
 $standby->stop('fast');
-AccelWal::poke($standby->data_dir . '/' . $q->("SELECT pg_relation_filepath('t')"), 8192, substr($old{t}, 8192, 8192));
+AccelWal::poke_block($standby->data_dir . '/' . $q->("SELECT pg_relation_filepath('t')"), 1, 0, substr($old{t}, $blcksz, $blcksz));
 $standby->start;
 is($named->($standby), 't|main|1|stale_page|t|t|t', 'standby: an older page');
 

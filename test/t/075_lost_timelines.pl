@@ -34,7 +34,7 @@ VACUUM;
 CHECKPOINT;
 SQL
 my $path = $q->("SELECT pg_relation_filepath('t')");
-my $old = AccelWal::peek($primary->data_dir . "/$path", 8192, 8192);
+my $old = AccelWal::peek_block($primary->data_dir . "/$path", 1);
 $primary->backup('base');
 
 sub standby_of
@@ -72,7 +72,7 @@ foreach my $node ($standby, $cascade)
 {
 	$node->safe_psql('postgres', 'CHECKPOINT');
 	is(found($node), '', $node->name . ': healthy');
-	restart($node, sub { AccelWal::poke($_[0], 8192, $old) });
+	restart($node, sub { AccelWal::poke_block($_[0], 1, 0, $old) });
 	is(found($node), 't main 1 stale_page', $node->name . ': a lost write');
 }
 
@@ -111,8 +111,8 @@ my $later = $standby->safe_psql('postgres', "SELECT pg_relation_filepath('later'
 foreach my $node ($standby, $cascade)
 {
 	restart($node, sub {
-		AccelWal::poke($_[0], 2 * 8192, "\0" x 8192);
-		AccelWal::poke($node->data_dir . "/$later", 3 * 8192, "\0" x 8192);
+		AccelWal::poke_block($_[0], 2, 0, "\0" x $blcksz);
+		AccelWal::poke_block($node->data_dir . "/$later", 3, 0, "\0" x $blcksz);
 	});
 	is(found($node), 'later main 3 zeroed_page, t main 1 stale_page, t main 2 zeroed_page', $node->name . ': of both timelines');
 }
@@ -147,8 +147,8 @@ is(found($restored), '', 'restored: nothing in pg_wal');
 is(found($restored, "'$archive'"), '', 'restored: the archive has WAL after that point, of another history: nothing');
 my $anew = $restored->safe_psql('postgres', "SELECT pg_relation_filepath('anew')");
 restart($restored, sub {
-	AccelWal::poke($_[0], 8192, $old);
-	AccelWal::poke($restored->data_dir . "/$anew", 3 * 8192, "\0" x 8192);
+	AccelWal::poke_block($_[0], 1, 0, $old);
+	AccelWal::poke_block($restored->data_dir . "/$anew", 3, 0, "\0" x $blcksz);
 });
 is(found($restored, "'$archive'"), 'anew main 3 zeroed_page, t main 1 stale_page', 'restored: lost writes of both timelines');
 $restored->stop('fast');

@@ -48,16 +48,16 @@ sub forks
 sub zeroed_and_named
 {
 	my ($relation, $db, $fork) = @_;
-	my ($path, $blocks) = split /\|/, $q->("SELECT pg_relation_filepath('$relation'), pg_relation_size('$relation') / 8192", $db);
+	my ($path, $blocks) = split /\|/, $q->("SELECT pg_relation_filepath('$relation'), pg_relation_size('$relation') / $blcksz", $db);
 	my $file = $node->data_dir . "/$path";
 	my %saved;
 
 	$node->stop;
 	foreach my $block (grep { $_ % 2 } 0 .. $blocks - 1)
 	{
-		$saved{$block} = AccelWal::peek($file, $block * 8192, 8192);
+		$saved{$block} = AccelWal::peek_block($file, $block);
 		next if $saved{$block} !~ /[^\0]/;
-		AccelWal::poke($file, $block * 8192, "\0" x 8192);
+		AccelWal::poke_block($file, $block, 0, "\0" x $blcksz);
 	}
 	$node->start;
 	my $named = $q->("SELECT string_agg(blkno::text, ' ' ORDER BY blkno) FROM verify_lost_writes()
@@ -65,7 +65,7 @@ sub zeroed_and_named
 	my $others = $q->("SELECT count(*) FROM verify_lost_writes() WHERE relation <> '$relation'::regclass", $db);
 	is($others, 0, "$relation: no other relation is named");
 	$node->stop;
-	AccelWal::poke($file, $_ * 8192, $saved{$_}) foreach keys %saved;
+	AccelWal::poke_block($file, $_, 0, $saved{$_}) foreach keys %saved;
 	$node->start;
 	return (join(' ', sort { $a <=> $b } grep { $saved{$_} =~ /[^\0]/ } keys %saved), $named);
 }
@@ -102,8 +102,8 @@ found('moved, an index', 'indexed_id', 'fsm');
 # the map itself
 my $map = $node->data_dir . '/' . $q->("SELECT pg_relation_filepath('two_maps')") . '_vm';
 $node->stop;
-my $page = AccelWal::peek($map, 0, 8192);
-AccelWal::poke($map, 0, "\0" x 8192);
+my $page = AccelWal::peek($map, 0, $blcksz);
+AccelWal::poke($map, 0, "\0" x $blcksz);
 $node->start;
 is($q->("SELECT fork, blkno, status FROM verify_lost_writes() WHERE relation = 'two_maps'::regclass"), 'vm|0|zeroed_page', 'the map of a table that was moved');
 $node->stop;
