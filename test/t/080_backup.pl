@@ -67,7 +67,7 @@ is(sql("SELECT label, format, start_lsn, end_lsn, timelines, files, bad_blocks, 
 	"label of crc32c|plain|$start|$end|1|$files|0|0|ok|t|t|t", 'its summary');
 is(sql("SELECT read_bytes = (SELECT sum(size) FROM (SELECT (regexp_matches(pg_read_file('$backup/backup_manifest'),
 			'\"Path\": \"(?!postgresql.auto.conf)[^\"]*\", \"Size\": ([0-9]+)', 'g'))[1]::bigint AS size) s),
-		blocks * 8192 < read_bytes, blocks * 8192 > read_bytes / 2
+		blocks * $blcksz < read_bytes, blocks * $blcksz > read_bytes / 2
 		FROM verify_backup_summary('$backup')"), 't|t|t', 'every byte was read once');
 is(sql("SELECT (s).files, (s).blocks, (s).findings FROM verify_backup_summary('$backup', workers => 2) s"),
 	sql("SELECT (s).files, (s).blocks, (s).findings FROM verify_backup_summary('$backup') s"), 'two workers');
@@ -109,7 +109,7 @@ my @mutations = (
 	[ 'a file with more', sub { append_to_file("$backup/global/pg_filenode.map", 'x') },
 		sub { my $size = -s "$backup/global/pg_filenode.map"; truncate "$backup/global/pg_filenode.map", $size - 1 },
 		'global/pg_filenode.map size_mismatch' ],
-	[ 'a truncated file', sub { copy("$backup/$table", "$dir/kept"); truncate "$backup/$table", 8192 },
+	[ 'a truncated file', sub { copy("$backup/$table", "$dir/kept"); truncate "$backup/$table", $blcksz },
 		sub { move("$dir/kept", "$backup/$table") }, "$table size_mismatch" ],
 	[ 'an empty file', sub { move("$backup/PG_VERSION", "$dir/kept"); append_to_file("$backup/PG_VERSION", '') },
 		sub { move("$dir/kept", "$backup/PG_VERSION") }, 'PG_VERSION size_mismatch' ],
@@ -165,7 +165,7 @@ foreach my $algorithm (grep { $_ ne 'NONE' } @algorithms)
 		qr{^PG_VERSION\|checksum_mismatch\|@{[ substr($algorithm, 3) / 4 ]}\|t\|$algorithm of the file}, "$algorithm: a changed byte");
 	ok(!accepted($of{$algorithm}), "$algorithm: pg_verifybackup reports it, too");
 }
-poke("$of{NONE}/$table", 8192 * 3 + 4000, 'damage');
+poke("$of{NONE}/$table", $blcksz * 3 + 4000, 'damage');
 like(findings($of{NONE}), qr{^$table 3 (undecided|corrupt)$}, 'NONE: a changed page');
 ok(accepted($of{NONE}), 'NONE: pg_verifybackup sees nothing');
 

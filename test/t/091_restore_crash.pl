@@ -29,7 +29,7 @@ jit = off
 bgwriter_lru_maxpages = 0
 checkpoint_timeout = 1h
 wal_keep_size = 1GB
-shared_buffers = 64MB
+shared_buffers = 8192	# blocks
 restart_after_crash = off
 CONF
 Accel::start_under($shim, $node);
@@ -37,19 +37,19 @@ my $q = sub { return $node->safe_psql('postgres', $_[0]) };
 $q->(<<"SQL");
 CREATE EXTENSION crc32c_accel;
 CREATE FUNCTION fault_arm(cstring, cstring, int, bool, cstring) RETURNS void AS '$shim' LANGUAGE C;
-CREATE TABLE t AS SELECT g, repeat('t', 500) AS b FROM generate_series(1, 8000) g;
+CREATE TABLE t AS SELECT g, repeat('t', 500 * $blcksz / 8192) AS b FROM generate_series(1, 8000) g;
 VACUUM FREEZE t;
 SQL
 my $file = $node->data_dir . '/' . $q->("SELECT pg_relation_filepath('t')");
 my $aside = PostgreSQL::Test::Utils::tempdir();
 my $rows = 'SELECT count(*), sum(hashtextextended(t::text, 0)) FROM t';
 my $before = $q->($rows);
-cmp_ok($q->("SELECT pg_relation_size('t') / 8192"), '>', 500, 'a table of more than 500 blocks');
+cmp_ok($q->("SELECT pg_relation_size('t') / $blcksz"), '>', 500, 'a table of more than 500 blocks');
 
 my %saved;
 my %damaged;
 
-sub page { return AccelWal::peek($file, $_[0] * 8192, 8192); }
+sub page { return AccelWal::peek_block($file, $_[0]); }
 sub call { return "restore_block('t', 'main', $_[0], pg_read_binary_file('$aside/$_[0]'), allow_unproven => true)"; }
 
 # Starts anew with nothing in memory, then damages blocks on disk: their middle,
@@ -65,9 +65,9 @@ sub begin
 	{
 		my $kind = $block % 3;
 		$damaged{$block} = $kind == 0 ? AccelWal::spoiled($saved{$block}) :
-			$kind == 1 ? "\xff" x 24 . substr($saved{$block}, 24) : "\0" x 8192;
+			$kind == 1 ? "\xff" x 24 . substr($saved{$block}, 24) : "\0" x $blcksz;
 		AccelWal::put("$aside/$block", $saved{$block});
-		AccelWal::poke($file, $block * 8192, $damaged{$block});
+		AccelWal::poke_block($file, $block, 0, $damaged{$block});
 	}
 	return;
 }
@@ -132,13 +132,13 @@ foreach my $block (9, 11)
 }
 
 # The block is changed after the WAL was read: the page is not written any more.
-$q->(q{CREATE TABLE l AS SELECT g, repeat('l', 500) AS b FROM generate_series(1, 100) g; VACUUM FREEZE l; CHECKPOINT});
+$q->(qq{CREATE TABLE l AS SELECT g, repeat('l', 500 * $blcksz / 8192) AS b FROM generate_series(1, 100) g; VACUUM FREEZE l; CHECKPOINT});
 my $other = $node->data_dir . '/' . $q->("SELECT pg_relation_filepath('l')");
-my $older = AccelWal::peek($other, 2 * 8192, 8192);
+my $older = AccelWal::peek_block($other, 2);
 $q->(q{DELETE FROM l WHERE ctid = '(2,1)'; CHECKPOINT});
-AccelWal::put("$aside/l", AccelWal::peek($other, 2 * 8192, 8192));
+AccelWal::put("$aside/l", AccelWal::peek_block($other, 2));
 $node->stop;
-AccelWal::poke($other, 2 * 8192, $older);
+AccelWal::poke_block($other, 2, 0, $older);
 Accel::start_under($shim, $node);
 my ($answer) = Accel::stopped_at($node, 'open', 1, 'pg_wal/0', "SELECT status FROM restore_block('l', 'main', 2, pg_read_binary_file('$aside/l'))", sub {
 	$q->(q{UPDATE l SET b = 'new' WHERE ctid = '(2,2)'});
@@ -149,21 +149,21 @@ is($q->(q{SELECT count(*) FROM l WHERE ctid = '(2,1)'}), '1', '... upon the olde
 
 # It is changed, and storage loses that write, too.  The page stays in memory,
 # though every other one is replaced there.
-$q->(q{CREATE TABLE big AS SELECT g, repeat('b', 500) AS b FROM generate_series(1, 8000) g; CREATE INDEX big_g ON big (g); VACUUM FREEZE big; CHECKPOINT; DELETE FROM l WHERE ctid = '(2,5)'});
+$q->(qq{CREATE TABLE big AS SELECT g, repeat('b', 500 * $blcksz / 8192) AS b FROM generate_series(1, 8000) g; CREATE INDEX big_g ON big (g); VACUUM FREEZE big; CHECKPOINT; DELETE FROM l WHERE ctid = '(2,5)'});
 $node->stop;
-AccelWal::put("$aside/l", AccelWal::peek($other, 2 * 8192, 8192));
-AccelWal::poke($other, 2 * 8192, $older);
-$node->append_conf('postgresql.conf', 'shared_buffers = 1MB');
+AccelWal::put("$aside/l", AccelWal::peek_block($other, 2));
+AccelWal::poke_block($other, 2, 0, $older);
+$node->append_conf('postgresql.conf', 'shared_buffers = 128');
 Accel::start_under($shim, $node);
 my $elsewhere = "SET enable_seqscan = off; SET enable_bitmapscan = off; SELECT count(b) FROM big WHERE g > 0";
 ($answer) = Accel::stopped_at($node, 'open', 1, 'pg_wal/0', "SELECT status FROM restore_block('l', 'main', 2, pg_read_binary_file('$aside/l'))", sub {
 	$q->(q{UPDATE l SET b = 'newer' WHERE ctid = '(2,3)'; CHECKPOINT});
-	AccelWal::poke($other, 2 * 8192, $older);
+	AccelWal::poke_block($other, 2, 0, $older);
 	$q->($elsewhere) for 1 .. 6;
 });
 is($answer, 'bad_on_disk_cached_ok', 'changed, and the write is lost: nothing is written, heal_block() would');
 is($q->(q{SELECT count(*) FROM l WHERE b = 'newer'}), '1', '... and the change stays');
-$node->append_conf('postgresql.conf', 'shared_buffers = 64MB');
+$node->append_conf('postgresql.conf', 'shared_buffers = 8192');
 
 # Two sessions for the same blocks.
 my @both = (20 .. 119);
@@ -209,7 +209,7 @@ foreach my $loop (1 .. $loops)
 	$acknowledged += @restored;
 	my @wrong = grep { state_of($_) ne 'good' } @restored;
 	is("@wrong", '', '... written, what was restored (' . @restored . ')');
-	AccelWal::poke($file, $_ * 8192, $damaged{$_}) foreach @restored;
+	AccelWal::poke_block($file, $_, 0, $damaged{$_}) foreach @restored;
 	$node->start;
 	@wrong = grep { state_of($_) ne 'good' } @restored;
 	is("@wrong", '', '... recovery writes it again, had the write been lost');
@@ -218,7 +218,7 @@ foreach my $loop (1 .. $loops)
 	$node->stop;
 	foreach my $block (grep { state_of($_) eq 'damaged' } @blocks)
 	{
-		AccelWal::poke($file, $block * 8192, $saved{$block});
+		AccelWal::poke_block($file, $block, 0, $saved{$block});
 	}
 	$node->start;
 	is($q->($rows), $before, '... the rows are what they were');

@@ -76,7 +76,7 @@ $primary->safe_psql('postgres', "UPDATE t SET k = -1 WHERE ctid >= '(0,0)' AND c
 meet($primary, $standby, 1);
 Ledger::record($primary);
 meet($primary, $standby, 1);
-my $blocks = (-s $standby->data_dir . "/$path{t_btree}") / 8192;
+my $blocks = Accel::blocks($standby->data_dir . "/$path{t_btree}");
 Ledger::while_stopped($standby, sub {
 	Ledger::put($standby, $path{$_}, 0, $old{$_}) foreach keys %old;
 	Ledger::cut($standby, $path{t_btree}, $blocks - 1);
@@ -130,7 +130,7 @@ $restored->start;
 is(Ledger::findings($restored), '', 'a restored backup that is sound');
 $old{late} = Ledger::page($restored, Ledger::path($restored, 'late'), 3);
 $restored->safe_psql('postgres', 'CHECKPOINT');
-my $damaged = Ledger::sealed($restored, Ledger::with_lsn(substr($old{late}, 0, 8000) . chr(ord(substr $old{late}, 8000) ^ 1) . substr($old{late}, 8001), Ledger::lsn($old{late}) - 100), 3);
+my $damaged = Ledger::sealed($restored, Ledger::with_lsn(substr($old{late}, 0, -192) . chr(ord(substr $old{late}, -192) ^ 1) . substr($old{late}, -191), Ledger::lsn($old{late}) - 100), 3);
 my $late = Ledger::path($restored, 'late');
 Ledger::while_stopped($restored, sub { Ledger::put($restored, $late, 3, $damaged) });
 is(Ledger::findings($restored), 'late|3|stale_page', 'an old page in a restored backup');

@@ -19,10 +19,11 @@ $node->start;
 sub query { return $node->safe_psql('postgres', shift); }
 
 # Each page of t is last changed by records without an image, each of w by one image.
-query(<<'SQL');
+my $wide = 200 * $blcksz / 8192;
+query(<<"SQL");
 CREATE EXTENSION crc32c_accel;
 CREATE TABLE t (id int, v int, b text) WITH (fillfactor = 30);
-INSERT INTO t SELECT g, 0, repeat('x', 200) FROM generate_series(1, 80) g;
+INSERT INTO t SELECT g, 0, repeat('x', $wide) FROM generate_series(1, 80) g;
 CREATE INDEX t_btree ON t (id);
 CREATE TABLE w (LIKE t) WITH (fillfactor = 30);
 INSERT INTO w TABLE t;
@@ -54,7 +55,7 @@ sub forged
 	my ($relation, $block, $in_hole) = @_;
 	my $page = on_disk($relation, $block);
 
-	substr($page, $in_hole ? unpack('S', substr $page, 12, 2) + 20 : 8100, 1) ^= "\x01";
+	substr($page, $in_hole ? unpack('S', substr $page, 12, 2) + 20 : $blcksz - 92, 1) ^= "\x01";
 	return Ledger::sealed($node, $page, $block);
 }
 
@@ -66,7 +67,7 @@ sub restore
 		  . unpack('H*', $page) . "'" . ($more // '') . ')');
 }
 
-my $zeros = "\0" x 8192;
+my $zeros = "\0" x $blcksz;
 my %good = map { $_ => on_disk('t', $_) } 0 .. 7;
 my $index = on_disk('t_btree', 1);
 my %wrong = map { $_ => forged('t', $_) } 0 .. 7;
