@@ -17,9 +17,10 @@ my $node = Accel::new_node('main', extra => [ '--wal-segsize=1', '--encoding=UTF
 $node->start;
 my $new_manifest = $node->pg_version >= 17;
 sub sql { return $node->safe_psql('postgres', $_[0]); }
-sql(q{
+my $wide = 100 * $blcksz / 8192;
+sql(qq{
 	CREATE EXTENSION crc32c_accel;
-	CREATE TABLE t AS SELECT g, repeat('x', 100) AS filler FROM generate_series(1, 20000) g});
+	CREATE TABLE t AS SELECT g, repeat('x', $wide) AS filler FROM generate_series(1, 20000) g});
 
 sub findings
 {
@@ -159,7 +160,7 @@ unlink "$backup/$name";
 my $table = sql("SELECT pg_relation_filepath('t')");
 my $bare = backup('bare', $node, '--no-manifest');
 is(findings($bare), 'backup_manifest ok_no_manifest', 'no manifest: one row');
-AccelWal::poke("$bare/$table", 8192 * 5 + 4000, 'damage');
+AccelWal::poke_block("$bare/$table", 5, 4000, 'damage');
 is(findings($bare), "backup_manifest ok_no_manifest\n$table 5 corrupt", 'no manifest: pages are judged');
 my ($segment) = sort grep { /^[0-9A-F]{24}$/ } slurp_dir("$bare/pg_wal");
 unlink "$bare/pg_wal/$segment";
@@ -186,9 +187,9 @@ is(findings($of_standby), '', 'a backup of timeline 1, verified by another serve
 
 # --- workers, rates, cancels -------------------------------------------------------------
 
-AccelWal::poke("$promoted/$table", 8192 * $_ + 4000, 'damage') foreach 1, 7, 100;
+AccelWal::poke_block("$promoted/$table", $_, 4000, 'damage') foreach 1, 7, 10;
 my $expected = findings($promoted);
-like($expected, qr{^$table 1 corrupt\n$table 100 corrupt\n$table 7 corrupt\n$table checksum_mismatch$}m, 'damaged pages');
+like($expected, qr{^$table 1 corrupt\n$table 10 corrupt\n$table 7 corrupt\n$table checksum_mismatch$}m, 'damaged pages');
 is(findings($promoted, ", workers => $_"), $expected, "$_ workers: the same") foreach 1, 3;
 my $bytes = sql("SELECT read_bytes FROM verify_backup_summary('$promoted')");
 my $begun = time();
@@ -212,7 +213,7 @@ cmp_ok($whole, '>=', 5, "$whole whole segments of 1 MB");
 foreach ([ 'WAL', '', 1 ], [ 'WAL and workers', ', workers => 2', 1 ], [ 'a page that WAL decides', '', 2 ])
 {
 	my ($what, $more, $times) = @$_;
-	AccelWal::put("$rated/$table", substr(slurp_file("$promoted/$table"), 0, 16384)) if $times == 2;
+	AccelWal::put("$rated/$table", substr(slurp_file("$promoted/$table"), 0, 2 * $blcksz)) if $times == 2;
 	my $found = findings($rated);
 	$begun = time();
 	is(findings($rated, ", max_rate => 8192$more"), $found, "max_rate, $what: the same");
@@ -236,7 +237,7 @@ like($err, qr/WARNING:  data checksums are disabled in the cluster of this backu
 is(sql("SELECT status, message FROM verify_backup_summary('$unsummed')"),
 	'ok|data checksums are disabled: of pages, only headers were verified', 'data checksums off: so does the summary');
 open(my $file, '+<', "$unsummed/base/1/1259") or die $!;
-seek($file, 8192 + 12, 0);
+seek($file, $blcksz + 12, 0);
 print $file "\xff\xff\xff\xff";
 close($file);
 is(findings($unsummed), "base/1/1259 1 bad_header\nbase/1/1259 checksum_mismatch", 'their headers are judged');
