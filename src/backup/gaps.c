@@ -12,13 +12,15 @@
  *	   pg_filenode.map, without which nobody can connect.  Elsewhere a database
  *	   has files of relations alone.  Numbers below 16384 (FIRST_NORMAL)
  *	   are given by initdb, to catalogs, which stay in the database's own
- *	   tablespace.
+ *	   tablespace.  A folder of no database (cluster/databases.c) needs
+ *	   nothing.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "backup/gaps.h"
 #include "backup/meta.h"
+#include "cluster/databases.h"
 #include "host/host.h"
 #include "host/print.h"
 #include "manifest/names.h"
@@ -38,6 +40,8 @@ typedef struct Gaps
 	const char *major;
 	BackupSuspects *suspects;
 	char		told[BACKUP_PATH_MAX];	/* a folder without all of its files */
+	ClusterDatabases databases; /* read when a folder lacks a file */
+	bool		databases_read;
 } Gaps;
 
 static bool
@@ -69,6 +73,15 @@ check_segment_before(Gaps *gaps, const char *path, BackupRelationFile file)
 
 /* ---- folders of databases ---- */
 
+static bool
+is_no_database(Gaps *gaps, uint32_t oid)
+{
+	if (!gaps->databases_read)
+		cluster_databases_read(&gaps->databases, gaps->root);
+	gaps->databases_read = true;
+	return cluster_databases_lack(&gaps->databases, oid);
+}
+
 static void
 need_in_folder(Gaps *gaps, const char *folder, const char *name,
 			   const BackupRelationFile *file)
@@ -78,8 +91,9 @@ need_in_folder(Gaps *gaps, const char *folder, const char *name,
 
 	if (!is_there(gaps, path))
 	{
-		backup_suspects_add_file(gaps->suspects, path, &of_map, BACKUP_MISSING,
-								 "the folder of a database needs it");
+		if (!is_no_database(gaps, file->database))
+			backup_suspects_add_file(gaps->suspects, path, &of_map, BACKUP_MISSING,
+									 "the folder of a database needs it");
 		snprintf(gaps->told, sizeof(gaps->told), "%s", folder);
 	}
 	host_free(path);
@@ -107,7 +121,8 @@ check_version(Gaps *gaps, const char *path, const BackupRelationFile *file)
 	char	   *message;
 
 	backup_meta_release(gaps->root, path, major);
-	if (strcmp(major, gaps->major) == 0)
+	if (strcmp(major, gaps->major) == 0 ||
+		is_no_database(gaps, file->database))
 		return;
 	message = host_print("says release \"%s\", but PG_VERSION of the backup \"%s\"",
 						 major, gaps->major);
@@ -141,11 +156,12 @@ void
 backup_gaps_find(const BackupList *list, const char *root, const char *major,
 				 BackupSuspects *suspects)
 {
-	Gaps		gaps = {list, root, major, suspects, ""};
+	Gaps		gaps = {list, root, major, suspects};
 
 	for (uint32_t i = 0; i < list->count; i++)
 	{
 		host_interrupts();
 		look_at(&gaps, backup_list_path(list, list->by_path[i]));
 	}
+	cluster_databases_free(&gaps.databases);
 }

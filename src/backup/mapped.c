@@ -10,10 +10,11 @@
 #include "host/file_scan.h"
 #include "host/host.h"
 #include "host/print.h"
+#include "manifest/archive_names.h"
 
 /*
  * Notes of a file that a map names, or of a part of it, that it is there, and
- * whether it is empty.
+ * whether it is empty, unless the spool has it whole.
  */
 static void
 place(const BackupList *list, BackupSpool *spool, const char *map,
@@ -24,7 +25,7 @@ place(const BackupList *list, BackupSpool *spool, const char *map,
 	int64_t		entry = backup_list_find(list, path);
 
 	if (entry >= 0 && list->entries[entry].found >= 0 &&
-		backup_spool_create(spool, path))
+		!backup_path_kept(path) && backup_spool_create(spool, path))
 	{
 		if (list->entries[entry].found > 0)
 			backup_spool_write(spool, "", 1);

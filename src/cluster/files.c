@@ -275,6 +275,7 @@ judge_maps_below(Scan *scan, const char *folder)
 		snprintf(target.path, sizeof(target.path), "%s/%s", folder,
 				 databases.names[i]);
 		target.required = is_database(scan, target.path);
+		target.database = (uint32_t) strtoul(databases.names[i], NULL, 10);
 		snprintf(target.path, sizeof(target.path), "%s/%s/" CLUSTER_MAP_NAME,
 				 folder, databases.names[i]);
 		judge(scan, &target);
@@ -550,5 +551,6 @@ cluster_files_scan(const char *directory, const ClusterServer *server,
 	cluster_read_begin(&scan.look.reader, direct, throttle);
 	judge_all(&scan);
 	cluster_read_end(&scan.look.reader);
+	cluster_databases_free(&scan.look.databases);
 	return CLUSTER_FILES_OK;
 }

@@ -201,6 +201,21 @@ excuse_redo(const ClusterLook *look, ClusterVerdict *verdict)
 							verdict->expected);
 }
 
+/* ---- a folder of another directory that belongs to no database ---- */
+
+static void
+excuse_folder(ClusterLook *look, const ClusterTarget *target,
+			  ClusterVerdict *verdict)
+{
+	if (!look->databases_read)
+		cluster_databases_read(&look->databases, look->directory);
+	look->databases_read = true;
+	if (verdict->status != CLUSTER_IO_ERROR &&
+		cluster_databases_lack(&look->databases, target->database))
+		cluster_verdict_set(verdict, CLUSTER_NOT_VERIFIABLE,
+							CLUSTER_REASON_MAP_NO_DATABASE, target->database, 0);
+}
+
 /* ---- looks ---- */
 
 /* What one look leaves for the next one. */
@@ -354,9 +369,14 @@ decide_other(ClusterLook *look, ClusterTarget *target,
 		look_once(look, target, 0, verdict);
 	}
 	if (target->file.kind == CLUSTER_RELATION_MAP && !target->file.shared &&
-		verdict->status != CLUSTER_OK && is_changing(look, target))
-		cluster_verdict_set(verdict, CLUSTER_NOT_VERIFIABLE,
-							CLUSTER_REASON_MAP_CHANGING, 0, 0);
+		verdict->status != CLUSTER_OK)
+	{
+		if (is_changing(look, target))
+			cluster_verdict_set(verdict, CLUSTER_NOT_VERIFIABLE,
+								CLUSTER_REASON_MAP_CHANGING, 0, 0);
+		else
+			excuse_folder(look, target, verdict);
+	}
 	excuse_redo(look, verdict);
 }
 

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "cluster/databases.h"
 #include "cluster/live.h"
 #include "cluster/past.h"
 #include "cluster/read.h"
@@ -35,6 +36,10 @@ typedef struct ClusterLook
 	/* of a server that was shut down, what its WAL says, NULL if nothing */
 	const ClusterPast *past;
 	ClusterControl control;		/* as it was then */
+
+	/* those of another directory, read when there is something to excuse */
+	ClusterDatabases databases;
+	bool		databases_read;
 } ClusterLook;
 
 /*

@@ -101,6 +101,7 @@ backup_path_kept(const char *path)
 {
 	static const char *const patterns[] = {
 		"PG_VERSION", "backup_label", "tablespace_map", "global/pg_control",
+		"global/1262",			/* pg_database, unless it was rewritten */
 		"pg_wal/%", "pg_wal/summaries/%", "pg_twophase/%",
 		"pg_replslot/%/state", "pg_logical/replorigin_checkpoint",
 		"pg_logical/snapshots/%"

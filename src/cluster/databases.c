@@ -1,0 +1,245 @@
+/*
+ * databases.c
+ *	  Which databases a data directory or plain backup has, by its pg_database.
+ *
+ * A crash in CREATE or DROP DATABASE leaves a folder that belongs to no
+ * database, and nobody ever removes it.  What it lacks is no damage.  A row
+ * counts unless its page says, or pg_xact does, that it was never committed or
+ * was deleted.  From 15.4 on DROP DATABASE marks the row before it removes
+ * files (DATCONNLIMIT_INVALID_DB).  A row that is in WAL alone is not seen.
+ *
+ * These are facts of PostgreSQL's bufpage.h, itemid.h, htup_details.h, clog.c
+ * and pg_database.h, 15 to 19.
+ */
+#include <stdio.h>
+
+#include "cluster/control.h"
+#include "cluster/databases.h"
+#include "cluster/format.h"
+#include "cluster/map.h"
+#include "cluster/read.h"
+#include "host/host.h"
+#include "host/print.h"
+
+#define PG_DATABASE		1262	/* DatabaseRelationId */
+
+#define PAGE_MAX		32768
+#define PAGES_MAX		65536	/* a pg_database of more is not read */
+
+/* page header */
+#define PAGE_LOWER		12		/* pd_lower, 16 bits */
+#define PAGE_FIRST		24		/* line pointers, 32 bits each */
+#define LINE_NORMAL		1		/* LP_NORMAL */
+
+/* tuple header */
+#define ROW_XMIN		0
+#define ROW_XMAX		4
+#define ROW_INFOMASK	20
+#define ROW_HOFF		22
+#define XMIN_COMMITTED	0x0100
+#define XMIN_INVALID	0x0200
+#define XMAX_COMMITTED	0x0400
+#define XMAX_NONE		(0x0800 | 0x0080 | 0x1000)	/* invalid, locks only,
+													 * several lockers */
+
+/* row of pg_database */
+#define DATABASE_OID	0
+#define DATABASE_LIMIT	80		/* datconnlimit, 32 bits */
+#define DATABASE_BYTES	84
+#define LIMIT_INVALID	(-2)
+
+#define FIRST_NORMAL_XID	3
+#define XACT_PAGES		32		/* of a segment file of pg_xact */
+
+typedef enum Fate
+{
+	FATE_UNKNOWN,
+	FATE_COMMITTED,
+	FATE_NOT_COMMITTED
+} Fate;
+
+typedef struct Reading
+{
+	const char *directory;
+	uint32_t	block_size;
+	uint8_t		page[PAGE_MAX];
+	ClusterDatabases *databases;
+} Reading;
+
+/* Returns how many bytes at an offset of a file could be read, or -1. */
+static ssize_t
+read_at(const Reading *reading, const char *path, uint64_t offset, void *data,
+		size_t bytes)
+{
+	char	   *whole = host_print("%s/%s", reading->directory, path);
+	FileScan	scan;
+	ssize_t		n = -1;
+
+	if (file_scan_open(&scan, whole) == FILE_SCAN_OK)
+	{
+		n = file_scan_read(&scan, data, bytes, (off_t) offset);
+		file_scan_close(&scan);
+	}
+	host_free(whole);
+	return n;
+}
+
+/* Asks pg_xact.  What it has no file of is too old for a row without hints. */
+static Fate
+fate_of(const Reading *reading, uint32_t xid)
+{
+	uint32_t	per_file = reading->block_size * 4 * XACT_PAGES;
+	char		path[32];
+	uint8_t		byte;
+
+	if (xid < FIRST_NORMAL_XID)
+		return FATE_COMMITTED;
+	snprintf(path, sizeof(path), "pg_xact/%04X", xid / per_file);
+	if (read_at(reading, path, xid % per_file / 4, &byte, 1) != 1)
+		return FATE_UNKNOWN;
+	switch (byte >> xid % 4 * 2 & 3)
+	{
+		case 0:					/* in progress, or a crash ended it */
+		case 2:					/* aborted */
+			return FATE_NOT_COMMITTED;
+		case 1:
+			return FATE_COMMITTED;
+		default:
+			return FATE_UNKNOWN;
+	}
+}
+
+/* Was it never committed, or is it deleted? */
+static bool
+is_dead(const Reading *reading, const uint8_t *row)
+{
+	uint16_t	mask = cluster_load16(row + ROW_INFOMASK);
+	bool		made = (mask & XMIN_COMMITTED) != 0;
+
+	if (!made && ((mask & XMIN_INVALID) != 0 ||
+				  fate_of(reading, cluster_load32(row + ROW_XMIN)) == FATE_NOT_COMMITTED))
+		return true;
+	if ((mask & XMAX_NONE) != 0)
+		return false;
+	return (mask & XMAX_COMMITTED) != 0 ||
+		fate_of(reading, cluster_load32(row + ROW_XMAX)) == FATE_COMMITTED;
+}
+
+static bool
+take_row(Reading *reading, const uint8_t *row, uint32_t bytes)
+{
+	ClusterDatabases *databases = reading->databases;
+	const uint8_t *data;
+
+	if (bytes < ROW_HOFF + 1 || bytes < row[ROW_HOFF] + DATABASE_BYTES)
+		return false;
+	data = row + row[ROW_HOFF];
+	if ((int32_t) cluster_load32(data + DATABASE_LIMIT) == LIMIT_INVALID ||
+		is_dead(reading, row))
+		return true;
+	HOST_MAKE_ROOM(databases->oids, databases->count, databases->room);
+	databases->oids[databases->count++] = cluster_load32(data + DATABASE_OID);
+	return true;
+}
+
+/* Takes the row of a line pointer (ItemIdData, which has bit fields). */
+static bool
+take_line(Reading *reading, uint32_t line)
+{
+	uint32_t	low = line & 0x7FFF;
+	uint32_t	high = line >> 17;
+	bool		little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+	uint32_t	offset = little ? low : high;
+	uint32_t	bytes = little ? high : low;
+
+	return (line >> 15 & 3) != LINE_NORMAL ||
+		(offset + bytes <= reading->block_size &&
+		 take_row(reading, reading->page + offset, bytes));
+}
+
+/* Returns false for what is no page of rows. */
+static bool
+take_page(Reading *reading)
+{
+	const uint8_t *page = reading->page;
+	uint32_t	lower = cluster_load16(page + PAGE_LOWER);
+
+	if (lower != 0 && (lower < PAGE_FIRST || lower > reading->block_size))
+		return false;
+	for (uint32_t at = PAGE_FIRST; at + 4 <= lower; at += 4)
+		if (!take_line(reading, cluster_load32(page + at)))
+			return false;
+	return true;
+}
+
+/* Returns the number of its file, or 0. */
+static uint32_t
+find_file(const Reading *reading)
+{
+	uint8_t		map[CLUSTER_MAP_SIZE] = {0};
+
+	(void) read_at(reading, "global/pg_filenode.map", 0, map, sizeof(map));
+	if (cluster_load32(map) != CLUSTER_MAP_MAGIC)
+		return 0;
+	for (int i = 0; i < CLUSTER_MAP_MAX && i < cluster_map_count(map); i++)
+		if (cluster_map_entry(map, i).relation == PG_DATABASE)
+			return cluster_map_entry(map, i).file;
+	return 0;
+}
+
+/* Returns false unless all of its pages could be read, and there are some. */
+static bool
+read_rows(Reading *reading)
+{
+	uint32_t	file = find_file(reading);
+	char		path[32];
+	ssize_t		n;
+	uint64_t	block = 0;
+
+	snprintf(path, sizeof(path), "global/%u", file);
+	while (file != 0 && block < PAGES_MAX)
+	{
+		n = read_at(reading, path, block * reading->block_size, reading->page,
+					reading->block_size);
+		if (n == 0)
+			return block > 0;
+		if (n != (ssize_t) reading->block_size || !take_page(reading))
+			return false;
+		block++;
+	}
+	return false;
+}
+
+void
+cluster_databases_read(ClusterDatabases *databases, const char *directory)
+{
+	Reading    *reading = host_alloc(sizeof(Reading));
+	ClusterControl control;
+
+	memset(databases, 0, sizeof(*databases));
+	reading->directory = directory;
+	reading->databases = databases;
+	if (cluster_read_control(directory, false, &control) &&
+		control.block_size >= 1024 && control.block_size <= PAGE_MAX)
+	{
+		reading->block_size = control.block_size;
+		databases->known = read_rows(reading);
+	}
+	host_free(reading);
+}
+
+void
+cluster_databases_free(ClusterDatabases *databases)
+{
+	host_free(databases->oids);
+	memset(databases, 0, sizeof(*databases));
+}
+
+bool
+cluster_databases_lack(const ClusterDatabases *databases, uint32_t oid)
+{
+	for (size_t i = 0; i < databases->count; i++)
+		if (databases->oids[i] == oid)
+			return false;
+	return databases->known;
+}
