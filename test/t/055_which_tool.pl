@@ -72,7 +72,7 @@ my %entry = (
 			pg_verifybackup => {
 				'a backup' => sub { command('pg_verifybackup', '-n', '-s', $backup) },
 				'the cluster' => sub { command('pg_verifybackup', '-n', '-s', data()) } },
-			pg_waldump => { '' => sub { command('pg_waldump', '-q', '-n', 1, '-p', data() . '/pg_wal', '-s', sql('SELECT redo_lsn FROM pg_control_checkpoint()')) } } } },
+			pg_waldump => { '' => sub { command('pg_waldump', '-q', '-n', 1, '-p', data() . '/pg_wal', '-s', split /\|/, sql('SELECT redo_lsn, redo_wal_file FROM pg_control_checkpoint()')) } } } },
 	'bit flip in a page' => {
 		plant => sub { flip("$_[0]/$path{$_}", BLOCK + 5000) foreach 'flip', 'flip_map_fsm', 'flip_i' },
 		ask => {

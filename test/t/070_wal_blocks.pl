@@ -85,7 +85,7 @@ cmp_ok(scalar(grep { /origin 1/ } @lines), '>', 1, 'records of a replication ori
 cmp_ok(scalar(grep { /top 1/ } @lines), '>', 1, 'records that name a top-level transaction');
 
 my $dumped_from = sql(qq{SELECT start_lsn FROM verify_wal(NULL, '$segments[0]', '$segments[0]')});
-IPC::Run::run([ $node->installed_command('pg_waldump'), '-b', '-p', $pg_wal, '-s', $dumped_from, '-e', $end, '-t', '1' ], '>', \$out, '2>', \$err);
+IPC::Run::run([ $node->installed_command('pg_waldump'), '-b', '-p', $pg_wal, '-s', $dumped_from, '-e', $end, '-t', '1', @segments[ 0, -1 ] ], '>', \$out, '2>', \$err);
 my ($lsn, $rmgr, %managers, @theirs, %of_block);
 foreach my $line (split /\n/, $out)
 {

@@ -45,8 +45,13 @@ sub waldump_end
 {
 	my ($node, $folder, $lsn, $timeline, $segment_size) = @_;
 	my ($out, $err);
+	# by name, since the first file that it meets may be zeros yet
+	my $tells = sprintf '%08X', $timeline;
+	my @names = map { m{([0-9A-F]{24})$} ? $1 : () } sort glob("$folder/$tells????????????????");
+	my $number = int(number($lsn) / $segment_size);
+	my $first = sprintf '%s%08X%08X', $tells, int($number * $segment_size / 2**32), $number % (2**32 / $segment_size);
 	IPC::Run::run([ $node->installed_command('pg_waldump'),
-			'-p', $folder, '-s', $lsn, '-t', $timeline ], '>', \$out, '2>', \$err);
+			'-p', $folder, '-s', $lsn, '-t', $timeline, $first, $names[-1] ], '>', \$out, '2>', \$err);
 	$out =~ m{len \(rec/tot\):\s*\d+/\s*(\d+),.*lsn: ([0-9A-F]+/[0-9A-F]+), prev [^\n]*?desc: (\S+)[^\n]*\n\z}
 	  or die "pg_waldump shows nothing: $err";
 	my ($len, $at, $what) = ($1, number($2), $3);

@@ -157,13 +157,17 @@ sub waldump_reads
 {
 	my ($node, $start, $title) = @_;
 	my $end = $node->safe_psql('postgres', 'SELECT pg_current_wal_flush_lsn()');
+	# Segments by name: of a folder alone, pg_waldump reads the segment size
+	# from the first file that it meets, which may be zeros yet.
+	my @segments = split /\|/, $node->safe_psql('postgres',
+		"SELECT pg_walfile_name('$start'::pg_lsn + 1), pg_walfile_name('$end')");
 	my ($out, $err);
 
 	Test::More::ok(
 		IPC::Run::run(
 			[
 				'pg_waldump', '--quiet', '--path', $node->data_dir . '/pg_wal',
-				'--start', $start, '--end', $end
+				'--start', $start, '--end', $end, @segments
 			],
 			'>', \$out, '2>', \$err),
 		$title)
