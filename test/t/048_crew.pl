@@ -207,10 +207,11 @@ foreach my $rate (1000, 250, 60)
 is($got, 'locked', 'no deadlock is seen where none is');
 like($error, qr/completed: \d+ relations, [23]\d\d blocks.*; 0 findings/, 'and the run takes what was locked later');
 
-# a run that waits for its history: workers that are done wait without a lock
+# a run that waits for its history: workers that are done wait without a lock, for room
+# to tell or for more to do
 $locker->query('BEGIN; LOCK TABLE verify_run_relations IN EXCLUSIVE MODE');
 $error = watch("workers => 2, max_rate => 1000000, $mine, cluster_files => false",
-	"SELECT count(*) > 0 $there AND wait_event = 'MessageQueueSend'",
+	"SELECT count(*) = 2 $there AND wait_event IN ('MessageQueueSend', 'Extension') AND (SELECT wait_event = 'Extension' $leader)",
 	sub {
 		# (of two, one may have taken nearly all, and the other waits for more)
 		ok($node->poll_query_until('postgres',
