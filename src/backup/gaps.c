@@ -40,8 +40,7 @@ typedef struct Gaps
 	const char *major;
 	BackupSuspects *suspects;
 	char		told[BACKUP_PATH_MAX];	/* a folder without all of its files */
-	ClusterDatabases databases; /* read when a folder lacks a file */
-	bool		databases_read;
+	ClusterDatabases databases; /* when a folder lacks a file */
 } Gaps;
 
 static bool
@@ -76,10 +75,7 @@ check_segment_before(Gaps *gaps, const char *path, BackupRelationFile file)
 static bool
 is_no_database(Gaps *gaps, uint32_t oid)
 {
-	if (!gaps->databases_read)
-		cluster_databases_read(&gaps->databases, gaps->root);
-	gaps->databases_read = true;
-	return cluster_databases_lack(&gaps->databases, oid);
+	return cluster_databases_lack(&gaps->databases, gaps->root, oid);
 }
 
 static void

@@ -18,10 +18,9 @@
 #include "cluster/format.h"
 #include "cluster/map.h"
 #include "cluster/read.h"
+#include "cluster/slru.h"
 #include "host/host.h"
 #include "host/print.h"
-
-#define PG_DATABASE		1262	/* DatabaseRelationId */
 
 #define PAGE_MAX		32768
 #define PAGES_MAX		65536	/* a pg_database of more is not read */
@@ -49,7 +48,6 @@
 #define LIMIT_INVALID	(-2)
 
 #define FIRST_NORMAL_XID	3
-#define XACT_PAGES		32		/* of a segment file of pg_xact */
 
 typedef enum Fate
 {
@@ -61,7 +59,7 @@ typedef enum Fate
 typedef struct Reading
 {
 	const char *directory;
-	uint32_t	block_size;
+	ClusterControl control;
 	uint8_t		page[PAGE_MAX];
 	ClusterDatabases *databases;
 } Reading;
@@ -88,14 +86,13 @@ read_at(const Reading *reading, const char *path, uint64_t offset, void *data,
 static Fate
 fate_of(const Reading *reading, uint32_t xid)
 {
-	uint32_t	per_file = reading->block_size * 4 * XACT_PAGES;
-	char		path[32];
+	char		path[CLUSTER_SLRU_PATH_SIZE];
+	uint64_t	offset = cluster_slru_of_xid(&reading->control, xid, path);
 	uint8_t		byte;
 
 	if (xid < FIRST_NORMAL_XID)
 		return FATE_COMMITTED;
-	snprintf(path, sizeof(path), "pg_xact/%04X", xid / per_file);
-	if (read_at(reading, path, xid % per_file / 4, &byte, 1) != 1)
+	if (read_at(reading, path, offset, &byte, 1) != 1)
 		return FATE_UNKNOWN;
 	switch (byte >> xid % 4 * 2 & 3)
 	{
@@ -153,7 +150,7 @@ take_line(Reading *reading, uint32_t line)
 	uint32_t	bytes = little ? high : low;
 
 	return (line >> 15 & 3) != LINE_NORMAL ||
-		(offset + bytes <= reading->block_size &&
+		(offset + bytes <= reading->control.block_size &&
 		 take_row(reading, reading->page + offset, bytes));
 }
 
@@ -164,7 +161,7 @@ take_page(Reading *reading)
 	const uint8_t *page = reading->page;
 	uint32_t	lower = cluster_load16(page + PAGE_LOWER);
 
-	if (lower != 0 && (lower < PAGE_FIRST || lower > reading->block_size))
+	if (lower != 0 && (lower < PAGE_FIRST || lower > reading->control.block_size))
 		return false;
 	for (uint32_t at = PAGE_FIRST; at + 4 <= lower; at += 4)
 		if (!take_line(reading, cluster_load32(page + at)))
@@ -177,55 +174,75 @@ static uint32_t
 find_file(const Reading *reading)
 {
 	uint8_t		map[CLUSTER_MAP_SIZE] = {0};
+	int			count;
 
 	(void) read_at(reading, "global/pg_filenode.map", 0, map, sizeof(map));
-	if (cluster_load32(map) != CLUSTER_MAP_MAGIC)
+	count = cluster_map_count(map);
+	if (cluster_load32(map) != CLUSTER_MAP_MAGIC || count > CLUSTER_MAP_MAX)
 		return 0;
-	for (int i = 0; i < CLUSTER_MAP_MAX && i < cluster_map_count(map); i++)
-		if (cluster_map_entry(map, i).relation == PG_DATABASE)
-			return cluster_map_entry(map, i).file;
-	return 0;
+	return cluster_map_find(map, count, CLUSTER_PG_DATABASE);
 }
 
-/* Returns false unless all of its pages could be read, and there are some. */
+/* Returns false unless all pages could be read, and there are some. */
 static bool
-read_rows(Reading *reading)
+read_pages(Reading *reading, FileScan *scan)
 {
-	uint32_t	file = find_file(reading);
-	char		path[32];
-	ssize_t		n;
-	uint64_t	block = 0;
+	uint32_t	size = reading->control.block_size;
+	ssize_t		n = 0;
 
-	snprintf(path, sizeof(path), "global/%u", file);
-	while (file != 0 && block < PAGES_MAX)
+	for (int block = 0; block < PAGES_MAX; block++)
 	{
-		n = read_at(reading, path, block * reading->block_size, reading->page,
-					reading->block_size);
+		n = file_scan_read(scan, reading->page, size, (off_t) block * size);
 		if (n == 0)
 			return block > 0;
-		if (n != (ssize_t) reading->block_size || !take_page(reading))
+		if (n != (ssize_t) size || !take_page(reading))
 			return false;
-		block++;
 	}
 	return false;
 }
 
-void
-cluster_databases_read(ClusterDatabases *databases, const char *directory)
+static bool
+read_rows(Reading *reading)
+{
+	char	   *path = host_print("%s/global/%u", reading->directory,
+								  find_file(reading));
+	FileScan	scan;
+	bool		known = false;
+
+	if (file_scan_open(&scan, path) == FILE_SCAN_OK)
+	{
+		known = read_pages(reading, &scan);
+		file_scan_close(&scan);
+	}
+	host_free(path);
+	return known;
+}
+
+static void
+read_databases(ClusterDatabases *databases, const char *directory)
 {
 	Reading    *reading = host_alloc(sizeof(Reading));
-	ClusterControl control;
+	ClusterControl *control = &reading->control;
 
-	memset(databases, 0, sizeof(*databases));
 	reading->directory = directory;
 	reading->databases = databases;
-	if (cluster_read_control(directory, false, &control) &&
-		control.block_size >= 1024 && control.block_size <= PAGE_MAX)
-	{
-		reading->block_size = control.block_size;
+	if (cluster_read_control(directory, false, control) &&
+		control->block_size >= 1024 && control->block_size <= PAGE_MAX)
 		databases->known = read_rows(reading);
-	}
 	host_free(reading);
+}
+
+bool
+cluster_databases_lack(ClusterDatabases *databases, const char *directory,
+					   uint32_t oid)
+{
+	if (!databases->read)
+		read_databases(databases, directory);
+	databases->read = true;
+	for (size_t i = 0; i < databases->count; i++)
+		if (databases->oids[i] == oid)
+			return false;
+	return databases->known;
 }
 
 void
@@ -233,13 +250,4 @@ cluster_databases_free(ClusterDatabases *databases)
 {
 	host_free(databases->oids);
 	memset(databases, 0, sizeof(*databases));
-}
-
-bool
-cluster_databases_lack(const ClusterDatabases *databases, uint32_t oid)
-{
-	for (size_t i = 0; i < databases->count; i++)
-		if (databases->oids[i] == oid)
-			return false;
-	return databases->known;
 }

@@ -9,24 +9,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* All zero at first.  They are read when they are asked for. */
 typedef struct ClusterDatabases
 {
+	bool		read;
 	bool		known;			/* else its rows could not be read */
 	uint32_t   *oids;
 	size_t		count;
 	size_t		room;
 } ClusterDatabases;
 
-/* Reads them.  What is allocated is freed by cluster_databases_free(). */
-extern void cluster_databases_read(ClusterDatabases *databases,
-								   const char *directory);
-extern void cluster_databases_free(ClusterDatabases *databases);
-
 /*
- * Is it certain that no row of the files has this OID, but such as were never
- * committed, are deleted, or are of a database that is half dropped?
+ * Is it certain that no row of the directory's files has this OID, but such as
+ * were never committed, are deleted, or are of a database that is half dropped?
+ * The directory is the same for all questions.
  */
-extern bool cluster_databases_lack(const ClusterDatabases *databases,
-								   uint32_t oid);
+extern bool cluster_databases_lack(ClusterDatabases *databases,
+								   const char *directory, uint32_t oid);
+extern void cluster_databases_free(ClusterDatabases *databases);
 
 #endif							/* ACCEL_CLUSTER_DATABASES_H */

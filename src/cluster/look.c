@@ -207,11 +207,9 @@ static void
 excuse_folder(ClusterLook *look, const ClusterTarget *target,
 			  ClusterVerdict *verdict)
 {
-	if (!look->databases_read)
-		cluster_databases_read(&look->databases, look->directory);
-	look->databases_read = true;
 	if (verdict->status != CLUSTER_IO_ERROR &&
-		cluster_databases_lack(&look->databases, target->database))
+		cluster_databases_lack(&look->databases, look->directory,
+							   target->database))
 		cluster_verdict_set(verdict, CLUSTER_NOT_VERIFIABLE,
 							CLUSTER_REASON_MAP_NO_DATABASE, target->database, 0);
 }

@@ -37,9 +37,8 @@ typedef struct ClusterLook
 	const ClusterPast *past;
 	ClusterControl control;		/* as it was then */
 
-	/* those of another directory, read when there is something to excuse */
+	/* those of another directory, when there is something to excuse */
 	ClusterDatabases databases;
-	bool		databases_read;
 } ClusterLook;
 
 /*

@@ -11,9 +11,7 @@
 #include "cluster/format.h"
 #include "cluster/map.h"
 
-/* OIDs of catalogs that tell the two kinds of map apart */
-#define PG_CLASS		1259
-#define PG_DATABASE		1262
+#define PG_CLASS		1259	/* only maps of databases have it */
 
 uint64_t
 cluster_map_size(int major)
@@ -45,13 +43,13 @@ cluster_map_entry(const uint8_t *data, int n)
 	return mapping;
 }
 
-static bool
-has_relation(const uint8_t *data, int count, uint32_t relation)
+uint32_t
+cluster_map_find(const uint8_t *data, int count, uint32_t relation)
 {
 	for (int i = 0; i < count; i++)
 		if (cluster_map_entry(data, i).relation == relation)
-			return true;
-	return false;
+			return cluster_map_entry(data, i).file;
+	return 0;
 }
 
 static void
@@ -69,7 +67,7 @@ judge_entries(const uint8_t *data, int count, ClusterVerdict *verdict)
 			verdict->more = mapping.file;
 			return;
 		}
-		if (has_relation(data, i, mapping.relation))
+		if (cluster_map_find(data, i, mapping.relation) != 0)
 		{
 			cluster_verdict_set(verdict, CLUSTER_BAD_FORMAT,
 								CLUSTER_REASON_MAP_TWICE, mapping.relation, 0);
@@ -82,14 +80,14 @@ judge_entries(const uint8_t *data, int count, ClusterVerdict *verdict)
 static void
 judge_place(const ClusterFile *file, int count, ClusterVerdict *verdict)
 {
-	uint32_t	own = file->shared ? PG_DATABASE : PG_CLASS;
-	uint32_t	other = file->shared ? PG_CLASS : PG_DATABASE;
+	uint32_t	own = file->shared ? CLUSTER_PG_DATABASE : PG_CLASS;
+	uint32_t	other = file->shared ? PG_CLASS : CLUSTER_PG_DATABASE;
 
-	if (has_relation(file->head, count, other))
+	if (cluster_map_find(file->head, count, other) != 0)
 		cluster_verdict_set(verdict, CLUSTER_FOREIGN,
 							file->shared ? CLUSTER_REASON_MAP_LOCAL :
 							CLUSTER_REASON_MAP_SHARED, 0, 0);
-	else if (!has_relation(file->head, count, own))
+	else if (cluster_map_find(file->head, count, own) == 0)
 		cluster_verdict_set(verdict, CLUSTER_BAD_FORMAT,
 							CLUSTER_REASON_MAP_NONE, own, 0);
 }

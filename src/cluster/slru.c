@@ -120,6 +120,18 @@ cluster_slru_path(const ClusterSlruNeed *need, uint64_t segment,
 }
 
 uint64_t
+cluster_slru_of_xid(const ClusterControl *control, uint32_t xid,
+					char path[CLUSTER_SLRU_PATH_SIZE])
+{
+	const ClusterSlruNeed of_xact = {CLUSTER_SLRU_XACT};
+	uint64_t	segment = per_page(CLUSTER_SLRU_XACT, control) *
+		PAGES_PER_SEGMENT;
+
+	cluster_slru_path(&of_xact, xid / segment, path);
+	return xid % segment / 4;
+}
+
+uint64_t
 cluster_slru_first_member(const ClusterControl *control, uint64_t *offset,
 						  int *width)
 {

@@ -56,6 +56,13 @@ extern void cluster_slru_path(const ClusterSlruNeed *need, uint64_t segment,
 							  char path[CLUSTER_SLRU_PATH_SIZE]);
 
 /*
+ * Where the two bits of a transaction are.  Sets the file of pg_xact, and
+ * returns the byte in it.
+ */
+extern uint64_t cluster_slru_of_xid(const ClusterControl *control, uint32_t xid,
+									char path[CLUSTER_SLRU_PATH_SIZE]);
+
+/*
  * Where the number of the oldest member is, as a segment of the offsets, the
  * byte in it, and how many bytes it has there.  A 0 there means that it is not
  * known yet.

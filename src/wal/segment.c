@@ -416,13 +416,13 @@ judge_unreadable(SegmentScan *seg)
 static bool
 judge_overwritten(SegmentScan *seg)
 {
-	WalVerdict	failed = seg->source.failed;
+	const WalVerdict *failed = &seg->source.failed;
 
 	if (seg->name.kind != WAL_KIND_PARTIAL ||
-		failed.reason == WAL_REASON_NONE ||
-		failed.reason == WAL_REASON_COMPRESSED_TRUNCATED)
+		failed->reason == WAL_REASON_NONE ||
+		failed->reason == WAL_REASON_COMPRESSED_TRUNCATED)
 		return false;
-	verdict_of_file(seg, WAL_NOT_VERIFIABLE, &failed);
+	verdict_of_file(seg, WAL_NOT_VERIFIABLE, failed);
 	return true;
 }
 

@@ -14,6 +14,7 @@
 #endif
 
 #include "unit.h"
+#include "host_memory.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -34,24 +35,6 @@
 static char root[] = "/tmp/test_find.XXXXXX";
 
 /* ---- the program around the rooms ---- */
-
-void *
-host_alloc(size_t size)
-{
-	return malloc(size == 0 ? 1 : size);
-}
-
-void *
-host_grow(void *memory, size_t size)
-{
-	return realloc(memory, size == 0 ? 1 : size);
-}
-
-void
-host_free(void *memory)
-{
-	free(memory);
-}
 
 void
 host_interrupts(void)

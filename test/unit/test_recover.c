@@ -10,6 +10,7 @@
  * it.
  */
 #include "unit.h"
+#include "host_memory.h"
 #include "record_maker.h"
 
 #include "host/host.h"
@@ -21,26 +22,6 @@
 static const WalBlockTag wanted = {1663, 5, 100, WAL_FORK_MAIN, 7};
 static const WalBlockTag other = {1663, 5, 100, WAL_FORK_MAIN, 8};
 static const WalBlockTag third = {1663, 5, 200, WAL_FORK_MAIN, 9};
-
-/* ---- the program around the filter ---- */
-
-void *
-host_alloc(size_t size)
-{
-	return malloc(size == 0 ? 1 : size);
-}
-
-void *
-host_grow(void *memory, size_t size)
-{
-	return realloc(memory, size);
-}
-
-void
-host_free(void *memory)
-{
-	free(memory);
-}
 
 /* ---- records ---- */
 

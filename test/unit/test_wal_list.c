@@ -8,6 +8,7 @@
  * stays is found.
  */
 #include "unit.h"
+#include "host_memory.h"
 
 #include "wal/list.h"
 #include "wal/source.h"
@@ -29,24 +30,6 @@ static const Case *at_work;
 static int	pauses;
 
 /* ---- the program around the rooms ---- */
-
-void *
-host_alloc(size_t size)
-{
-	return malloc(size == 0 ? 1 : size);
-}
-
-void *
-host_grow(void *memory, size_t size)
-{
-	return realloc(memory, size == 0 ? 1 : size);
-}
-
-void
-host_free(void *memory)
-{
-	free(memory);
-}
 
 /* It is asked for each missing segment, too; only pauses count. */
 void
