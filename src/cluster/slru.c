@@ -123,7 +123,7 @@ uint64_t
 cluster_slru_of_xid(const ClusterControl *control, uint32_t xid,
 					char path[CLUSTER_SLRU_PATH_SIZE])
 {
-	const ClusterSlruNeed of_xact = {CLUSTER_SLRU_XACT};
+	const ClusterSlruNeed of_xact = {.slru = CLUSTER_SLRU_XACT};
 	uint64_t	segment = per_page(CLUSTER_SLRU_XACT, control) *
 		PAGES_PER_SEGMENT;
 
