@@ -11,10 +11,12 @@
 
 #include "backup/cluster.h"
 #include "cluster/files.h"
+#include "cluster/look.h"
 #include "cluster/slru_files.h"
 
 typedef struct ClusterScan
 {
+	const char *root;
 	bool		(*known) (void *arg, const char *path);
 	void	   *arg;
 	BackupSuspects *suspects;
@@ -53,6 +55,33 @@ is_found_elsewhere(const ClusterRow *row)
 		row->verdict.reason == CLUSTER_REASON_CONTROL_WAL_UNREAD;
 }
 
+/*
+ * Each file that a map lacks is a question of its own, since CREATE DATABASE
+ * writes the map before it makes the files by WAL.
+ */
+static void
+add_mapped(const ClusterScan *scan, const ClusterRow *row)
+{
+	for (int i = 0; i < cluster_map_count(row->map); i++)
+	{
+		ClusterMapping mapping = cluster_map_entry(row->map, i);
+		ClusterVerdict verdict = {0};
+		char		words[CLUSTER_MESSAGE_SIZE];
+
+		if (cluster_look_mapped(scan->root, row->path, false, mapping, &verdict))
+			continue;
+		/* what excuses the first one excuses all of them */
+		if (row->verdict.status == CLUSTER_NOT_VERIFIABLE)
+			verdict = row->verdict;
+		cluster_verdict_words(&verdict, row->kind, false, words);
+		if (backup_suspects_add_map(scan->suspects, row->path, mapping.file,
+									cluster_status_name(verdict.status), words))
+			continue;
+		emit_row(scan, row, cluster_status_name(verdict.status), words);
+		return;
+	}
+}
+
 static void
 on_row(void *arg, const ClusterRow *row)
 {
@@ -63,8 +92,13 @@ on_row(void *arg, const ClusterRow *row)
 	if (row->verdict.status == CLUSTER_OK || is_found_elsewhere(row) ||
 		scan->known(scan->arg, row->path))
 		return;
+	if (row->map != NULL)
+	{
+		add_mapped(scan, row);
+		return;
+	}
 	cluster_verdict_words(&row->verdict, row->kind, false, words);
-	if (!backup_suspects_add_map(scan->suspects, row->path, status, words))
+	if (!backup_suspects_add_map(scan->suspects, row->path, 0, status, words))
 		emit_row(scan, row, status, words);
 }
 
@@ -73,7 +107,7 @@ backup_cluster_verify(const char *root, bool whole, bool direct,
 					  bool (*known) (void *arg, const char *path), void *arg,
 					  BackupSuspects *suspects, BackupSink *sink)
 {
-	ClusterScan scan = {known, arg, suspects, sink};
+	ClusterScan scan = {root, known, arg, suspects, sink};
 
 	/* without the version, formats are not known */
 	if (known(arg, "PG_VERSION") ||

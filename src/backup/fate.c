@@ -8,9 +8,13 @@
 #include <stdlib.h>
 
 #include "backup/fate.h"
+#include "cluster/format.h"
+#include "cluster/map.h"
+#include "page/format.h"
 #include "wal/storage.h"
 
 #define RMGR_RELMAP			7
+#define MAP_RECORD_HEADER	12	/* database, tablespace, bytes of the map */
 
 static int
 compare_numbers(uint32_t a, uint32_t b)
@@ -95,11 +99,23 @@ first_from(const BackupFates *ctx, const WalBlockTag *tag)
 /* ---- what takes pages away ---- */
 
 /*
+ * A missing file does not count where all of its relation goes.  What cuts off
+ * its end leaves the question open.
+ */
+static bool
+is_left(const BackupSuspect *suspect, WalStorageKind kind, WalBlockTag from)
+{
+	return kind == WAL_STORAGE_TRUNCATED &&
+		(suspect->kind == BACKUP_SUSPECT_MAPPED ||
+		 (suspect->kind == BACKUP_SUSPECT_FILE && from.block > 0));
+}
+
+/*
  * The relation has no blocks of this fork from this one on.  Forks after it
  * are not meant.
  */
 static void
-drop_blocks(BackupFates *ctx, WalBlockTag from)
+drop_blocks(BackupFates *ctx, WalStorageKind kind, WalBlockTag from)
 {
 	size_t		i = first_from(ctx, &from);
 
@@ -110,7 +126,8 @@ drop_blocks(BackupFates *ctx, WalBlockTag from)
 		if (compare_relations(&suspect->tag, &from) != 0 ||
 			suspect->tag.fork != from.fork)
 			break;
-		decide(ctx, suspect, BACKUP_FATE_GONE);
+		if (!is_left(suspect, kind, from))
+			decide(ctx, suspect, BACKUP_FATE_GONE);
 	}
 }
 
@@ -147,7 +164,7 @@ drop_relation(BackupFates *ctx, const WalStorageEvent *event)
 	{
 		from.block = first_taken(ctx, event, from.fork);
 		if ((event->forks & WAL_FORK_BIT(from.fork)) != 0)
-			drop_blocks(ctx, from);
+			drop_blocks(ctx, event->kind, from);
 	}
 }
 
@@ -168,6 +185,35 @@ drop_database(BackupFates *ctx, uint32_t tablespace, uint32_t database,
 	}
 }
 
+/* ---- what makes files ---- */
+
+static void
+restore(BackupFates *ctx, WalBlockTag tag, BackupSuspectKind kind)
+{
+	for (size_t i = first_from(ctx, &tag); i < ctx->count &&
+		 wal_block_tag_equal(&ctx->suspects[i].tag, &tag); i++)
+		if (ctx->suspects[i].kind == kind)
+			decide(ctx, &ctx->suspects[i], BACKUP_FATE_RESTORED);
+}
+
+static void
+create_relation(BackupFates *ctx, const WalStorageEvent *event)
+{
+	WalBlockTag tag = {event->tablespace, event->database, event->relation,
+	WAL_FORK_MAIN, PAGE_BLOCK_MAX};
+
+	if ((event->forks & WAL_FORK_BIT(WAL_FORK_MAIN)) != 0)
+		restore(ctx, tag, BACKUP_SUSPECT_MAPPED);
+}
+
+static void
+create_database(BackupFates *ctx, const WalStorageEvent *event)
+{
+	WalBlockTag tag = {event->tablespace, event->database, 0, 0, 0};
+
+	restore(ctx, tag, BACKUP_SUSPECT_VERSION);
+}
+
 static void
 on_event(void *arg, const WalStorageEvent *event)
 {
@@ -175,6 +221,12 @@ on_event(void *arg, const WalStorageEvent *event)
 
 	switch (event->kind)
 	{
+		case WAL_STORAGE_CREATED:
+			create_relation(ctx, event);
+			break;
+		case WAL_DATABASE_CREATED:
+			create_database(ctx, event);
+			break;
 		case WAL_STORAGE_TRUNCATED:
 		case WAL_STORAGE_DROPPED:
 			drop_relation(ctx, event);
@@ -196,20 +248,48 @@ on_event(void *arg, const WalStorageEvent *event)
 	}
 }
 
-/* Redo writes the whole map, without a look at the old one. */
+/* Does the map of a record name this file?  If it is not at hand, it may. */
+static bool
+names_file(const WalBlocks *blocks, uint32_t file)
+{
+	const uint8_t *map = blocks->main + MAP_RECORD_HEADER;
+	uint32_t	bytes = blocks->main_present - MAP_RECORD_HEADER;
+	uint32_t	count = bytes < CLUSTER_MAP_FIRST ? UINT32_MAX :
+		(uint32_t) cluster_map_count(map);
+
+	if (count > CLUSTER_MAP_MAX || bytes < CLUSTER_MAP_FIRST + 8 * count)
+		return true;
+	for (uint32_t i = 0; i < count; i++)
+		if (cluster_map_entry(map, (int) i).file == file)
+			return true;
+	return false;
+}
+
+/*
+ * Redo writes the whole map, without a look at the old one.  A file that only
+ * that named does not count then.
+ */
 static void
 update_map(BackupFates *ctx)
 {
 	const uint8_t *data = ctx->blocks.main;
 	WalBlockTag tag = {0};
 
-	if (ctx->blocks.main_present < 8)
+	if (ctx->blocks.main_present < MAP_RECORD_HEADER)
 		return;
 	tag.database = wal_load32(data);
 	tag.tablespace = wal_load32(data + 4);
 	for (size_t i = first_from(ctx, &tag); i < ctx->count &&
-		 wal_block_tag_equal(&ctx->suspects[i].tag, &tag); i++)
-		decide(ctx, &ctx->suspects[i], BACKUP_FATE_RESTORED);
+		 ctx->suspects[i].tag.tablespace == tag.tablespace &&
+		 ctx->suspects[i].tag.database == tag.database; i++)
+	{
+		BackupSuspect *suspect = &ctx->suspects[i];
+
+		if (suspect->kind == BACKUP_SUSPECT_MAP ||
+			(suspect->kind == BACKUP_SUSPECT_MAPPED &&
+			 !names_file(&ctx->blocks, suspect->tag.relation)))
+			decide(ctx, suspect, BACKUP_FATE_RESTORED);
+	}
 }
 
 /* ---- records ---- */

@@ -19,6 +19,8 @@
  * any record names it.
  *
  * A relation map is like a page, since a record that updates it has all of it.
+ * The files that it names are there, and not empty, or a record creates them:
+ * CREATE DATABASE writes PG_VERSION and the map first.
  */
 #ifndef ACCEL_BACKUP_FATE_H
 #define ACCEL_BACKUP_FATE_H
@@ -37,12 +39,23 @@ typedef enum BackupFate
 								 * empties */
 } BackupFate;
 
+typedef enum BackupSuspectKind
+{
+	BACKUP_SUSPECT_PAGE,
+	BACKUP_SUSPECT_FILE,		/* of a relation, as a whole */
+	BACKUP_SUSPECT_MAP,
+	BACKUP_SUSPECT_MAPPED,		/* the file of a relation, which a map lacks */
+	BACKUP_SUSPECT_VERSION		/* PG_VERSION of a database */
+} BackupSuspectKind;
+
 typedef struct BackupSuspect
 {
-	WalBlockTag tag;			/* of a map, tablespace and database alone */
+	BackupSuspectKind kind;
+	WalBlockTag tag;			/* relation 0 if it is of a database, block
+								 * PAGE_BLOCK_MAX of a whole file */
 	BackupFate	fate;
 	WalLsn		lsn;			/* of the record that decided, 0 if none */
-	uint32_t	number;			/* the caller's */
+	uint32_t	number;			/* the caller's, of its kind */
 } BackupSuspect;
 
 typedef struct BackupFates

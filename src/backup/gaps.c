@@ -65,7 +65,8 @@ check_segment_before(Gaps *gaps, const char *path, BackupRelationFile file)
 	before = file.segment == 0 ? host_print("%.*s", len, path) :
 		host_print("%.*s.%u", len, path, file.segment);
 	if (!is_there(gaps, before))
-		backup_suspects_add_file(gaps->suspects, before, &file, BACKUP_UNDECIDED,
+		backup_suspects_add_file(gaps->suspects, before, &file,
+								 BACKUP_SUSPECT_FILE, BACKUP_UNDECIDED,
 								 "segment file is not there, but the next one is: rows are lost, unless a crash left that of a dropped relation");
 	host_free(before);
 }
@@ -80,16 +81,16 @@ is_no_database(Gaps *gaps, uint32_t oid)
 
 static void
 need_in_folder(Gaps *gaps, const char *folder, const char *name,
-			   const BackupRelationFile *file)
+			   BackupSuspectKind kind, const BackupRelationFile *file)
 {
 	char	   *path = host_print("%s/%s", folder, name);
-	BackupRelationFile of_map = {file->tablespace, file->database};
+	BackupRelationFile of_database = {file->tablespace, file->database};
 
 	if (!is_there(gaps, path))
 	{
 		if (!is_no_database(gaps, file->database))
-			backup_suspects_add_file(gaps->suspects, path, &of_map, BACKUP_MISSING,
-									 "the folder of a database needs it");
+			backup_suspects_add_file(gaps->suspects, path, &of_database, kind,
+									 BACKUP_MISSING, "the folder of a database needs it");
 		snprintf(gaps->told, sizeof(gaps->told), "%s", folder);
 	}
 	host_free(path);
@@ -105,8 +106,8 @@ check_folder(Gaps *gaps, const char *path, const BackupRelationFile *file)
 			 (int) (strrchr(path, '/') - path), path);
 	if (strcmp(folder, gaps->told) == 0)
 		return;
-	need_in_folder(gaps, folder, VERSION_NAME, file);
-	need_in_folder(gaps, folder, MAP_NAME, file);
+	need_in_folder(gaps, folder, VERSION_NAME, BACKUP_SUSPECT_VERSION, file);
+	need_in_folder(gaps, folder, MAP_NAME, BACKUP_SUSPECT_MAP, file);
 }
 
 /* Else the server refuses every connection to the database. */
@@ -122,7 +123,8 @@ check_version(Gaps *gaps, const char *path, const BackupRelationFile *file)
 		return;
 	message = host_print("says release \"%s\", but PG_VERSION of the backup \"%s\"",
 						 major, gaps->major);
-	backup_suspects_add_file(gaps->suspects, path, file, BACKUP_BAD_FORMAT, message);
+	backup_suspects_add_file(gaps->suspects, path, file,
+							 BACKUP_SUSPECT_VERSION, BACKUP_BAD_FORMAT, message);
 	host_free(message);
 }
 

@@ -12,8 +12,6 @@
 
 #define MESSAGE_SIZE	512
 
-#define OF_FILE			UINT32_C(0x80000000)	/* in the number of a suspect */
-
 static void
 grow(BackupSuspects *ctx)
 {
@@ -41,6 +39,7 @@ backup_suspects_add(BackupSuspects *ctx, const char *path,
 	if (!backup_relation_file(path, &file))
 		(void) backup_incremental_file(path, &file);
 	suspect = &ctx->suspects[ctx->count];
+	suspect->kind = BACKUP_SUSPECT_PAGE;
 	suspect->tag.tablespace = file.tablespace;
 	suspect->tag.database = file.database;
 	suspect->tag.relation = file.number;
@@ -65,7 +64,7 @@ backup_suspects_forget(BackupSuspects *ctx)
 /* Returns false if it is one too many. */
 static bool
 add_file(BackupSuspects *ctx, const char *path, const BackupRelationFile *file,
-		 const char *status, const char *message)
+		 BackupSuspectKind kind, const char *status, const char *message)
 {
 	BackupSuspect *suspect;
 	BackupBadFile *bad;
@@ -77,14 +76,15 @@ add_file(BackupSuspects *ctx, const char *path, const BackupRelationFile *file,
 	grow(ctx);
 	suspect = &ctx->suspects[ctx->count++];
 	memset(suspect, 0, sizeof(*suspect));
+	suspect->kind = kind;
 	suspect->tag.tablespace = file->tablespace;
 	suspect->tag.database = file->database;
 	suspect->tag.relation = file->number;
 	suspect->tag.fork = (uint32_t) file->fork;
-	/* no record restores it, but those that remove the relation name it */
+	/* no block restores it, but what removes or makes the relation names it */
 	if (file->number != 0)
 		suspect->tag.block = PAGE_BLOCK_MAX;
-	suspect->number = OF_FILE | (uint32_t) ctx->nfiles;
+	suspect->number = (uint32_t) ctx->nfiles;
 	bad = &ctx->files[ctx->nfiles++];
 	bad->path = host_print("%s", path);
 	bad->status = status;
@@ -94,21 +94,24 @@ add_file(BackupSuspects *ctx, const char *path, const BackupRelationFile *file,
 
 void
 backup_suspects_add_file(BackupSuspects *ctx, const char *path,
-						 const BackupRelationFile *file, BackupStatus status,
-						 const char *message)
+						 const BackupRelationFile *file, BackupSuspectKind kind,
+						 BackupStatus status, const char *message)
 {
-	if (!add_file(ctx, path, file, backup_status_name(status), message))
+	if (!add_file(ctx, path, file, kind, backup_status_name(status), message))
 		ctx->beyond++;
 }
 
 bool
 backup_suspects_add_map(BackupSuspects *ctx, const char *path,
-						const char *status, const char *message)
+						uint32_t mapped, const char *status, const char *message)
 {
 	BackupRelationFile file;
 
-	return backup_map_file(path, &file) &&
-		add_file(ctx, path, &file, status, message);
+	if (!backup_map_file(path, &file))
+		return false;
+	file.number = mapped;
+	return add_file(ctx, path, &file, mapped == 0 ? BACKUP_SUSPECT_MAP :
+					BACKUP_SUSPECT_MAPPED, status, message);
 }
 
 /* ---- telling ---- */
@@ -223,8 +226,8 @@ report_page(const BackupSuspect *suspect, const BackupBadPage *page,
 static const BackupBadFile *
 file_of(const BackupSuspects *ctx, const BackupSuspect *suspect)
 {
-	return suspect->number & OF_FILE ?
-		&ctx->files[suspect->number & ~OF_FILE] : NULL;
+	return suspect->kind == BACKUP_SUSPECT_PAGE ? NULL :
+		&ctx->files[suspect->number];
 }
 
 static bool
@@ -290,7 +293,7 @@ replace(BackupSuspects *ctx, const BackupList *list)
 		BackupFate	fate;
 
 		host_interrupts();
-		if (suspect->tag.relation == 0)
+		if (suspect->tag.relation == 0 || suspect->kind == BACKUP_SUSPECT_MAPPED)
 			continue;
 		fate = ctx->replaced(ctx->arg, file != NULL ? file->path :
 							 backup_list_path(list, ctx->pages[suspect->number].entry),
@@ -300,10 +303,23 @@ replace(BackupSuspects *ctx, const BackupList *list)
 	}
 }
 
+/* A map that lacks many files is told once, of each kind. */
+static bool
+is_told(const BackupSuspects *ctx, const BackupSuspect *last,
+		const BackupSuspect *suspect)
+{
+	return last != NULL && last->kind == BACKUP_SUSPECT_MAPPED &&
+		suspect->kind == BACKUP_SUSPECT_MAPPED &&
+		is_healed(last) == is_healed(suspect) &&
+		strcmp(file_of(ctx, last)->path, file_of(ctx, suspect)->path) == 0;
+}
+
 void
 backup_suspects_decide(BackupSuspects *ctx, BackupWal *wal,
 					   const BackupList *list, BackupSink *sink)
 {
+	const BackupSuspect *last = NULL;
+
 	if (ctx->count == 0)
 		return;
 	backup_wal_decide(wal, ctx->suspects, ctx->count);
@@ -315,8 +331,11 @@ backup_suspects_decide(BackupSuspects *ctx, BackupWal *wal,
 		host_interrupts();
 		if (is_healed(suspect) && file_of(ctx, suspect) == NULL)
 			ctx->healed++;
-		if (ctx->include_healed || !is_harmless(ctx, suspect))
-			report_suspect(ctx, suspect, list, sink);
+		if ((!ctx->include_healed && is_harmless(ctx, suspect)) ||
+			is_told(ctx, last, suspect))
+			continue;
+		report_suspect(ctx, suspect, list, sink);
+		last = suspect;
 	}
 	if (ctx->beyond > 0)
 		backup_sink_file(sink, ".", BACKUP_UNDECIDED,

@@ -59,20 +59,20 @@ extern void backup_suspects_add(BackupSuspects *ctx, const char *path,
 /* None of those so far counts. */
 extern void backup_suspects_forget(BackupSuspects *ctx);
 
-/*
- * Keeps a file as a whole.  It is of a database (number 0), which a record of
- * its map restores, or of a relation, which WAL can only remove.
- */
+/* Keeps a file as a whole. */
 extern void backup_suspects_add_file(BackupSuspects *ctx, const char *path,
 									 const BackupRelationFile *file,
+									 BackupSuspectKind kind,
 									 BackupStatus status, const char *message);
 
 /*
- * Does the same for a relation map.  Returns false if it is none, or one too
- * many.
+ * Does the same for a relation map, which is wrong itself (mapped 0) or lacks
+ * the file with a number, which a record may make, too.  Returns false if it is
+ * none, or one too many.
  */
 extern bool backup_suspects_add_map(BackupSuspects *ctx, const char *path,
-									const char *status, const char *message);
+									uint32_t mapped, const char *status,
+									const char *message);
 
 /* Decides all of them, and tells. */
 extern void backup_suspects_decide(BackupSuspects *ctx, BackupWal *wal,

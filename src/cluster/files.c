@@ -200,6 +200,7 @@ judge(Scan *scan, ClusterTarget *target)
 		row.verdict.reason != CLUSTER_REASON_IRREGULAR ?
 		(int64_t) target->file.size : -1;
 	row.live = scan->look.server != NULL;
+	row.map = target->lacks ? target->file.head : NULL;
 	if (row.kind == CLUSTER_CONTROL && row.verdict.status == CLUSTER_OK &&
 		cluster_control_read(target->file.head, &scan->look.control))
 	{

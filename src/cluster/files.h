@@ -25,6 +25,8 @@ typedef struct ClusterRow
 	bool		live;			/* of the running server, so words have
 								 * remedies */
 	const ClusterControl *control;	/* of a pg_control that is ok, else NULL */
+	const uint8_t *map;			/* one that is in order, but lacks a file that
+								 * it names, else NULL */
 } ClusterRow;
 
 typedef void (*ClusterRowFn) (void *arg, const ClusterRow *row);

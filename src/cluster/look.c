@@ -41,34 +41,31 @@ cluster_look_path(const ClusterLook *look, const char *path,
 
 /* Its size in bytes, -1 if it is not there, -2 if nobody can say. */
 static off_t
-mapped_file_size(const ClusterLook *look, const ClusterTarget *target,
+mapped_file_size(const char *directory, const char *map, bool own,
 				 uint32_t file)
 {
-	char		whole[FILENAME_MAX];
-	char		path[CLUSTER_PATH_SIZE + 32];
+	char		path[FILENAME_MAX];
 	struct stat status;
-	int			folder = (int) (strrchr(target->path, '/') - target->path);
+	int			folder = (int) (strrchr(map, '/') - map);
 
-	snprintf(path, sizeof(path), "%.*s/%u", folder, target->path, file);
-	cluster_look_path(look, path, whole);
-	if (stat(whole, &status) == 0)
+	snprintf(path, sizeof(path), "%s/%.*s/%u", directory, folder, map, file);
+	if (stat(path, &status) == 0)
 		return status.st_size;
 	if (errno != ENOENT)
 		return -2;
 	/* an incremental backup may have a part of it */
-	snprintf(path, sizeof(path), "%.*s/INCREMENTAL.%u", folder, target->path,
-			 file);
-	cluster_look_path(look, path, whole);
-	if (look->server == NULL && stat(whole, &status) == 0)
+	snprintf(path, sizeof(path), "%s/%.*s/INCREMENTAL.%u", directory, folder,
+			 map, file);
+	if (!own && stat(path, &status) == 0)
 		return status.st_size;
 	return errno == ENOENT ? -1 : -2;
 }
 
-static bool
-check_mapped_file(const ClusterLook *look, const ClusterTarget *target,
-				  ClusterMapping mapping, ClusterVerdict *verdict)
+bool
+cluster_look_mapped(const char *directory, const char *map, bool own,
+					ClusterMapping mapping, ClusterVerdict *verdict)
 {
-	off_t		size = mapped_file_size(look, target, mapping.file);
+	off_t		size = mapped_file_size(directory, map, own, mapping.file);
 
 	if (size == -1)
 		cluster_verdict_set(verdict, CLUSTER_BAD_FORMAT,
@@ -82,15 +79,16 @@ check_mapped_file(const ClusterLook *look, const ClusterTarget *target,
 }
 
 static void
-check_mapped_files(const ClusterLook *look, const ClusterTarget *target,
+check_mapped_files(const ClusterLook *look, ClusterTarget *target,
 				   ClusterVerdict *verdict)
 {
 	const uint8_t *data = target->file.head;
 	int			count = cluster_map_count(data);
 
-	for (int i = 0; i < count; i++)
-		if (!check_mapped_file(look, target, cluster_map_entry(data, i), verdict))
-			return;
+	for (int i = 0; i < count && !target->lacks; i++)
+		target->lacks = !cluster_look_mapped(look->directory, target->path,
+											 look->server != NULL,
+											 cluster_map_entry(data, i), verdict);
 }
 
 /* ---- what the WAL of another directory says ---- */
@@ -283,6 +281,7 @@ look_once(ClusterLook *look, ClusterTarget *target, uint64_t redo,
 	char		whole[FILENAME_MAX];
 
 	cluster_look_path(look, target->path, whole);
+	target->lacks = false;
 	target->found = cluster_read(&look->reader, whole, &target->file,
 								 verdict) == FILE_SCAN_OK;
 	if (!target->found)

@@ -9,6 +9,7 @@
 
 #include "cluster/databases.h"
 #include "cluster/live.h"
+#include "cluster/map.h"
 #include "cluster/past.h"
 #include "cluster/read.h"
 
@@ -23,6 +24,8 @@ typedef struct ClusterTarget
 	uint32_t	database;		/* of a database's map */
 	bool		required;		/* that it is not there is a finding */
 	bool		found;			/* by the last look */
+	bool		lacks;			/* a map in order, but not a file that it
+								 * names */
 } ClusterTarget;
 
 /* What all looks share. */
@@ -47,6 +50,14 @@ typedef struct ClusterLook
  */
 extern bool cluster_look_at(ClusterLook *look, ClusterTarget *target,
 							ClusterVerdict *verdict);
+
+/*
+ * Judges the file of a mapping, which lies beside the map.  "own" says that the
+ * directory is that of the running server.  Returns true if it is ok.
+ */
+extern bool cluster_look_mapped(const char *directory, const char *map,
+								bool own, ClusterMapping mapping,
+								ClusterVerdict *verdict);
 
 /* The path of the map of a database of this server. */
 extern void cluster_look_map_path(const ClusterServer *server,

@@ -6,6 +6,7 @@ use warnings;
 use Accel;
 use AccelWal;
 use BackupTar;
+use File::Copy qw(move);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -54,10 +55,11 @@ sub copied
 	return $to;
 }
 
-# A server on a copy: "starts", with the rows that t has, or why it does not.
+# A server on a copy: "starts", with the rows that a table has, t if none is named, or
+# why it does not.
 sub start_of
 {
-	my ($backup) = @_;
+	my ($backup, $database, $table) = (@_, 'postgres', 't');
 	my $copy = copied($backup, '-a');
 	append_to_file("$copy/postgresql.conf",
 		"port = $port\nlisten_addresses = ''\nunix_socket_directories = '$dir'\nlogging_collector = off\narchive_mode = off\nfsync = off\nlog_min_messages = warning\n");
@@ -69,7 +71,7 @@ sub start_of
 	}
 	else
 	{
-		chomp(my $rows = `psql -XAtq -h '$dir' -p $port -d postgres -c 'SELECT count(*) FROM t' 2>&1`);
+		chomp(my $rows = `psql -XAtq -h '$dir' -p $port -d $database -c 'SELECT count(*) FROM $table' 2>&1`);
 		$said .= " $rows";
 	}
 	system("pg_ctl -D '$copy' -s -m immediate -w stop >'$dir/said' 2>&1");
@@ -249,6 +251,35 @@ system_or_bail('cp', $_, "$rewritten/pg_wal") foreach glob($node->data_dir . '/p
 is(findings($rewritten), $none, 'the map of a catalog that was rewritten meanwhile');
 is(findings($rewritten, ', include_healed => true'), join("\n", sort $none, "$database/pg_filenode.map ok_healed_by_wal"), 'it is named');
 is(start_of($rewritten), 'starts ' . sql('SELECT count(*) FROM t'), 'the server writes it again');
+unlink "$rewritten/$database/PG_VERSION";
+is(findings($rewritten), "$none\n$database/PG_VERSION missing", 'no map restores PG_VERSION');
+
+# --- a database that is made meanwhile ----------------------------------------------------
+
+# its map is written, and not all files that this names are there
+my @mapped = split /\n/, $node->safe_psql('template1', q{SELECT pg_relation_filenode(oid) FROM pg_class
+	WHERE relfilenode = 0 AND NOT relisshared AND relkind = 'r' ORDER BY ctid});
+my $making = $node->background_psql('postgres');
+Accel::stopped_at($node, 'open', 1, "base/50000/$mapped[2]\$", 'CREATE DATABASE made OID 50000 STRATEGY wal_log', sub {
+	$making->query_safe("SELECT pg_backup_start('made', true)");
+	system_or_bail('cp', '-a', $node->data_dir . '/base/50000', "$dir/half_made");
+});
+ok(-s "$dir/half_made/$mapped[0]" && !-e "$dir/half_made/$mapped[2]", 'half of its files');
+my $half = "$dir/half";
+system_or_bail('cp', '-a', $node->data_dir, $half);
+system_or_bail('rm', '-rf', "$half/base/50000", "$half/postmaster.pid", glob("$half/pg_wal/0*"));
+move("$dir/half_made", "$half/base/50000");
+AccelWal::put("$half/backup_label", $making->query_safe('SELECT labelfile FROM pg_backup_stop(false)') . "\n");
+$making->quit;
+system_or_bail('cp', $_, "$half/pg_wal") foreach glob($node->data_dir . '/pg_wal/0*');
+is(findings($half), $none, 'a database that was made meanwhile');
+is(findings($half, ', include_healed => true'), join("\n", sort $none, 'base/50000/pg_filenode.map ok_healed_by_wal'), 'its map is named, once');
+is(start_of($half, 'made', 'pg_class'), 'starts ' . $node->safe_psql('made', 'SELECT count(*) FROM pg_class'), 'the server makes the rest');
+my $halved = copied($half);
+unlink "$halved/base/50000/$mapped[0]";
+is(findings($halved), "$none\nbase/50000/pg_filenode.map not_verifiable", 'one of its files is lost that was there');
+unlike(start_of($halved, 'made', 'pg_class'), qr/^starts \d/, 'one of its files is lost that was there: what a start does');
+system('rm', '-rf', $half, glob "$dir/copy*");
 
 # --- a standby ----------------------------------------------------------------------------
 

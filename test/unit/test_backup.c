@@ -18,6 +18,7 @@
 #include "manifest/label.h"
 #include "manifest/manifest.h"
 #include "manifest/parse.h"
+#include "page/format.h"
 #include "page/status.h"
 
 /* ---- names ---- */
@@ -717,21 +718,58 @@ make_database(const WalBlockTag *tag, bool drop)
 	put_end();
 }
 
+/* Which of the files 100 to 103 the last map names, a bit for each. */
+static uint32_t mapped_files;
+
 static void
 make_map(const WalBlockTag *tag)
 {
+	mapped_files = (uint32_t) unit_random() & 15;
 	make_record(7, 0);
-	put_main(12);
+	put_main(12 + 8 + 8 * 4);
 	put32(tag->database);
 	put32(tag->tablespace);
-	put32(0);
+	put32(512);
+	put32(0x592717);
+	put32(4);
+	for (uint32_t i = 0; i < 4; i++)
+	{
+		put32(1247 + i);
+		put32(mapped_files >> i & 1 ? 100 + i : 200 + i);
+	}
 	put_end();
 }
 
-/* What each kind of record makes of a page, by the words of backup/fate.h. */
+static void
+make_create(const WalBlockTag *tag)
+{
+	make_record(2, 0x10);
+	put_main(16);
+	put32(tag->tablespace);
+	put32(tag->database);
+	put32(tag->relation);
+	put32(tag->fork);
+	put_end();
+}
+
+/* CREATE DATABASE that logs what it makes. */
+static void
+make_version(const WalBlockTag *tag)
+{
+	make_record(4, 0x10);
+	put_main(8);
+	put32(tag->database);
+	put32(tag->tablespace);
+	put_end();
+}
+
+/*
+ * What each kind of record makes of a page, or of a file that a map lacks, by
+ * the words of backup/fate.h.
+ */
 static bool
 concerns(int kind, const WalBlockTag *at, const WalBlockTag *page,
-		 BackupFate *fate)
+		 BackupSuspectKind what, BackupFate *fate)
 {
 	bool		database = at->tablespace == page->tablespace && at->database == page->database;
 	bool		relation = database && at->relation == page->relation;
@@ -750,6 +788,8 @@ concerns(int kind, const WalBlockTag *at, const WalBlockTag *page,
 			return relation;
 		case 4:
 			/* two upper pages of an FSM stay */
+			if (page->block == PAGE_BLOCK_MAX)
+				return relation && what == BACKUP_SUSPECT_FILE && at->block == 0;
 			return relation && (page->fork == 0 ? page->block >= at->block :
 								at->block == 0 && page->fork < 3 &&
 								(page->fork == 2 || page->block >= 2));
@@ -761,7 +801,14 @@ concerns(int kind, const WalBlockTag *at, const WalBlockTag *page,
 			return database || *fate == BACKUP_FATE_READ;
 		case 7:
 			*fate = BACKUP_FATE_RESTORED;
-			return database && page->relation == 0;
+			return database && (what == BACKUP_SUSPECT_MAP ||
+								(what == BACKUP_SUSPECT_MAPPED && (mapped_files >> (page->relation - 100) & 1) == 0));
+		case 8:
+			*fate = BACKUP_FATE_RESTORED;
+			return relation && what == BACKUP_SUSPECT_MAPPED && at->fork == 0;
+		case 9:
+			*fate = BACKUP_FATE_RESTORED;
+			return database && what == BACKUP_SUSPECT_VERSION;
 		default:
 			*fate = BACKUP_FATE_UNKNOWN;
 			return true;
@@ -779,8 +826,12 @@ make(int kind, const WalBlockTag *tag)
 		make_truncate(tag);
 	else if (kind <= 6)
 		make_database(tag, kind == 5);
-	else
+	else if (kind == 7)
 		make_map(tag);
+	else if (kind == 8)
+		make_create(tag);
+	else
+		make_version(tag);
 }
 
 static WalBlockTag
@@ -800,12 +851,20 @@ walk_randomly(void)
 	WalBlockTag tags[PAGES];
 	BackupFate	model[PAGES] = {BACKUP_FATE_NONE};
 	WalLsn		lsns[PAGES] = {0};
+	BackupSuspectKind kinds[PAGES];
 
 	for (uint32_t i = 0; i < PAGES; i++)
 	{
 		tags[i] = random_tag();
-		if (i % 16 == 0)		/* a map */
+		suspects[i].kind = i % 4 == 0 ? 1 + i / 4 % 4 : BACKUP_SUSPECT_PAGE;
+		if (suspects[i].kind == BACKUP_SUSPECT_MAP || suspects[i].kind == BACKUP_SUSPECT_VERSION)
 			tags[i].relation = tags[i].fork = tags[i].block = 0;
+		else if (suspects[i].kind != BACKUP_SUSPECT_PAGE)
+		{
+			tags[i].fork = 0;
+			tags[i].block = PAGE_BLOCK_MAX;
+		}
+		kinds[i] = suspects[i].kind;
 		suspects[i].tag = tags[i];
 		suspects[i].number = i;
 	}
@@ -814,10 +873,11 @@ walk_randomly(void)
 	{
 		WalBlockTag at = random_tag();
 		uint64_t	dice = unit_random() % 100;
-		int			kind = dice < 45 ? 0 : dice < 90 ? 1 : dice == 99 ? 8 : 2 + (int) (dice % 6);
+		int			kind = dice < 45 ? 0 : dice < 90 ? 1 : dice == 99 ? 10 : 2 + (int) (dice % 8);
 
-		make(kind, &at);
-		if (kind == 8)
+		if (kind != 10)
+			make(kind, &at);
+		if (kind == 10)
 			backup_fates_gap(&fates);
 		else
 			backup_fates_record(&fates, lsn, made, made_bytes);
@@ -825,10 +885,10 @@ walk_randomly(void)
 		{
 			BackupFate	fate;
 
-			if (model[i] != BACKUP_FATE_NONE || !concerns(kind, &at, &tags[i], &fate))
+			if (model[i] != BACKUP_FATE_NONE || !concerns(kind, &at, &tags[i], kinds[i], &fate))
 				continue;
 			model[i] = fate;
-			lsns[i] = kind == 8 ? 0 : lsn;
+			lsns[i] = kind == 10 ? 0 : lsn;
 		}
 	}
 	for (int i = 0; i < PAGES; i++)
@@ -841,7 +901,7 @@ static void
 test_fates(void)
 {
 	WalBlockTag tag = {1663, 5, 100, 0, 1};
-	BackupSuspect suspect = {tag, BACKUP_FATE_NONE, 0, 0};
+	BackupSuspect suspect = {.tag = tag};
 	static BackupFates fates;
 
 	for (int round = 0; round < 2000; round++)
