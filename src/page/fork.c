@@ -92,10 +92,12 @@ fork_moved(const Fork *fork)
 	return fork_follow(&now);
 }
 
+/* An index has no init fork before it is built. */
 bool
 fork_required(const Fork *fork)
 {
 	return fork->fork == MAIN_FORKNUM ||
 		(fork->fork == INIT_FORKNUM &&
-		 fork->rel->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED);
+		 fork->rel->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED &&
+		 fork_why_not_verifiable(fork) == NULL);
 }

@@ -216,6 +216,9 @@ finish($build, 'DROP INDEX CONCURRENTLY');
 # a build that failed
 $node->psql('postgres', 'CREATE UNIQUE INDEX CONCURRENTLY failed ON t ((1))');
 is_not_verifiable('failed', 'after its build failed', qr/$building, or such a build has failed/);
+query('CREATE UNLOGGED TABLE unlogged AS SELECT 1 AS n FROM generate_series(1, 2)');
+$node->psql('postgres', 'CREATE UNIQUE INDEX CONCURRENTLY unlogged_failed ON unlogged (n)');
+is_not_verifiable('unlogged_failed', 'that of an unlogged table', qr/$building, or such a build has failed/);
 
 $node->stop;
 command_ok([ 'pg_checksums', '--check', '-D', $node->data_dir ], 'pg_checksums agrees in the end');
