@@ -4,9 +4,15 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "backup/verdict.h"
+#include "host/host.h"
 #include "host/print.h"
+
+/* for who removes a backup to go on */
+#define PAUSES				3
+#define PAUSE_MICROSECONDS	100000
 
 const char *
 backup_format(const BackupSummary *summary)
@@ -124,6 +130,23 @@ backup_verdict_unfinished(BackupVerdict *verdict)
 
 /* ---- the verdict ---- */
 
+/*
+ * Was it changed while it was read?  What lacks files may be about to be
+ * removed, by a process that has to wait for a while.
+ */
+static bool
+has_changed(const BackupPlan *plan, const PlannedBackup *backup, bool is_bad)
+{
+	for (int i = 0; i < PAUSES && is_bad; i++)
+	{
+		if (backup_plan_changed(plan, backup))
+			return true;
+		host_interrupts();
+		usleep(PAUSE_MICROSECONDS);
+	}
+	return backup_plan_changed(plan, backup);
+}
+
 void
 backup_verdict_give(const BackupPlan *plan, const PlannedBackup *backup,
 					int64_t now, const BackupNote *note,
@@ -146,6 +169,6 @@ backup_verdict_give(const BackupPlan *plan, const PlannedBackup *backup,
 	verdict->has_digest = backup->settled;
 	verdict->digest = backup->digest;
 	set_words(backup, note, summary, verdict);
-	if (backup_plan_changed(plan, backup))
+	if (has_changed(plan, backup, note->sink.findings > 0))
 		set_unfinished(verdict, "unfinished: its files changed while they were read");
 }

@@ -182,6 +182,11 @@ Accel::start_under($shim, $node);
 	sub { unlink "$root/new/PG_VERSION" or die $!; });
 like($said, qr/NOTICE:.*backup "new" is not judged yet\s+DETAIL:  unfinished: its files changed while they were read/s, 'one that is removed while it is read is not judged');
 is(rows('status, unfinished', "backup = 'new'"), 'not_verifiable t', 'which is remembered');
+# one that lacks a file when it is found, by somebody who is about to remove the rest:
+# its files are looked up twice, then once after it was read, and then again
+(undef, $said) = Accel::stopped_at($node, 'stat', 4, 'new/postgresql.conf', "CALL verify_backups('$root', reverify_after => '0')",
+	sub { unlink "$root/new/postgresql.conf" or die $!; });
+like($said, qr/NOTICE:.*backup "new" is not judged yet/s, 'what is damaged is looked at for a while');
 is(reads($said = call()), '4 backups, 1 read; 1 bad, 0 not verifiable, 0 gone', 'the next call judges what is left') or diag $said;
 
 # --- one that is gone ------------------------------------------------------------------
