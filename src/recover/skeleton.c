@@ -30,7 +30,7 @@
 /*
  * Settings of the server.  It listens in its own data directory alone, and
  * nobody may connect.  Its shutdown writes all pages, and nobody needs them
- * after a crash of the machine.
+ * after a crash of the machine.  Its segments of WAL may have 1 GB.
  */
 static const char settings[] =
 "listen_addresses = ''\n"
@@ -44,6 +44,7 @@ static const char settings[] =
 "restart_after_crash = off\n"
 "fsync = off\n"
 "checkpoint_timeout = 1d\n"
+"min_wal_size = 2GB\n"
 "max_wal_size = 1TB\n"
 "huge_pages = off\n"
 "logging_collector = off\n"

@@ -590,4 +590,16 @@ like($err, qr/the server could not recover: .*wal_level=minimal/, '... in the wo
 is(join(' ', glob("$out/*")), '', '... nothing is left');
 chmod 0755, $closed;
 
+# --- large segments of WAL ---------------------------------------------------------------------
+
+my $large = Accel::new_node('large', allows_streaming => 1, extra => ['--wal-segsize=128'], conf => "autovacuum = off\nmin_wal_size = 256MB\nmax_wal_size = 1GB\n");
+$large->start;
+$large->safe_psql('postgres', q{CREATE TABLE t AS SELECT g FROM generate_series(1, 1000) g; VACUUM FREEZE t});
+$large->backup('b');
+$large->safe_psql('postgres', $_) foreach 'UPDATE t SET g = 0 WHERE g < 9', 'CHECKPOINT';
+my $of_large = $large->safe_psql('postgres', q{SELECT pg_relation_filepath('t')});
+$large->stop;
+($status, $said, $err) = recover('--backup=' . $large->backup_dir . '/b', $bin, '--wal=' . $large->data_dir . '/pg_wal', "--block=$of_large:0", "--out=$scratch/large");
+is("$status $err", '0 ', 'segments of 128 MB');
+is(lsn_of(slurp_file("$scratch/large/$of_large.0", 0, 8192)), lsn_of(AccelWal::peek($large->data_dir . "/$of_large", 0, 8192)), '... the page');
 done_testing();

@@ -9,6 +9,7 @@
 use strict;
 use warnings;
 use Accel;
+use AccelWal;
 use Cwd ();
 use File::Path ();
 use IPC::Run;
@@ -327,6 +328,40 @@ sub disturb
 	return;
 }
 
+# Some blocks of permanent relations, as PATH:BLKNO
+sub some_blocks
+{
+	my ($node) = @_;
+	my (undef, $blocks) = $node->psql('postgres', q{CHECKPOINT; SELECT path || ':' || blkno FROM (SELECT oid, pg_relation_filepath(oid) AS path FROM pg_class
+		WHERE relpersistence = 'p' AND relkind IN ('r', 'i', 'S', 't', 'm') AND (oid >= 16384 OR random() < 0.2)) r, some_block(oid) AS b(blkno) ORDER BY random() LIMIT 20});
+	return split /\n/, $blocks // '';
+}
+
+# What redo makes of blocks since the backup that was taken before all load is what
+# the server has made of them: the LSN, and where tuples begin and end.
+sub judge_recovered
+{
+	my ($node, $of, @blocks) = @_;
+	my $data = $node->data_dir;
+	chomp(my $bindir = `pg_config --bindir`);
+	my $out = "$tmp/recovered" . $node->name;
+	my $said = said_by('', $program, 'recover', "--backup=$of->{base}", "--wal=$of->{archive}", "--wal=$data/pg_wal", "--bindir=$bindir", (map { "--block=$_" } @blocks), "--out=$out");
+	my ($different, $same) = ('', 0);
+
+	foreach my $block (@blocks)
+	{
+		my ($path, $blkno) = $block =~ /^(.*):(\d+)$/;
+		next if !-e "$out/$path.$blkno";
+		my @heads = map { AccelWal::peek($_->[0], $_->[1], 8) . AccelWal::peek($_->[0], $_->[1] + 12, 6) } [ "$data/$path", $blcksz * $blkno ], [ "$out/$path.$blkno", 0 ];
+		$same++;
+		$different .= "$block: " . join(' is not ', map { unpack 'H*' } @heads) . "\n" if $heads[0] ne $heads[1];
+	}
+	note("$same of " . @blocks . ' blocks are recovered');
+	$said =~ s/^.*: (?:not )?recovered(?: at)?.*$//mg;
+	judge($node->name . ': recovered', "$said$different");
+	return;
+}
+
 # When nobody writes, what is left is as good, and so do the servers' own tools say.
 sub look_afterwards
 {
@@ -341,7 +376,9 @@ sub look_afterwards
 	look($node, $of, @$looks) foreach 1 .. 6;
 	my $how = pick('fast', 'immediate');
 	my $data = $node->data_dir;
+	my @blocks = $how eq 'fast' && $of->{base} && $node->name =~ /primary/ ? some_blocks($node) : ();
 	$node->stop($how);
+	judge_recovered($node, $of, @blocks) if @blocks;
 	judge($node->name . " stopped ($how): @$_", said_by('', @$_)) foreach [ $program, 'cluster', '-q', $data ], $of->{calm} ? [ $program, 'wal', '-q', "$data/pg_wal" ] : ();
 	judge($node->name . ': pg_checksums', said_by('', 'pg_checksums', '--check', '-D', $data) =~ /^Bad checksums:\s+0$/m ? '' : 'bad') if $of->{checksums} && $how eq 'fast';
 	judge($node->name . ': log', join "\n", grep { /PANIC:|TRAP:|process \(PID \d+\) was terminated by signal (?!9:)|leak/ } split /\n/, slurp_file($node->logfile));
@@ -353,6 +390,11 @@ sub one_round
 	my ($round, $length) = @_;
 	my ($primary, $of) = make_primary($round);
 	my ($shapes, $looks) = fitting($of);
+	if ($of->{archive_mode} eq 'on' && $length >= 15)
+	{
+		$of->{base} = "$tmp/base$round";
+		judge('a backup', said_by('', 'pg_basebackup', '-h', $primary->host, '-p', $primary->port, '-D', $of->{base}, '--checkpoint=fast', '--no-sync'));
+	}
 	my $standby = $of->{standby} ? make_standby($primary, $of, "standby$round") : undef;
 	my %of_standby = $standby ? (%$of, data => $standby->data_dir, record => 'false') : ();
 	my @of_standby = grep { !/^(?:heal|restore)$/ && !($of->{databases} && /^backup$/) } @$looks;
