@@ -11,6 +11,7 @@ use warnings;
 use Accel;
 use AccelWal;
 use Cwd ();
+use File::Basename ();
 use File::Path ();
 use IPC::Run;
 use POSIX ();
@@ -328,6 +329,19 @@ sub disturb
 	return;
 }
 
+# All WAL since the backup that was taken before all load is in the archive.
+sub judge_window
+{
+	my ($node, $of) = @_;
+	my $root = File::Basename::dirname($of->{base});
+	my (undef, $segment) = $node->psql('postgres', 'SELECT pg_walfile_name(pg_switch_wal())');
+	my $archived = defined $segment && $node->poll_query_until('postgres', "SELECT last_archived_wal >= '$segment' FROM pg_stat_archiver");
+
+	judge($node->name . ': window', !$archived ? 'nothing is archived' : session($node, 'look', "CALL verify_backups('$root', '$of->{archive}');
+		SELECT * FROM verify_backup_windows('$root', '$of->{archive}') WHERE is_finding OR to_lsn IS NULL;"));
+	return;
+}
+
 # Some blocks of permanent relations, as PATH:BLKNO
 sub some_blocks
 {
@@ -357,7 +371,7 @@ sub judge_recovered
 		$different .= "$block: " . join(' is not ', map { unpack 'H*' } @heads) . "\n" if $heads[0] ne $heads[1];
 	}
 	note("$same of " . @blocks . ' blocks are recovered');
-	$said =~ s/^.*: (?:not )?recovered(?: at)?.*$//mg;
+	$said =~ s/^(?:.*: (?:not )?recovered|\d+ blocks are tracked).*$//mg;
 	judge($node->name . ': recovered', "$said$different");
 	return;
 }
@@ -376,7 +390,9 @@ sub look_afterwards
 	look($node, $of, @$looks) foreach 1 .. 6;
 	my $how = pick('fast', 'immediate');
 	my $data = $node->data_dir;
-	my @blocks = $how eq 'fast' && $of->{base} && $node->name =~ /primary/ ? some_blocks($node) : ();
+	my $base = $node->name =~ /primary/ && $of->{base};
+	my @blocks = $how eq 'fast' && $base ? some_blocks($node) : ();
+	judge_window($node, $of) if $base;
 	$node->stop($how);
 	judge_recovered($node, $of, @blocks) if @blocks;
 	judge($node->name . " stopped ($how): @$_", said_by('', @$_)) foreach [ $program, 'cluster', '-q', $data ], $of->{calm} ? [ $program, 'wal', '-q', "$data/pg_wal" ] : ();
@@ -390,9 +406,10 @@ sub one_round
 	my ($round, $length) = @_;
 	my ($primary, $of) = make_primary($round);
 	my ($shapes, $looks) = fitting($of);
-	if ($of->{archive_mode} eq 'on' && $length >= 15)
+	if ($of->{archive_mode} eq 'on' && $of->{checksums} && $length >= 15)
 	{
-		$of->{base} = "$tmp/base$round";
+		mkdir "$tmp/bases$round";
+		$of->{base} = "$tmp/bases$round/b";
 		judge('a backup', said_by('', 'pg_basebackup', '-h', $primary->host, '-p', $primary->port, '-D', $of->{base}, '--checkpoint=fast', '--no-sync'));
 	}
 	my $standby = $of->{standby} ? make_standby($primary, $of, "standby$round") : undef;
