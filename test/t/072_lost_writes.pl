@@ -57,7 +57,7 @@ SQL
 
 sub load
 {
-	system_or_bail('pgbench', '-n', '-c', '4', '-j', '2', @length, '-f', $script, '-d', $node->connstr('postgres'));
+	system_or_bail('pgbench', '-n', '-c', '4', '-j', '2', @length, '-f', $script, $node->connstr('postgres'));
 	return;
 }
 
