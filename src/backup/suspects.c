@@ -303,22 +303,28 @@ replace(BackupSuspects *ctx, const BackupList *list)
 	}
 }
 
-/* A map that lacks many files is told once, of each kind. */
+/*
+ * A map that lacks many files is told once, healed or not.  *last is the one
+ * that was told before.
+ */
 static bool
-is_told(const BackupSuspects *ctx, const BackupSuspect *last,
-		const BackupSuspect *suspect)
+is_told(const BackupSuspects *ctx, const BackupSuspect *suspect,
+		const BackupSuspect **last)
 {
-	return last != NULL && last->kind == BACKUP_SUSPECT_MAPPED &&
-		suspect->kind == BACKUP_SUSPECT_MAPPED &&
-		is_healed(last) == is_healed(suspect) &&
-		strcmp(file_of(ctx, last)->path, file_of(ctx, suspect)->path) == 0;
+	const BackupSuspect *before = *last;
+
+	if (suspect->kind != BACKUP_SUSPECT_MAPPED)
+		return false;
+	*last = suspect;
+	return before != NULL &&
+		strcmp(file_of(ctx, before)->path, file_of(ctx, suspect)->path) == 0;
 }
 
 void
 backup_suspects_decide(BackupSuspects *ctx, BackupWal *wal,
 					   const BackupList *list, BackupSink *sink)
 {
-	const BackupSuspect *last = NULL;
+	const BackupSuspect *last[2] = {NULL, NULL};
 
 	if (ctx->count == 0)
 		return;
@@ -331,11 +337,9 @@ backup_suspects_decide(BackupSuspects *ctx, BackupWal *wal,
 		host_interrupts();
 		if (is_healed(suspect) && file_of(ctx, suspect) == NULL)
 			ctx->healed++;
-		if ((!ctx->include_healed && is_harmless(ctx, suspect)) ||
-			is_told(ctx, last, suspect))
-			continue;
-		report_suspect(ctx, suspect, list, sink);
-		last = suspect;
+		if ((ctx->include_healed || !is_harmless(ctx, suspect)) &&
+			!is_told(ctx, suspect, &last[is_healed(suspect)]))
+			report_suspect(ctx, suspect, list, sink);
 	}
 	if (ctx->beyond > 0)
 		backup_sink_file(sink, ".", BACKUP_UNDECIDED,
