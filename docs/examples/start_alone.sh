@@ -41,6 +41,10 @@ PATH=$PATH:/usr/lib/postgresql/$version/bin
 	echo "wal_level = logical"
 	echo "max_replication_slots = 1000"
 	[ "$version" -lt 18 ] || echo "max_active_replication_origins = 1000"
+	# as initdb sets them, by the size of a segment
+	segment=$(LC_ALL=C pg_controldata -D "$copy" | sed -n 's/^Bytes per WAL segment: *//p')
+	echo "min_wal_size = $((segment / 1048576 * 5))MB"
+	echo "max_wal_size = $((segment / 1048576 * 64))MB"
 	LC_ALL=C pg_controldata -D "$copy" | sed -n '
 		s/^max_connections setting: */max_connections = /p
 		s/^max_worker_processes setting: */max_worker_processes = /p

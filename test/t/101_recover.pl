@@ -15,6 +15,7 @@ use Test::More;
 use Time::HiRes qw(usleep);
 
 my $program = abs_path("crc32c_verify");
+my $examples = abs_path('docs/examples');
 chomp(my $bindir = `pg_config --bindir`);
 my $scratch = PostgreSQL::Test::Utils::tempdir();
 my $node = Accel::new_node('main', allows_streaming => 1, extra => ['--wal-segsize=1'], conf => <<'CONF');
@@ -602,4 +603,12 @@ $large->stop;
 ($status, $said, $err) = recover('--backup=' . $large->backup_dir . '/b', $bin, '--wal=' . $large->data_dir . '/pg_wal', "--block=$of_large:0", "--out=$scratch/large");
 is("$status $err", '0 ', 'segments of 128 MB');
 is(lsn_of(slurp_file("$scratch/large/$of_large.0", 0, 8192)), lsn_of(AccelWal::peek($large->data_dir . "/$of_large", 0, 8192)), '... the page');
+system_or_bail('cp', '-a', $large->data_dir, "$scratch/alone");
+unlink "$scratch/alone/postgresql.conf";
+{
+	local $ENV{PGHOST} = $large->host;
+	local $ENV{PATH} = "$bindir:$ENV{PATH}";
+	command_ok([ 'sh', "$examples/start_alone.sh", "$scratch/alone", $large->port ], '... a copy is started alone');
+	command_ok([ 'pg_ctl', '-s', '-w', '-D', "$scratch/alone", '-m', 'fast', 'stop' ], '... and stops');
+}
 done_testing();
