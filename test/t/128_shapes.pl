@@ -145,7 +145,7 @@ my %look = (
 my $excused = join '|', 'canceling statement due to', 'terminating (?:connection|background worker|parallel worker)', 'parallel worker .* lost',
   'server closed the connection', 'connection to (?:the )?server', 'This probably means', 'before or while processing', 'the database system is',
   'deadlock detected', 'Process \d+ waits', 'does not exist', 'could not open (?:relation|database)', 'being accessed', 'is being verified', 'tuple concurrently',
-  'requested WAL segment', 'data checksums are disabled', 'temporary relations live', 'is being (?:built|dropped) concurrently',
+  'requested WAL segment', 'no valid WAL record starts at', 'data checksums are disabled', 'temporary relations live', 'is being (?:built|dropped) concurrently',
   'unlogged relations have no contents', 'no WAL is written of unlogged relations', 'no segment in common', 'there is no segment of WAL',
   'is named as a WAL segment', 'was written within a minute', 'only DROP DATABASE is possible', 'the file was there when',
   'pg_database has no row', '\.(?:gz|lz4)\.partial\b.*\bnot_verifiable\b', 'could not verify \d+ more relations';		# after as many that were named
@@ -242,12 +242,13 @@ sub choose
 	$of{archive_mode} = $minimal ? 'off' : pick(qw(off on on));
 	$of{max_wal_senders} = $minimal ? 0 : 10;
 	$of{summarize_wal} = 'off' if $minimal || $major < 17;
-	# redo masks pages that were never logged, and fails
-	$of{wal_consistency_checking} = "''" if $minimal;
+	# redo masks pages that were never logged, or are cut off later, and fails
+	my $calm = pick(0, 0, 1);
+	$of{wal_consistency_checking} = "''" if $minimal || !$calm;
 	my %skip = (io_method => $major < 18, summarize_wal => $major < 17);
 	my $conf = join '', map { $skip{$_} ? () : "$_ = $of{$_}\n" } sort keys %of;
 	return ($conf, (%of, segment => $segment, minimal => $minimal, checksums => pick(0, 1, 1), standby => !$minimal && pick(0, 1, 1),
-			receiving => $minimal || pick(0, 1) ? undef : pick([], ['--compress=1'], ['--synchronous']), calm => pick(0, 0, 1), databases => pick(0, 1)));
+			receiving => $minimal || pick(0, 1) ? undef : pick([], ['--compress=1'], ['--synchronous']), calm => $calm, databases => pick(0, 1)));
 }
 
 sub make_primary
