@@ -41,11 +41,12 @@ PATH=$PATH:/usr/lib/postgresql/$version/bin
 	echo "wal_level = logical"
 	echo "max_replication_slots = 1000"
 	[ "$version" -lt 18 ] || echo "max_active_replication_origins = 1000"
+	control=$(LC_ALL=C pg_controldata -D "$copy") || die "cannot read pg_control of $copy"
 	# as initdb sets them, by the size of a segment
-	segment=$(LC_ALL=C pg_controldata -D "$copy" | sed -n 's/^Bytes per WAL segment: *//p')
+	segment=$(echo "$control" | sed -n 's/^Bytes per WAL segment: *//p')
 	echo "min_wal_size = $((segment / 1048576 * 5))MB"
 	echo "max_wal_size = $((segment / 1048576 * 64))MB"
-	LC_ALL=C pg_controldata -D "$copy" | sed -n '
+	echo "$control" | sed -n '
 		s/^max_connections setting: */max_connections = /p
 		s/^max_worker_processes setting: */max_worker_processes = /p
 		s/^max_wal_senders setting: */max_wal_senders = /p

@@ -168,21 +168,23 @@ drop_relation(BackupFates *ctx, const WalStorageEvent *event)
 	}
 }
 
+/* Is suspect i there, and in the database of a tag? */
+static bool
+is_in_database(const BackupFates *ctx, size_t i, const WalBlockTag *tag)
+{
+	return i < ctx->count &&
+		ctx->suspects[i].tag.tablespace == tag->tablespace &&
+		ctx->suspects[i].tag.database == tag->database;
+}
+
 static void
 drop_database(BackupFates *ctx, uint32_t tablespace, uint32_t database,
 			  BackupFate fate)
 {
 	WalBlockTag from = {tablespace, database, 0, 0, 0};
 
-	for (size_t i = first_from(ctx, &from); i < ctx->count; i++)
-	{
-		BackupSuspect *suspect = &ctx->suspects[i];
-
-		if (suspect->tag.tablespace != tablespace ||
-			suspect->tag.database != database)
-			break;
-		decide(ctx, suspect, fate);
-	}
+	for (size_t i = first_from(ctx, &from); is_in_database(ctx, i, &from); i++)
+		decide(ctx, &ctx->suspects[i], fate);
 }
 
 /* ---- what makes files ---- */
@@ -213,6 +215,8 @@ create_database(BackupFates *ctx, const WalStorageEvent *event)
 
 	restore(ctx, tag, BACKUP_SUSPECT_VERSION);
 }
+
+/* ---- what a record says of storage, and of maps ---- */
 
 static void
 on_event(void *arg, const WalStorageEvent *event)
@@ -279,9 +283,7 @@ update_map(BackupFates *ctx)
 		return;
 	tag.database = wal_load32(data);
 	tag.tablespace = wal_load32(data + 4);
-	for (size_t i = first_from(ctx, &tag); i < ctx->count &&
-		 ctx->suspects[i].tag.tablespace == tag.tablespace &&
-		 ctx->suspects[i].tag.database == tag.database; i++)
+	for (size_t i = first_from(ctx, &tag); is_in_database(ctx, i, &tag); i++)
 	{
 		BackupSuspect *suspect = &ctx->suspects[i];
 

@@ -293,7 +293,7 @@ replace(BackupSuspects *ctx, const BackupList *list)
 		BackupFate	fate;
 
 		host_interrupts();
-		if (suspect->tag.relation == 0 || suspect->kind == BACKUP_SUSPECT_MAPPED)
+		if (suspect->kind != BACKUP_SUSPECT_PAGE && suspect->kind != BACKUP_SUSPECT_FILE)
 			continue;
 		fate = ctx->replaced(ctx->arg, file != NULL ? file->path :
 							 backup_list_path(list, ctx->pages[suspect->number].entry),

@@ -137,14 +137,15 @@ backup_verdict_unfinished(BackupVerdict *verdict)
 static bool
 has_changed(const BackupPlan *plan, const PlannedBackup *backup, bool is_bad)
 {
-	for (int i = 0; i < PAUSES && is_bad; i++)
+	bool		changed = backup_plan_changed(plan, backup);
+
+	for (int i = 0; i < PAUSES && is_bad && !changed; i++)
 	{
-		if (backup_plan_changed(plan, backup))
-			return true;
 		host_interrupts();
 		usleep(PAUSE_MICROSECONDS);
+		changed = backup_plan_changed(plan, backup);
 	}
-	return backup_plan_changed(plan, backup);
+	return changed;
 }
 
 void

@@ -352,15 +352,21 @@ sub some_blocks
 	return split /\n/, $blocks // '';
 }
 
+chomp(my $bindir = `pg_config --bindir`);
+sub recover
+{
+	my ($node, $of, @what) = @_;
+	return said_by('', $program, 'recover', "--backup=$of->{base}", "--wal=$of->{archive}", '--wal=' . $node->data_dir . '/pg_wal', "--bindir=$bindir", @what);
+}
+
 # What redo makes of blocks since the backup that was taken before all load is what
 # the server has made of them: the LSN, and where tuples begin and end.
 sub judge_recovered
 {
 	my ($node, $of, @blocks) = @_;
 	my $data = $node->data_dir;
-	chomp(my $bindir = `pg_config --bindir`);
 	my $out = "$tmp/recovered" . $node->name;
-	my $said = said_by('', $program, 'recover', "--backup=$of->{base}", "--wal=$of->{archive}", "--wal=$data/pg_wal", "--bindir=$bindir", (map { "--block=$_" } @blocks), "--out=$out");
+	my $said = recover($node, $of, "--out=$out", map { "--block=$_" } @blocks);
 	my ($different, $same) = ('', 0);
 
 	foreach my $block (@blocks)
@@ -397,12 +403,10 @@ sub some_table
 sub judge_recovered_table
 {
 	my ($node, $of, $table) = @_;
-	my $data = $node->data_dir;
-	chomp(my $bindir = `pg_config --bindir`);
 	local $ENV{PATH} = "$bindir:$ENV{PATH}";
 	my $port = PostgreSQL::Test::Cluster::get_free_port();
 	my $out = "$tmp/table" . $node->name;
-	my $said = said_by('', $program, 'recover', "--backup=$of->{base}", "--wal=$of->{archive}", "--wal=$data/pg_wal", "--bindir=$bindir", "--database=$table->{database}", (map { "--relation=$_" } @{ $table->{files} }), "--out=$out");
+	my $said = recover($node, $of, "--out=$out", "--database=$table->{database}", map { "--relation=$_" } @{ $table->{files} });
 	$said =~ s/^(?:\d+ relations and the catalogs|recovered up to).*$//mg;
 	if ($said !~ /\S/)
 	{
