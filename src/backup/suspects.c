@@ -317,7 +317,7 @@ is_told(const BackupSuspects *ctx, const BackupSuspect *suspect,
 		return false;
 	*last = suspect;
 	return before != NULL &&
-		strcmp(file_of(ctx, before)->path, file_of(ctx, suspect)->path) == 0;
+		strcmp(ctx->files[before->number].path, ctx->files[suspect->number].path) == 0;
 }
 
 void

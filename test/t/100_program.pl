@@ -442,8 +442,8 @@ foreach my $signal (qw(TERM INT))
 	foreach my $jobs (1, 2)
 	{
 		unlink $state;
-		my $run = IPC::Run::start([ $program, 'wal', '-q', "--state=$state", '-j', $jobs, '--max-rate=1024', $dir ], '<', \undef, '>', \my $o, '2>', \my $e);
-		sleep 6;
+		my $run = IPC::Run::start([ $program, 'wal', '-qP', "--state=$state", '-j', $jobs, '--max-rate=1024', $dir ], '<', \undef, '>', \my $o, '2>', \my $e);
+		$run->pump until $e =~ m{^(?:[2-9]|1\d)/}m || !$run->pumpable;
 		$run->signal($signal);
 		$run->finish;
 		is($? & 127, $signal eq 'TERM' ? 15 : 2, "$signal, $jobs jobs: ends by it");
