@@ -57,6 +57,8 @@ typedef struct ImageSearch
 	XLogRecPtr	lsn;
 	bool		found;			/* the record */
 	bytea	   *page;			/* NULL if it has no image of the block */
+	bool		broken;			/* something before the first record */
+	WalBlockGap gap;
 } ImageSearch;
 
 /* ---- the block ---- */
@@ -236,10 +238,12 @@ on_image(void *arg, const WalBlockRecord *record)
 }
 
 static void
-pass_gap(void *arg, const WalBlockGap *gap)
+note_gap(void *arg, const WalBlockGap *gap)
 {
-	(void) arg;
-	(void) gap;
+	ImageSearch *image = arg;
+
+	image->broken = true;
+	image->gap = *gap;
 }
 
 static void
@@ -248,11 +252,24 @@ find_image(ImageSearch *image)
 	WalStream  *stream = &image->search.wal.stream;
 
 	stream->record = on_image;
-	stream->broken = pass_gap;
+	stream->broken = note_gap;
 	stream->arg = image;
 	wal_stream_read(stream, Max(image->lsn, 1),
 					image->search.wal.present != InvalidXLogRecPtr ?
 					image->search.wal.present : WAL_LSN_MAX);
+	if (!image->found && !image->broken && !stream->complete)
+		note_gap(image, &stream->rest);
+}
+
+static int
+gap_detail(const WalBlockGap *gap)
+{
+	char		words[WAL_MESSAGE_SIZE];
+	char		segment[WAL_NAME_SIZE];
+
+	wal_trouble_words(&gap->verdict, gap->status, words);
+	wal_name_print(&gap->segment, segment);
+	return errdetail("Segment %s: %s.", segment, words);
 }
 
 /*
@@ -280,6 +297,7 @@ SQL_FUNCTION(accel_wal_page_image)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("no valid WAL record starts at %X/%X",
 						LSN_FORMAT_ARGS(image.lsn)),
+				 image.broken ? gap_detail(&image.gap) : 0,
 				 errhint("Take the position from column \"lsn\" of wal_block_history(), with the same directory.")));
 	if (image.page == NULL)
 		PG_RETURN_NULL();

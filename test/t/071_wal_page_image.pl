@@ -216,6 +216,8 @@ $clone->stop;
 
 ($rc, $out, $err) = $node->psql('postgres', qq{SELECT wal_page_image('z', 'main', 0, NULL, '$place'::pg_lsn + 8)});
 like($err, qr/no valid WAL record starts at/, 'a place without a record');
+($rc, $out, $err) = $node->psql('postgres', qq{SELECT wal_page_image('z', 'main', 0, NULL, '0/28')});
+like($err, qr/no valid WAL record starts at.*\nDETAIL:  Segment 0{7}10{16}: the segment is not there\./, 'a place in a segment that is gone');
 sql('CREATE ROLE reader LOGIN IN ROLE pg_read_server_files');
 ($rc, $out, $err) = $node->psql('postgres', qq{SET ROLE reader; SELECT count(*) FROM wal_block_history('z', 'main', 0); SELECT wal_page_image('z', 'main', 0, NULL, '$place')});
 like($err, qr/permission denied for function wal_page_image/, 'images are for superusers');
