@@ -68,20 +68,6 @@ sub begin
 	return;
 }
 
-sub kill_all
-{
-	my $postmaster = (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0];
-	my @children = split ' ', slurp_file("/proc/$postmaster/task/$postmaster/children");
-	$node->kill9;
-	kill 'KILL', @children;
-	for (1 .. 6000)
-	{
-		last if !grep { kill 0, $_ } @children;
-		usleep(10_000);
-	}
-	return;
-}
-
 # What is on disk: the page as it was (but for LSN and checksum), or the damage.
 sub state_of
 {
@@ -112,7 +98,7 @@ begin(9);
 my $relation = (split m{/}, $file)[-1];
 Accel::stopped_at($node, 'write', 2, $relation, "SELECT heal_block('t', 'main', 9)", sub {
 	is(state_of(9), 'something else', 'the page is half written');
-	kill_all();
+	Accel::kill_all($node);
 });
 $node->start;
 is(state_of(9), 'good', 'recovery writes all of it');
@@ -137,7 +123,7 @@ foreach my $loop (1 .. $loops)
 		$session->pump_nb;
 		usleep(200);
 	}
-	kill_all();
+	Accel::kill_all($node);
 	eval { $session->finish };
 	my @healed = $answers =~ /^(\d+)\|healed\n/mg;
 	$acknowledged += @healed;

@@ -72,20 +72,6 @@ sub begin
 	return;
 }
 
-sub kill_all
-{
-	my $postmaster = (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0];
-	my @children = split ' ', slurp_file("/proc/$postmaster/task/$postmaster/children");
-	$node->kill9;
-	kill 'KILL', @children;
-	for (1 .. 6000)
-	{
-		last if !grep { kill 0, $_ } @children;
-		usleep(10_000);
-	}
-	return;
-}
-
 # What is on disk: the page as it was (but for LSN and checksum), or the damage.
 sub state_of
 {
@@ -124,7 +110,7 @@ foreach my $block (9, 11)
 	my $relation = (split m{/}, $file)[-1];
 	Accel::stopped_at($node, 'write', 2, $relation, 'SELECT ' . call($block), sub {
 		isnt(state_of($block), 'good', "block $block is half written");
-		kill_all();
+		Accel::kill_all($node);
 	});
 	$node->start;
 	is(state_of($block), 'good', 'recovery writes all of it');
@@ -202,7 +188,7 @@ foreach my $loop (1 .. $loops)
 		$session->pump_nb;
 		usleep(200);
 	}
-	kill_all();
+	Accel::kill_all($node);
 	eval { $session->finish };
 	my @restored = $answers =~ /^(\d+)\|restored\n/mg;
 	is(join(' ', grep { !/^\d+\|restored$/ } $answers =~ /^(.*)\n/mg), '', "crash $loop: all answers are restored");

@@ -261,6 +261,22 @@ sub comes_back
 	return 0;
 }
 
+# Kills a server and all that it has started, and waits until they are gone.
+sub kill_all
+{
+	my ($node) = @_;
+	my ($postmaster) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
+	my @processes = ($postmaster, split ' ', slurp_file("/proc/$postmaster/task/$postmaster/children"));
+	$node->kill9;
+	kill 'KILL', @processes;
+	for (1 .. 6000)
+	{
+		last if !grep { kill 0, $_ } @processes;
+		usleep(10_000);
+	}
+	return;
+}
+
 # The argument of verify_database() for the relations that SQL selects.
 sub relations
 {
