@@ -44,12 +44,16 @@ emit_row(const ClusterScan *scan, const ClusterRow *row, const char *status,
 
 /*
  * WAL may be in an archive, where what is missing of it is found.  A link that
- * leads nowhere was found when the folders were walked through.
+ * leads nowhere was found when the folders were walked through.  A database
+ * without a folder is a question to WAL (backup/gaps.c), or the manifest lists
+ * its files.
  */
 static bool
 is_found_elsewhere(const ClusterRow *row)
 {
 	return row->verdict.reason == CLUSTER_REASON_LINK ||
+		row->verdict.reason == CLUSTER_REASON_DATABASE_GONE ||
+		row->verdict.reason == CLUSTER_REASON_DATABASE_OPEN ||
 		row->verdict.reason == CLUSTER_REASON_CONTROL_CHECKPOINT ||
 		row->verdict.reason == CLUSTER_REASON_CONTROL_WAL_NONE ||
 		row->verdict.reason == CLUSTER_REASON_CONTROL_WAL_UNREAD;

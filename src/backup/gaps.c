@@ -14,13 +14,20 @@
  *	   are given by initdb, to catalogs, which stay in the database's own
  *	   tablespace.  A folder of no database (cluster/databases.c) needs
  *	   nothing.
+ *
+ * (3) A database that pg_database names has a folder, unless it was made,
+ *	   dropped or moved while the backup was made.  WAL says so, but the server
+ *	   removes a folder before it logs that.  So after the end of a backup of a
+ *	   server at work this is a question, too.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "backup/gaps.h"
 #include "backup/meta.h"
 #include "cluster/databases.h"
+#include "cluster/format.h"
 #include "host/host.h"
 #include "host/print.h"
 #include "manifest/names.h"
@@ -40,7 +47,7 @@ typedef struct Gaps
 	const char *major;
 	BackupSuspects *suspects;
 	char		told[BACKUP_PATH_MAX];	/* a folder without all of its files */
-	ClusterDatabases databases; /* when a folder lacks a file */
+	ClusterDatabases databases; /* those that pg_database names */
 } Gaps;
 
 static bool
@@ -110,6 +117,55 @@ check_folder(Gaps *gaps, const char *path, const BackupRelationFile *file)
 	need_in_folder(gaps, folder, MAP_NAME, BACKUP_SUSPECT_MAP, file);
 }
 
+/* Is its tablespace in this copy? */
+static bool
+has_tablespace(const Gaps *gaps, const ClusterDatabase *database)
+{
+	char		folder[32];
+
+	snprintf(folder, sizeof(folder), "pg_tblspc/%u", database->tablespace);
+	return database->tablespace == CLUSTER_PG_DEFAULT ||
+		backup_list_has_below(gaps->list, folder);
+}
+
+/* If anything of its folder is there, that says what it lacks. */
+static void
+check_database(Gaps *gaps, const ClusterDatabase *database)
+{
+	const ClusterControl *control = &gaps->databases.control;
+	BackupRelationFile file = {database->tablespace, database->oid};
+	char		of_release[32];
+	char		folder[BACKUP_PATH_MAX];
+	char	   *path;
+
+	cluster_release_folder(atoi(gaps->major), control->catalog, of_release);
+	cluster_database_folder(database, of_release, folder, sizeof(folder));
+	if (backup_list_has_below(gaps->list, folder) || !has_tablespace(gaps, database))
+		return;
+	path = host_print("%s/" VERSION_NAME, folder);
+	if (control->state == CLUSTER_STATE_SHUTDOWNED)
+		backup_suspects_add_file(gaps->suspects, path, &file,
+								 BACKUP_SUSPECT_VERSION, BACKUP_MISSING,
+								 "pg_database names this database, of whose folder nothing is there: all of it is lost");
+	else
+		backup_suspects_add_file(gaps->suspects, path, &file,
+								 BACKUP_SUSPECT_VERSION, BACKUP_UNDECIDED,
+								 "pg_database names this database, of whose folder nothing is there: all of it is lost, unless it was dropped or moved as the backup ended");
+	host_free(path);
+}
+
+static void
+check_databases(Gaps *gaps)
+{
+	ClusterDatabases *databases = &gaps->databases;
+
+	if (gaps->major[0] == '\0' || !cluster_databases_read(databases, gaps->root))
+		return;
+	for (size_t i = 0; i < databases->count; i++)
+		if (databases->rows[i].certain)
+			check_database(gaps, &databases->rows[i].database);
+}
+
 /* Else the server refuses every connection to the database. */
 static void
 check_version(Gaps *gaps, const char *path, const BackupRelationFile *file)
@@ -161,5 +217,6 @@ backup_gaps_find(const BackupList *list, const char *root, const char *major,
 		host_interrupts();
 		look_at(&gaps, backup_list_path(list, list->by_path[i]));
 	}
+	check_databases(&gaps);
 	cluster_databases_free(&gaps.databases);
 }

@@ -7,6 +7,8 @@
  * counts unless its page says, or pg_xact does, that it was never committed or
  * was deleted.  From 15.4 on DROP DATABASE marks the row before it removes
  * files (DATCONNLIMIT_INVALID_DB).  A row that is in WAL alone is not seen.
+ * Where pg_xact cannot be asked, as in an archive, a row counts, but is not
+ * certain.
  *
  * These are facts of PostgreSQL's bufpage.h, itemid.h, htup_details.h, clog.c
  * and pg_database.h, 15 to 19.
@@ -44,7 +46,8 @@
 /* row of pg_database */
 #define DATABASE_OID	0
 #define DATABASE_LIMIT	80		/* datconnlimit, 32 bits */
-#define DATABASE_BYTES	84
+#define DATABASE_TABLESPACE 92	/* dattablespace */
+#define DATABASE_BYTES	96
 #define LIMIT_INVALID	(-2)
 
 #define FIRST_NORMAL_XID	3
@@ -59,7 +62,7 @@ typedef enum Fate
 typedef struct Reading
 {
 	const char *directory;
-	ClusterControl control;
+	const ClusterControl *control;
 	uint8_t		page[PAGE_MAX];
 	ClusterDatabases *databases;
 } Reading;
@@ -87,7 +90,7 @@ static Fate
 fate_of(const Reading *reading, uint32_t xid)
 {
 	char		path[CLUSTER_SLRU_PATH_SIZE];
-	uint64_t	offset = cluster_slru_of_xid(&reading->control, xid, path);
+	uint64_t	offset = cluster_slru_of_xid(reading->control, xid, path);
 	uint8_t		byte;
 
 	if (xid < FIRST_NORMAL_XID)
@@ -106,36 +109,48 @@ fate_of(const Reading *reading, uint32_t xid)
 	}
 }
 
-/* Was it never committed, or is it deleted? */
-static bool
-is_dead(const Reading *reading, const uint8_t *row)
+static Fate
+made(const Reading *reading, const uint8_t *row, uint16_t mask)
 {
-	uint16_t	mask = cluster_load16(row + ROW_INFOMASK);
-	bool		made = (mask & XMIN_COMMITTED) != 0;
+	if ((mask & XMIN_COMMITTED) != 0)
+		return FATE_COMMITTED;
+	return (mask & XMIN_INVALID) != 0 ? FATE_NOT_COMMITTED :
+		fate_of(reading, cluster_load32(row + ROW_XMIN));
+}
 
-	if (!made && ((mask & XMIN_INVALID) != 0 ||
-				  fate_of(reading, cluster_load32(row + ROW_XMIN)) == FATE_NOT_COMMITTED))
-		return true;
+static Fate
+deleted(const Reading *reading, const uint8_t *row, uint16_t mask)
+{
 	if ((mask & XMAX_NONE) != 0)
-		return false;
-	return (mask & XMAX_COMMITTED) != 0 ||
-		fate_of(reading, cluster_load32(row + ROW_XMAX)) == FATE_COMMITTED;
+		return FATE_NOT_COMMITTED;
+	return (mask & XMAX_COMMITTED) != 0 ? FATE_COMMITTED :
+		fate_of(reading, cluster_load32(row + ROW_XMAX));
 }
 
 static bool
 take_row(Reading *reading, const uint8_t *row, uint32_t bytes)
 {
 	ClusterDatabases *databases = reading->databases;
+	ClusterDatabaseRow *taken;
 	const uint8_t *data;
+	uint16_t	mask;
+	Fate		begin;
+	Fate		end;
 
 	if (bytes < ROW_HOFF + 1 || bytes < row[ROW_HOFF] + DATABASE_BYTES)
 		return false;
 	data = row + row[ROW_HOFF];
+	mask = cluster_load16(row + ROW_INFOMASK);
+	begin = made(reading, row, mask);
+	end = deleted(reading, row, mask);
 	if ((int32_t) cluster_load32(data + DATABASE_LIMIT) == LIMIT_INVALID ||
-		is_dead(reading, row))
+		begin == FATE_NOT_COMMITTED || end == FATE_COMMITTED)
 		return true;
-	HOST_MAKE_ROOM(databases->oids, databases->count, databases->room);
-	databases->oids[databases->count++] = cluster_load32(data + DATABASE_OID);
+	HOST_MAKE_ROOM(databases->rows, databases->count, databases->room);
+	taken = &databases->rows[databases->count++];
+	taken->database.oid = cluster_load32(data + DATABASE_OID);
+	taken->database.tablespace = cluster_load32(data + DATABASE_TABLESPACE);
+	taken->certain = begin == FATE_COMMITTED && end == FATE_NOT_COMMITTED;
 	return true;
 }
 
@@ -150,7 +165,7 @@ take_line(Reading *reading, uint32_t line)
 	uint32_t	bytes = little ? high : low;
 
 	return (line >> 15 & 3) != LINE_NORMAL ||
-		(offset + bytes <= reading->control.block_size &&
+		(offset + bytes <= reading->control->block_size &&
 		 take_row(reading, reading->page + offset, bytes));
 }
 
@@ -161,7 +176,7 @@ take_page(Reading *reading)
 	const uint8_t *page = reading->page;
 	uint32_t	lower = cluster_load16(page + PAGE_LOWER);
 
-	if (lower != 0 && (lower < PAGE_FIRST || lower > reading->control.block_size))
+	if (lower != 0 && (lower < PAGE_FIRST || lower > reading->control->block_size))
 		return false;
 	for (uint32_t at = PAGE_FIRST; at + 4 <= lower; at += 4)
 		if (!take_line(reading, cluster_load32(page + at)))
@@ -187,7 +202,7 @@ find_file(const Reading *reading)
 static bool
 read_pages(Reading *reading, FileScan *scan)
 {
-	uint32_t	size = reading->control.block_size;
+	uint32_t	size = reading->control->block_size;
 	ssize_t		n = 0;
 
 	for (int block = 0; block < PAGES_MAX; block++)
@@ -218,36 +233,59 @@ read_rows(Reading *reading)
 	return known;
 }
 
-static void
-read_databases(ClusterDatabases *databases, const char *directory)
+bool
+cluster_databases_read(ClusterDatabases *databases, const char *directory)
 {
-	Reading    *reading = host_alloc(sizeof(Reading));
-	ClusterControl *control = &reading->control;
+	ClusterControl *control = &databases->control;
+	Reading    *reading;
 
+	if (databases->read)
+		return databases->known;
+	databases->read = true;
+	if (!cluster_read_control(directory, false, control) ||
+		control->block_size < 1024 || control->block_size > PAGE_MAX)
+		return false;
+	reading = host_alloc(sizeof(Reading));
 	reading->directory = directory;
+	reading->control = control;
 	reading->databases = databases;
-	if (cluster_read_control(directory, false, control) &&
-		control->block_size >= 1024 && control->block_size <= PAGE_MAX)
-		databases->known = read_rows(reading);
+	databases->known = read_rows(reading);
 	host_free(reading);
+	return databases->known;
 }
 
 bool
 cluster_databases_lack(ClusterDatabases *databases, const char *directory,
 					   uint32_t oid)
 {
-	if (!databases->read)
-		read_databases(databases, directory);
-	databases->read = true;
+	if (!cluster_databases_read(databases, directory))
+		return false;
 	for (size_t i = 0; i < databases->count; i++)
-		if (databases->oids[i] == oid)
+		if (databases->rows[i].database.oid == oid)
 			return false;
-	return databases->known;
+	return true;
+}
+
+void
+cluster_database_folder(const ClusterDatabase *database,
+						const char *of_release, char *folder, size_t size)
+{
+	if (database->tablespace == CLUSTER_PG_DEFAULT)
+		snprintf(folder, size, "base/%u", database->oid);
+	else
+		snprintf(folder, size, "pg_tblspc/%u/%s/%u", database->tablespace,
+				 of_release, database->oid);
+}
+
+void
+cluster_release_folder(int major, uint32_t catalog, char folder[32])
+{
+	snprintf(folder, 32, "PG_%d_%u", major, catalog);
 }
 
 void
 cluster_databases_free(ClusterDatabases *databases)
 {
-	host_free(databases->oids);
+	host_free(databases->rows);
 	memset(databases, 0, sizeof(*databases));
 }

@@ -8,6 +8,7 @@
  * that have a PG_VERSION.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -130,14 +131,15 @@ compare_names(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
+/* Reports what is no file of a kind, or not there. */
 static void
-report_folder(Scan *scan, ClusterKind kind, const char *folder,
-			  ClusterStatus status, ClusterReason reason, int error)
+report_row(Scan *scan, ClusterKind kind, const char *path,
+		   ClusterStatus status, ClusterReason reason, uint64_t value)
 {
 	ClusterRow	row = {0};
 
-	cluster_verdict_set(&row.verdict, status, reason, (uint64_t) error, 0);
-	row.path = folder;
+	cluster_verdict_set(&row.verdict, status, reason, value, 0);
+	row.path = path;
 	row.kind = kind;
 	row.bytes = -1;
 	row.live = scan->look.server != NULL;
@@ -159,11 +161,34 @@ list(Scan *scan, ClusterKind kind, const char *folder,
 	names.failed = !host_list(whole, add_name, &names) &&
 		errno != ENOENT && errno != ENOTDIR;
 	if (names.failed)
-		report_folder(scan, kind, folder, CLUSTER_IO_ERROR,
-					  CLUSTER_REASON_UNREADABLE, errno);
+		report_row(scan, kind, folder, CLUSTER_IO_ERROR,
+				   CLUSTER_REASON_UNREADABLE, (uint64_t) errno);
 	if (names.count > 1)
 		qsort(names.names, names.count, NAME_SIZE, compare_names);
 	return names;
+}
+
+/*
+ * Reads the number with which a file begins, 0 if unknown, -1 if there is no
+ * file.
+ */
+static int
+read_number(const char *directory, const char *name)
+{
+	char		whole[FILENAME_MAX];
+	char text[	16] = "";
+	FileScan	file;
+	FileScanResult opened;
+
+	snprintf(whole, sizeof(whole), "%s/%s", directory, name);
+	opened = file_scan_open(&file, whole);
+	if (opened == FILE_SCAN_MISSING || opened == FILE_SCAN_IRREGULAR)
+		return -1;
+	if (opened != FILE_SCAN_OK)
+		return 0;
+	(void) file_scan_read(&file, text, sizeof(text) - 1, 0);
+	file_scan_close(&file);
+	return atoi(text);
 }
 
 /* ---- rows ---- */
@@ -313,8 +338,8 @@ judge_maps_of_tablespaces(Scan *scan)
 		snprintf(tablespace, sizeof(tablespace), "pg_tblspc/%s",
 				 tablespaces.names[i]);
 		if (is_dangling(scan, tablespace))
-			report_folder(scan, CLUSTER_RELATION_MAP, tablespace,
-						  CLUSTER_MISSING, CLUSTER_REASON_LINK, 0);
+			report_row(scan, CLUSTER_RELATION_MAP, tablespace,
+					   CLUSTER_MISSING, CLUSTER_REASON_LINK, 0);
 		folders = list(scan, CLUSTER_RELATION_MAP, tablespace,
 					   is_tablespace_folder);
 		for (size_t n = 0; n < folders.count; n++)
@@ -330,6 +355,71 @@ judge_maps_of_tablespaces(Scan *scan)
 	host_free(tablespaces.names);
 }
 
+/*
+ * Does a server seem to be at work there?  One that crashed leaves the number
+ * of its process, and one in another container is not seen.
+ */
+static bool
+is_at_work(const Scan *scan)
+{
+	int			pid = read_number(scan->look.directory, "postmaster.pid");
+
+	return pid == 0 || (pid > 0 && (kill(pid, 0) == 0 || errno != ESRCH));
+}
+
+/*
+ * Reports a database that has no folder.  Once the server was shut down, its
+ * files are all that there is of it.  Before, WAL may say more than they do.
+ */
+static void
+judge_database(Scan *scan, const ClusterDatabase *database)
+{
+	const ClusterControl *control = &scan->look.databases.control;
+	bool		stopped = control->state == CLUSTER_STATE_SHUTDOWNED;
+	char		of_release[32];
+	char		folder[CLUSTER_PATH_SIZE];
+	char		path[CLUSTER_PATH_SIZE + 16];
+
+	cluster_release_folder(scan->major, control->catalog, of_release);
+	cluster_database_folder(database, of_release, folder, sizeof(folder));
+	if (is_database(scan, folder) || (errno != ENOENT && errno != ENOTDIR) ||
+		cluster_look_gone_on(&scan->look, control))
+		return;
+	snprintf(path, sizeof(path), "%s/PG_VERSION", folder);
+	report_row(scan, CLUSTER_RELATION_MAP, path,
+			   stopped ? CLUSTER_MISSING : CLUSTER_NOT_VERIFIABLE,
+			   stopped ? CLUSTER_REASON_DATABASE_GONE : CLUSTER_REASON_DATABASE_OPEN,
+			   database->oid);
+}
+
+/* Was it reported that its tablespace is not there? */
+static bool
+is_unmounted(const Scan *scan, const ClusterDatabase *database)
+{
+	char		link[32];
+
+	snprintf(link, sizeof(link), "pg_tblspc/%u", database->tablespace);
+	return database->tablespace != CLUSTER_PG_DEFAULT && is_dangling(scan, link);
+}
+
+static void
+judge_databases(Scan *scan)
+{
+	ClusterDatabases *databases = &scan->look.databases;
+
+	if (scan->major == 0 || is_at_work(scan) ||
+		!cluster_databases_read(databases, scan->look.directory))
+		return;
+	for (size_t i = 0; i < databases->count; i++)
+	{
+		const ClusterDatabaseRow *row = &databases->rows[i];
+
+		host_interrupts();
+		if (row->certain && !is_unmounted(scan, &row->database))
+			judge_database(scan, &row->database);
+	}
+}
+
 static void
 judge_maps(Scan *scan)
 {
@@ -340,6 +430,7 @@ judge_maps(Scan *scan)
 	{
 		judge_maps_below(scan, "base");
 		judge_maps_of_tablespaces(scan);
+		judge_databases(scan);
 	}
 }
 
@@ -487,29 +578,6 @@ judge_folder(Scan *scan, ClusterKind kind, const char *folder,
 
 /* ---- the directory ---- */
 
-/*
- * The release in a data directory's PG_VERSION, 0 if unknown, -1 if there is
- * none.
- */
-static int
-read_major(const char *directory)
-{
-	char		whole[FILENAME_MAX];
-	char text[	16] = "";
-	FileScan	file;
-	FileScanResult opened;
-
-	snprintf(whole, sizeof(whole), "%s/PG_VERSION", directory);
-	opened = file_scan_open(&file, whole);
-	if (opened == FILE_SCAN_MISSING || opened == FILE_SCAN_IRREGULAR)
-		return -1;
-	if (opened != FILE_SCAN_OK)
-		return 0;
-	(void) file_scan_read(&file, text, sizeof(text) - 1, 0);
-	file_scan_close(&file);
-	return atoi(text);
-}
-
 bool
 cluster_files_own(const char *directory)
 {
@@ -546,7 +614,8 @@ cluster_files_scan(const char *directory, const ClusterServer *server,
 		return CLUSTER_FILES_NONE;
 	if (access(directory, R_OK | X_OK) != 0)
 		return CLUSTER_FILES_FAILED;
-	scan.major = server != NULL ? server->live->major() : read_major(directory);
+	scan.major = server != NULL ? server->live->major() :
+		read_number(directory, "PG_VERSION");
 	if (scan.major < 0)
 		return CLUSTER_FILES_NO_CLUSTER;
 	cluster_read_begin(&scan.look.reader, direct, throttle);

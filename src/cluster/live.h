@@ -6,14 +6,9 @@
 #ifndef ACCEL_CLUSTER_LIVE_H
 #define ACCEL_CLUSTER_LIVE_H
 
+#include "cluster/databases.h"
 #include "cluster/format.h"
 #include "cluster/state.h"
-
-typedef struct ClusterDatabase
-{
-	uint32_t	oid;
-	uint32_t	tablespace;
-} ClusterDatabase;
 
 typedef struct ClusterLive ClusterLive;
 

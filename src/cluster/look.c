@@ -93,9 +93,8 @@ check_mapped_files(const ClusterLook *look, ClusterTarget *target,
 
 /* ---- what the WAL of another directory says ---- */
 
-/* A server that runs there may have gone on while pg_wal was read. */
-static bool
-has_gone_on(const ClusterLook *look, const ClusterControl *control)
+bool
+cluster_look_gone_on(const ClusterLook *look, const ClusterControl *control)
 {
 	ClusterControl now;
 
@@ -116,7 +115,7 @@ check_by_wal(const ClusterLook *look, const ClusterTarget *target,
 	else if (target->file.kind == CLUSTER_ORIGINS && look->past != NULL)
 		cluster_past_judge(look->past, target->found ? &target->file : NULL,
 						   verdict);
-	if (verdict->status != CLUSTER_OK && has_gone_on(look, &control))
+	if (verdict->status != CLUSTER_OK && cluster_look_gone_on(look, &control))
 		cluster_verdict_set(verdict, CLUSTER_OK, CLUSTER_REASON_NONE, 0, 0);
 }
 
@@ -268,7 +267,7 @@ judge_absent(const ClusterLook *look, const ClusterTarget *target,
 			 (look->server == NULL || look->server->live->in_recovery()))
 		missing = missing && stat(whole, &status) == 0;
 	else if (target->file.kind == CLUSTER_TWO_PHASE)
-		missing = missing && !has_gone_on(look, &look->control);
+		missing = missing && !cluster_look_gone_on(look, &look->control);
 	if (missing)
 		cluster_verdict_set(verdict, CLUSTER_MISSING, CLUSTER_REASON_NOT_THERE,
 							0, 0);
@@ -403,18 +402,14 @@ cluster_look_at(ClusterLook *look, ClusterTarget *target,
 
 /* ---- paths ---- */
 
-/* DEFAULTTABLESPACE_OID of pg_tablespace */
-#define PG_DEFAULT		1663
-
 void
 cluster_look_map_path(const ClusterServer *server, ClusterTarget *target,
 					  const ClusterDatabase *database)
 {
-	if (database->tablespace == PG_DEFAULT)
-		snprintf(target->path, sizeof(target->path), "base/%u/" CLUSTER_MAP_NAME,
-				 database->oid);
-	else
-		snprintf(target->path, sizeof(target->path),
-				 "pg_tblspc/%u/%s/%u/" CLUSTER_MAP_NAME, database->tablespace,
-				 server->live->tablespace_folder(), database->oid);
+	char		folder[CLUSTER_PATH_SIZE / 2];
+
+	cluster_database_folder(database, server->live->tablespace_folder(),
+							folder, sizeof(folder));
+	snprintf(target->path, sizeof(target->path), "%s/" CLUSTER_MAP_NAME,
+			 folder);
 }

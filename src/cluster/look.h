@@ -40,7 +40,7 @@ typedef struct ClusterLook
 	const ClusterPast *past;
 	ClusterControl control;		/* as it was then */
 
-	/* those of another directory, when there is something to excuse */
+	/* those of another directory, if they were asked for */
 	ClusterDatabases databases;
 } ClusterLook;
 
@@ -58,6 +58,10 @@ extern bool cluster_look_at(ClusterLook *look, ClusterTarget *target,
 extern bool cluster_look_mapped(const char *directory, const char *map,
 								bool own, ClusterMapping mapping,
 								ClusterVerdict *verdict);
+
+/* Has a server that runs there gone on since its pg_control was read? */
+extern bool cluster_look_gone_on(const ClusterLook *look,
+								 const ClusterControl *control);
 
 /* The path of the map of a database of this server. */
 extern void cluster_look_map_path(const ClusterServer *server,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "host/host.h"
+#include "host/print.h"
 #include "manifest/list.h"
 
 uint64_t
@@ -117,8 +118,9 @@ backup_list_end(BackupList *list)
 	return NULL;
 }
 
-int64_t
-backup_list_find(const BackupList *list, const char *path)
+/* Returns the first path, in order, that is not before this one, or NULL. */
+static const char *
+first_from(const BackupList *list, const char *path, uint32_t *entry)
 {
 	uint32_t	low = 0;
 	uint32_t	high = list->count;
@@ -126,18 +128,37 @@ backup_list_find(const BackupList *list, const char *path)
 	while (low < high)
 	{
 		uint32_t	middle = low + (high - low) / 2;
-		int			order = strcmp(path,
-								   backup_list_path(list,
-													list->by_path[middle]));
 
-		if (order == 0)
-			return list->by_path[middle];
-		if (order < 0)
-			high = middle;
-		else
+		if (strcmp(backup_list_path(list, list->by_path[middle]), path) < 0)
 			low = middle + 1;
+		else
+			high = middle;
 	}
-	return -1;
+	if (low == list->count)
+		return NULL;
+	*entry = list->by_path[low];
+	return backup_list_path(list, *entry);
+}
+
+int64_t
+backup_list_find(const BackupList *list, const char *path)
+{
+	uint32_t	entry;
+	const char *found = first_from(list, path, &entry);
+
+	return found != NULL && strcmp(found, path) == 0 ? (int64_t) entry : -1;
+}
+
+bool
+backup_list_has_below(const BackupList *list, const char *folder)
+{
+	char	   *prefix = host_print("%s/", folder);
+	uint32_t	entry;
+	const char *found = first_from(list, prefix, &entry);
+	bool		has = found != NULL && strncmp(found, prefix, strlen(prefix)) == 0;
+
+	host_free(prefix);
+	return has;
 }
 
 void

@@ -72,6 +72,9 @@ extern const char *backup_list_end(BackupList *list);
 /* Returns the number of a file, or -1.  To be called after the end. */
 extern int64_t backup_list_find(const BackupList *list, const char *path);
 
+/* Does it have files below this folder?  The same. */
+extern bool backup_list_has_below(const BackupList *list, const char *folder);
+
 extern const char *backup_list_path(const BackupList *list, uint32_t entry);
 
 extern void backup_list_free(BackupList *list);
