@@ -197,7 +197,7 @@ backup_wal_verify(BackupWal *wal, BackupSink *sink)
 		if (range.begin >= range.end)
 			continue;
 		judging.end = range.end;
-		wal_list_range(&wal->dir, range, asked->timeline, &list);
+		wal_list_range(&wal->dir, range, asked->timeline, false, &list);
 		wal->judge(&wal->dir, range, &list, wal->workers, wal->throttle,
 				   emit_result, &judging);
 	}

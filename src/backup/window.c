@@ -233,7 +233,7 @@ judge_members(Judging *judging)
 		if (judging->members[i]->verdict->start < range.begin)
 			range.begin = judging->members[i]->verdict->start;
 	judging->next = range.begin;
-	wal_list_range(&wal->dir, range, judging->path.timeline, &list);
+	wal_list_range(&wal->dir, range, judging->path.timeline, false, &list);
 	wal->judge(&wal->dir, range, &list, wal->workers, wal->throttle,
 			   on_result, judging);
 	close_before(judging, WAL_LSN_MAX, "");

@@ -256,7 +256,7 @@ scan_range(WalScan *scan)
 			out_of_range(timeline, "timeline_id", 1, PG_UINT32_MAX);
 	}
 	accel_wal_directory(&dir, scan->directory, scan->direct, NULL);
-	wal_list_range(&dir, range, (uint32) timeline, &list);
+	wal_list_range(&dir, range, (uint32) timeline, false, &list);
 	wal_parallel_judge(&dir, range, &list, scan->workers, &scan->throttle,
 					   emit_result, fcinfo->resultinfo);
 }

@@ -93,7 +93,7 @@ list_segments(const WalRun *run, WalNames *list)
 
 		range.begin = options->since.timeline == 0 ? begin_of_path(dir, &path) :
 			wal_name_start(&options->since, dir->limits.segment_size);
-		wal_list_range(dir, range, options->timeline, list);
+		wal_list_range(dir, range, options->timeline, false, list);
 	}
 	return range;
 }

@@ -321,7 +321,7 @@ recover_wal_write(Recover *ctx)
 	if (!open_pass(&pass, ctx->links, ctx->direct) || !check_timeline(&pass))
 		return false;
 	ctx->timeline = pass.path.timeline;
-	wal_list_range(&pass.dir, range, ctx->timeline, &list);
+	wal_list_range(&pass.dir, range, ctx->timeline, false, &list);
 	written = check_list(ctx, &list) && recover_skeleton_space(ctx, list.count) &&
 		write_all(&pass, &list);
 	ctx->restart.end = ctx->end;

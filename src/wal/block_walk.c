@@ -341,7 +341,7 @@ wal_block_walk(const WalBlockWalk *walk, WalBlockWalkEnd *end)
 
 	memset(end, 0, sizeof(*end));
 	end->certain_end = true;
-	wal_list_range(walk->dir, range, walk->timeline, &list);
+	wal_list_range(walk->dir, range, walk->timeline, walk->rest_elsewhere, &list);
 	ctx.path = wal_list_path(walk->dir, walk->timeline);
 	find_limits(&ctx, ctx.path.timeline);
 	session = begin_session(&ctx, &sink);

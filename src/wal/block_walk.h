@@ -58,6 +58,7 @@ typedef struct WalBlockWalk
 	void	   *arg;
 
 	struct Throttle *throttle;	/* limits reading, or NULL */
+	bool		rest_elsewhere; /* as of wal_list_range() */
 } WalBlockWalk;
 
 typedef struct WalBlockWalkEnd

@@ -198,10 +198,27 @@ is_gap(const WalDirectory *dir, const WalName *a, const WalName *b)
 /* ---- gaps that close ---- */
 
 static bool
-has_gap(const WalNames *list)
+is_missing(const WalNames *list, size_t i)
 {
-	for (size_t i = 0; i < list->count; i++)
-		if (list->names[i].kind == WAL_KIND_MISSING)
+	return list->names[i].kind == WAL_KIND_MISSING;
+}
+
+/*
+ * If the rest is elsewhere, what is missing at the end is no gap, and nobody
+ * brings back what is too old.
+ */
+static bool
+has_gap(const WalNames *list, bool rest_elsewhere)
+{
+	size_t		begin = 0;
+	size_t		end = list->count;
+
+	while (rest_elsewhere && begin < end && is_missing(list, begin))
+		begin++;
+	while (rest_elsewhere && begin < end && is_missing(list, end - 1))
+		end--;
+	for (size_t i = begin; i < end; i++)
+		if (is_missing(list, i))
 			return true;
 	return false;
 }
@@ -211,10 +228,11 @@ has_gap(const WalNames *list)
  * left.  This server's own pg_wal needs none, since it knows what it removed.
  */
 static bool
-is_listed_again(const WalDirectory *dir, WalNames *list, Pauses *pauses)
+is_listed_again(const WalDirectory *dir, WalNames *list, bool rest_elsewhere,
+				Pauses *pauses)
 {
 	if (dir->limits.live || pauses->quiet == PAUSES ||
-		pauses->all == PAUSES_MAX || !has_gap(list))
+		pauses->all == PAUSES_MAX || !has_gap(list, rest_elsewhere))
 		return false;
 	host_interrupts();
 	usleep(PAUSE_MICROSECONDS);
@@ -310,7 +328,7 @@ wal_list_names(const WalDirectory *dir, const WalName *first,
 
 	do
 		list_names(dir, first, last, list);
-	while (is_listed_again(dir, list, &pauses));
+	while (is_listed_again(dir, list, false, &pauses));
 }
 
 /* ---- by positions ---- */
@@ -449,11 +467,11 @@ list_range(const WalDirectory *dir, WalRange range, uint32_t timeline,
 
 void
 wal_list_range(const WalDirectory *dir, WalRange range, uint32_t timeline,
-			   WalNames *list)
+			   bool rest_elsewhere, WalNames *list)
 {
 	Pauses		pauses = {0};
 
 	do
 		list_range(dir, range, timeline, list);
-	while (is_listed_again(dir, list, &pauses));
+	while (is_listed_again(dir, list, rest_elsewhere, &pauses));
 }

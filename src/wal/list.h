@@ -26,10 +26,12 @@ extern void wal_list_names(const WalDirectory *dir, const WalName *first,
 
 /*
  * Lists the segments that hold the WAL of a timeline in a range, of the newest
- * timeline if it is 0.
+ * timeline if it is 0.  What is missing before the first file and after the
+ * last one is not waited for if the caller looks for the rest elsewhere.
  */
 extern void wal_list_range(const WalDirectory *dir, WalRange range,
-						   uint32_t timeline, WalNames *list);
+						   uint32_t timeline, bool rest_elsewhere,
+						   WalNames *list);
 
 /* Returns the path that such a range is of. */
 extern WalPath wal_list_path(const WalDirectory *dir, uint32_t timeline);

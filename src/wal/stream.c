@@ -72,6 +72,7 @@ walk(WalStream *ctx, const WalDirectory *dir, WalLsn from)
 	options.from = from;
 	options.to = ctx->to;
 	options.timeline = ctx->timeline;
+	options.rest_elsewhere = dir != ctx->own;
 	options.record = on_record;
 	options.gap = on_gap;
 	options.arg = ctx;

@@ -100,14 +100,15 @@ sub damage
 }
 sub written { return join ' ', sort grep { my ($relation, $block) = split m{/}; page($relation, $block) ne $lost{$_} } keys %lost; }
 
-# Restores all blocks, returns how many of which status, and the first words.
+# Restores all blocks, or the first ones of a relation, returns how many of which
+# status, and the first words.
 sub restore_all
 {
-	my ($backup, $directory, $relation) = @_;
+	my ($backup, $directory, $relation, $most) = @_;
 	my (%count, %words);
 	foreach my $one ($relation // @relations)
 	{
-		my $blocks = length($truth{$one}) / 8192;
+		my $blocks = $most // length($truth{$one}) / 8192;
 		foreach my $row (split /\n/, sql("SELECT status, b, message FROM generate_series(0, $blocks - 1) b, restore_block('$one', 'main', b, backup => '$backup', directory => $directory)"))
 		{
 			my ($status, $block, $message) = split /\|/, $row;
@@ -186,10 +187,11 @@ sub copy_of_base
 	return $copy;
 }
 
+# Ten blocks, as each call that meets a gap waits for it to close.
 sub proves_nothing
 {
 	my ($title, $backup, $directory, $status, $words) = @_;
-	my ($count, $message) = restore_all($backup, $directory, 't');
+	my ($count, $message) = restore_all($backup, $directory, 't', 10);
 	is(join(' ', grep { $_ ne 'outdated' } sort keys %$count), $status, $title);
 	like($message->{$status}, $words, '... in words');
 	is(written(), '', '... nothing was written');

@@ -23,7 +23,8 @@ typedef struct Case
 	const char *listings[8];	/* digits; the last one stays */
 	const char *missing;
 	int			pauses;			/* that it must take */
-	bool		live;
+	uint32_t	last;			/* that is asked for, 0 for all */
+	bool		rest_elsewhere;
 } Case;
 
 static const Case *at_work;
@@ -205,7 +206,7 @@ test_case(const Case *it, bool by_name)
 {
 	WalListing	listing = {0};
 	WalDirectory dir = {0};
-	WalRange	range = {MEGABYTE, WAL_LSN_MAX};
+	WalRange	range = {MEGABYTE, it->last == 0 ? WAL_LSN_MAX : (it->last + 1) * MEGABYTE};
 	char		missing[NUMBERS_MAX + 1];
 	WalNames	list;
 
@@ -213,12 +214,11 @@ test_case(const Case *it, bool by_name)
 	pauses = 0;
 	dir.path = "somewhere";
 	dir.limits.segment_size = MEGABYTE;
-	dir.limits.live = it->live;
 	dir.listing = &listing;
 	if (by_name)
 		wal_list_names(&dir, NULL, NULL, &list);
 	else
-		wal_list_range(&dir, range, 1, &list);
+		wal_list_range(&dir, range, 1, it->rest_elsewhere, &list);
 	print_missing(&list, missing);
 	check(strcmp(missing, it->missing) == 0 && pauses == it->pauses,
 		  "%s, by %s: missing \"%s\" after %d pauses", it->title,
@@ -228,25 +228,37 @@ test_case(const Case *it, bool by_name)
 }
 
 static const Case cases[] = {
-	{"no gap", {"1234"}, "", 0, false},
-	{"a gap that stays", {"124"}, "3", 3, false},
-	{"two gaps that stay", {"1357"}, "246", 3, false},
-	{"a segment that came while the others were listed", {"124", "1234"}, "", 1, false},
-	{"segments that come late", {"126", "126", "1246", "12456", "123456"}, "", 4, false},
-	{"a gap, and another one that closes", {"1257", "1257", "12567"}, "34", 5, false},
-	{"all is gone", {"124", ""}, "", 1, false},
+	{"no gap", {"1234"}, "", 0, 0, false},
+	{"a gap that stays", {"124"}, "3", 3, 0, false},
+	{"two gaps that stay", {"1357"}, "246", 3, 0, false},
+	{"a segment that came while the others were listed", {"124", "1234"}, "", 1, 0, false},
+	{"segments that come late", {"126", "126", "1246", "12456", "123456"}, "", 4, 0, false},
+	{"a gap, and another one that closes", {"1257", "1257", "12567"}, "34", 5, 0, false},
+	{"all is gone", {"124", ""}, "", 1, 0, false},
 };
 
 /* Who asks from a position on wants what was removed. */
 static const Case removals[] = {
-	{"removed in no order", {"12456", "1456", "456"}, "", 2, false},
-	{"removed in no order, slowly", {"12456", "12456", "12456", "1456", "1456", "1456", "456"}, "", 6, false},
+	{"removed in no order", {"12456", "1456", "456"}, "", 2, 0, false},
+	{"removed in no order, slowly", {"12456", "12456", "12456", "1456", "1456", "1456", "456"}, "", 6, 0, false},
+};
+
+static const Case ranges[] = {
+	{"the end is missing", {"1234"}, "56", 3, 6, false},
+	{"the end comes", {"1234", "123456"}, "", 1, 6, false},
+	{"the end is elsewhere", {"1234"}, "56", 0, 6, true},
+	{"all is elsewhere", {""}, "123456", 0, 6, true},
+	{"a gap before an end that is elsewhere", {"1245"}, "36", 3, 6, true},
+	{"the beginning is too old", {"3456"}, "12", 0, 6, true},
+	{"the beginning, where nothing else is asked", {"3456"}, "12", 3, 6, false},
 };
 
 int
 main(int argc, char **argv)
 {
 	unit_begin("test_wal_list", argc, argv);
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+		test_case(&ranges[i], false);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		for (int by_name = 0; by_name < 2; by_name++)
 			if (by_name || cases[i].listings[1] == NULL || cases[i].listings[1][0] != '\0')
