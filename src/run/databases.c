@@ -29,6 +29,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 #include "run/deputy.h"
@@ -496,6 +497,20 @@ exists(Oid database)
 	return name != NULL;
 }
 
+/* Has it become invalid since its row was read? */
+static bool
+is_invalid(Oid database)
+{
+	HeapTuple	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(database));
+	bool		invalid = HeapTupleIsValid(tuple) &&
+		((Form_pg_database) GETSTRUCT(tuple))->datconnlimit == CONNLIMIT_INVALID;
+
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
+	procedure_commit();
+	return invalid;
+}
+
 /* Who wants it for himself goes first, and may drop it. */
 static bool
 is_there(DatabaseRun *run, const Database *database)
@@ -507,6 +522,16 @@ is_there(DatabaseRun *run, const Database *database)
 		task_doze();
 	}
 	return !run->stopped && exists(database->oid);
+}
+
+/* Nobody can connect to one that is being dropped. */
+static void
+report_failed(DatabaseRun *run, const Database *database, const char *why)
+{
+	if (is_invalid(database->oid))
+		visit_invalid(run, database);
+	else
+		report_unverified(run, database, why);
 }
 
 /* Where another deputy goes on. */
@@ -536,7 +561,7 @@ visit_other(Tour *tour, const Database *database)
 			break;				/* tell_of_dropped() says so */
 		if (!start_deputy(tour, &leader))
 		{
-			report_unverified(run, database, leader.error);
+			report_failed(run, database, leader.error);
 			break;
 		}
 		follow(&leader);
@@ -549,8 +574,8 @@ visit_other(Tour *tour, const Database *database)
 		tries = leader.spoke || leader.yielded ? 0 : tries + 1;
 		if (tries == DEPUTY_TRIES)
 		{
-			report_unverified(run, database, leader.error[0] ? leader.error :
-							  "its worker ended before its work was done");
+			report_failed(run, database, leader.error[0] ? leader.error :
+						  "its worker ended before its work was done");
 			break;
 		}
 		go_on(tour);

@@ -204,6 +204,11 @@ $said = slow_run("ARRAY['store'], workers => 1", 'store', sub {
 	query("SELECT pg_terminate_backend(($worker))");
 });
 like($said, qr/completed: 1 database, 3 relations/, 'a worker that is terminated is replaced');
+$said = slow_run("ARRAY['store'], workers => 1", 'store', sub {
+	query("UPDATE pg_database SET datconnlimit = -2 WHERE datname = 'store'; SELECT pg_terminate_backend(($worker))");
+});
+like($said, qr/WARNING:  could not verify database "store": the database is invalid: only DROP DATABASE is possible/, 'not in a database that is being dropped');
+query("UPDATE pg_database SET datconnlimit = -1 WHERE datname = 'store'");
 my $left = "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type LIKE 'crc32c_accel%'";
 foreach my $how ('cancel', 'terminate')
 {
