@@ -101,7 +101,7 @@ CREATE FUNCTION some_relation() RETURNS regclass LANGUAGE sql AS $$
 	SELECT oid::regclass FROM pg_class WHERE relkind IN ('r', 'i', 'S', 't', 'm') AND relpersistence <> 't'
 	ORDER BY random() * CASE WHEN oid < 16384 THEN 9 ELSE 1 END LIMIT 1 $$;
 CREATE FUNCTION some_block(regclass) RETURNS SETOF bigint LANGUAGE sql AS $$
-	SELECT (random() * (coalesce(pg_relation_size($1), 8192) / 8192 - 1))::bigint WHERE pg_relation_size($1) > 0 $$;
+	SELECT (random() * (size / 8192 - 1))::bigint FROM (SELECT pg_relation_size($1) AS size OFFSET 0) s WHERE size >= 8192 $$;
 SQL
 
 1;
