@@ -15,14 +15,14 @@ version=18
 # Scripts that take no size for granted, for each build.
 regress="checksum file kernel server"
 scripts="010 012 013 014 020 021 022 023 026 027 028 029 036 040 042 043 046 060 062 063 068 072 074 075 077
-	078 079 080 082 091 096 125"
+	078 079 080 082 091 096 125 126 129 130 131"
 
 build()	# name
 {
 	case $1 in
 		segments)
 			regress="$regress bench page"
-			scripts="$scripts 031 032 034 035 037 038 039 048 056 061 064 065 067 070 071 083 107 109 126"
+			scripts="$scripts 031 032 034 035 037 038 039 048 056 061 064 065 067 070 071 083 107 109"
 			custom_build "$1" "$version" --with-segsize-blocks=16 --with-wal-blocksize=16 CFLAGS=-O1
 			;;
 		pages16 | pages32)
