@@ -257,9 +257,11 @@ foreach my $format (qw(gz lz4 zst))
 		}
 		is(findings($path), '', "$format: intact");
 		my $size = -s "$path/base.tar.$format";
-		my $cut = changed($path, "base.tar.$format", sub { substr($_[0], 0, $size / 2) });
+		# lz4 gives blocks of 4 MB as a whole, of which the first may be most of the file
+		my $cut_at = int($size * ($format eq 'lz4' ? 0.98 : 0.5));
+		my $cut = changed($path, "base.tar.$format", sub { substr($_[0], 0, $cut_at) });
 		my $found = messages($cut);
-		like($found, qr{^base.tar.$format: the compressed data ends early, at offset @{[ int($size / 2) ]}$}m, "$format: cut off");
+		like($found, qr{^base.tar.$format: the compressed data ends early, at offset $cut_at$}m, "$format: cut off");
 		unlike($found, qr{backup_label: }, "$format: what came before is judged");
 		foreach my $at (map { int($size * $_ / 10) } $ENV{LONG} ? 1 .. 9 : (1, 4, 9))
 		{
