@@ -16,6 +16,9 @@
 #define RMGR_RELMAP			7
 #define MAP_RECORD_HEADER	12	/* database, tablespace, bytes of the map */
 
+#define PLACE_BIT(place)	((uint32_t) 1 << (place))
+#define OWN_PLACE			PLACE_BIT(0)
+
 static int
 compare_numbers(uint32_t a, uint32_t b)
 {
@@ -58,23 +61,44 @@ backup_fates_begin(BackupFates *ctx, BackupSuspect *suspects, size_t count,
 	ctx->count = count;
 	ctx->open = count;
 	ctx->block_size = block_size;
+	ctx->place = 0;
+	ctx->ncopies = 0;
 	for (size_t i = 0; i < count; i++)
 	{
 		suspects[i].fate = BACKUP_FATE_NONE;
 		suspects[i].lsn = 0;
+		suspects[i].places = OWN_PLACE;
 	}
 	if (count > 1)
 		qsort(suspects, count, sizeof(BackupSuspect), compare_suspects);
 }
 
-static void
-decide(BackupFates *ctx, BackupSuspect *suspect, BackupFate fate)
+/* Is it decided in this place? */
+static bool
+is_decided(const BackupSuspect *suspect, uint32_t place)
 {
-	if (suspect->fate != BACKUP_FATE_NONE)
-		return;
+	return suspect->fate != BACKUP_FATE_NONE ||
+		(suspect->places & PLACE_BIT(place)) == 0;
+}
+
+static void
+settle(BackupFates *ctx, BackupSuspect *suspect, BackupFate fate)
+{
 	suspect->fate = fate;
 	suspect->lsn = ctx->lsn;
 	ctx->open--;
+}
+
+/* In the place at work.  It is in order when it is so in every place. */
+static void
+decide(BackupFates *ctx, BackupSuspect *suspect, BackupFate fate)
+{
+	if (is_decided(suspect, ctx->place))
+		return;
+	if (fate != BACKUP_FATE_READ)
+		suspect->places &= ~PLACE_BIT(ctx->place);
+	if (fate == BACKUP_FATE_READ || suspect->places == 0)
+		settle(ctx, suspect, fate);
 }
 
 /* The first suspect that is not before a tag. */
@@ -155,10 +179,9 @@ first_taken(const BackupFates *ctx, const WalStorageEvent *event,
 }
 
 static void
-drop_relation(BackupFates *ctx, const WalStorageEvent *event)
+drop_relation(BackupFates *ctx, WalBlockTag from, const void *arg)
 {
-	WalBlockTag from = {event->tablespace, event->database, event->relation,
-	0, 0};
+	const WalStorageEvent *event = arg;
 
 	for (; from.fork <= WAL_FORK_MAX; from.fork++)
 	{
@@ -178,13 +201,11 @@ is_in_database(const BackupFates *ctx, size_t i, const WalBlockTag *tag)
 }
 
 static void
-drop_database(BackupFates *ctx, uint32_t tablespace, uint32_t database,
-			  BackupFate fate)
+drop_database(BackupFates *ctx, WalBlockTag from, const void *arg)
 {
-	WalBlockTag from = {tablespace, database, 0, 0, 0};
-
+	(void) arg;
 	for (size_t i = first_from(ctx, &from); is_in_database(ctx, i, &from); i++)
-		decide(ctx, &ctx->suspects[i], fate);
+		decide(ctx, &ctx->suspects[i], BACKUP_FATE_GONE);
 }
 
 /* ---- what makes files ---- */
@@ -199,21 +220,102 @@ restore(BackupFates *ctx, WalBlockTag tag, BackupSuspectKind kind)
 }
 
 static void
-create_relation(BackupFates *ctx, const WalStorageEvent *event)
+create_relation(BackupFates *ctx, WalBlockTag tag, const void *arg)
 {
-	WalBlockTag tag = {event->tablespace, event->database, event->relation,
-	WAL_FORK_MAIN, PAGE_BLOCK_MAX};
-
-	if ((event->forks & WAL_FORK_BIT(WAL_FORK_MAIN)) != 0)
-		restore(ctx, tag, BACKUP_SUSPECT_MAPPED);
+	(void) arg;
+	tag.block = PAGE_BLOCK_MAX;
+	restore(ctx, tag, BACKUP_SUSPECT_MAPPED);
 }
 
 static void
-create_database(BackupFates *ctx, const WalStorageEvent *event)
+create_database(BackupFates *ctx, WalBlockTag tag, const void *arg)
 {
-	WalBlockTag tag = {event->tablespace, event->database, 0, 0, 0};
-
+	(void) arg;
 	restore(ctx, tag, BACKUP_SUSPECT_VERSION);
+}
+
+/* ---- copies ---- */
+
+/* What a record does to pages with a tag, or from one on. */
+typedef void (*BackupAct) (BackupFates *ctx, WalBlockTag tag, const void *arg);
+
+static bool
+is_at(const BackupCopy *copy, BackupFolder folder)
+{
+	return copy->live && copy->folder.tablespace == folder.tablespace &&
+		copy->folder.database == folder.database;
+}
+
+/* Does it to suspects that are there, and to those of which copies are. */
+static void
+act(BackupFates *ctx, WalBlockTag tag, BackupAct does, const void *arg)
+{
+	BackupFolder folder = {tag.tablespace, tag.database};
+	uint32_t	ncopies = ctx->ncopies;
+
+	does(ctx, tag, arg);
+	for (uint32_t i = 0; i < ncopies; i++)
+	{
+		const BackupCopy *copy = &ctx->copies[i];
+
+		if (!is_at(copy, folder))
+			continue;
+		tag.tablespace = copy->source.tablespace;
+		tag.database = copy->source.database;
+		ctx->place = i + 1;
+		does(ctx, tag, arg);
+	}
+	ctx->place = 0;
+}
+
+static void
+remove_folder(BackupFates *ctx, uint32_t tablespace, uint32_t database)
+{
+	WalBlockTag from = {tablespace, database, 0, 0, 0};
+	BackupFolder folder = {tablespace, database};
+
+	act(ctx, from, drop_database, NULL);
+	for (uint32_t i = 0; i < ctx->ncopies; i++)
+		if (is_at(&ctx->copies[i], folder))
+			ctx->copies[i].live = false;
+}
+
+/* Returns where to keep one more, or NULL.  No suspect has a dead one's bit. */
+static BackupCopy *
+room_for_copy(BackupFates *ctx)
+{
+	for (uint32_t i = 0; i < ctx->ncopies; i++)
+		if (!ctx->copies[i].live)
+			return &ctx->copies[i];
+	return ctx->ncopies < BACKUP_COPIES_MAX ? &ctx->copies[ctx->ncopies++] : NULL;
+}
+
+/* Redo copies the files of the source as they are. */
+static void
+copy_folder(BackupFates *ctx, WalBlockTag from, const void *arg)
+{
+	const WalStorageEvent *event = arg;
+	BackupCopy *copy = NULL;
+
+	for (size_t i = first_from(ctx, &from); is_in_database(ctx, i, &from); i++)
+	{
+		BackupSuspect *suspect = &ctx->suspects[i];
+
+		if (is_decided(suspect, ctx->place))
+			continue;
+		if (copy == NULL && (copy = room_for_copy(ctx)) == NULL)
+			decide(ctx, suspect, BACKUP_FATE_READ);
+		else
+			suspect->places |= PLACE_BIT(copy - ctx->copies + 1);
+	}
+	if (copy == NULL)
+		return;
+	copy->live = true;
+	copy->folder.tablespace = event->tablespace;
+	copy->folder.database = event->database;
+	copy->source.tablespace = from.tablespace;
+	copy->source.database = from.database;
+	copy->lsn = ctx->lsn;
 }
 
 /* ---- what a record says of storage, and of maps ---- */
@@ -222,30 +324,32 @@ static void
 on_event(void *arg, const WalStorageEvent *event)
 {
 	BackupFates *ctx = arg;
+	WalBlockTag tag = {event->tablespace, event->database, event->relation,
+	0, 0};
+	WalBlockTag source = {event->source_tablespace, event->source_database,
+	0, 0, 0};
 
 	switch (event->kind)
 	{
 		case WAL_STORAGE_CREATED:
-			create_relation(ctx, event);
+			if ((event->forks & WAL_FORK_BIT(WAL_FORK_MAIN)) != 0)
+				act(ctx, tag, create_relation, NULL);
 			break;
 		case WAL_DATABASE_CREATED:
-			create_database(ctx, event);
+			act(ctx, tag, create_database, NULL);
 			break;
 		case WAL_STORAGE_TRUNCATED:
 		case WAL_STORAGE_DROPPED:
-			drop_relation(ctx, event);
+			act(ctx, tag, drop_relation, event);
 			break;
 		case WAL_DATABASE_COPIED:
-			/* redo copies the files of the source as they are */
-			drop_database(ctx, event->source_tablespace,
-						  event->source_database, BACKUP_FATE_READ);
-			drop_database(ctx, event->tablespace, event->database,
-						  BACKUP_FATE_GONE);
+			remove_folder(ctx, event->tablespace, event->database);
+			act(ctx, source, copy_folder, event);
 			break;
 		case WAL_DATABASE_DROPPED:
 			for (uint32_t i = 0; i < event->ntablespaces; i++)
-				drop_database(ctx, wal_load32(event->tablespaces + 4 * i),
-							  event->database, BACKUP_FATE_GONE);
+				remove_folder(ctx, wal_load32(event->tablespaces + 4 * i),
+							  event->database);
 			break;
 		default:
 			break;
@@ -274,15 +378,9 @@ names_file(const WalBlocks *blocks, uint32_t file)
  * that named does not count then.
  */
 static void
-update_map(BackupFates *ctx)
+update_map(BackupFates *ctx, WalBlockTag tag, const void *arg)
 {
-	const uint8_t *data = ctx->blocks.main;
-	WalBlockTag tag = {0};
-
-	if (ctx->blocks.main_present < MAP_RECORD_HEADER)
-		return;
-	tag.database = wal_load32(data);
-	tag.tablespace = wal_load32(data + 4);
+	(void) arg;
 	for (size_t i = first_from(ctx, &tag); is_in_database(ctx, i, &tag); i++)
 	{
 		BackupSuspect *suspect = &ctx->suspects[i];
@@ -294,16 +392,30 @@ update_map(BackupFates *ctx)
 	}
 }
 
+static void
+on_map(BackupFates *ctx)
+{
+	const uint8_t *data = ctx->blocks.main;
+	WalBlockTag tag = {0};
+
+	if (ctx->blocks.main_present < MAP_RECORD_HEADER)
+		return;
+	tag.database = wal_load32(data);
+	tag.tablespace = wal_load32(data + 4);
+	act(ctx, tag, update_map, NULL);
+}
+
 /* ---- records ---- */
 
 static void
-refer(BackupFates *ctx, const WalBlockRef *ref)
+refer(BackupFates *ctx, WalBlockTag tag, const void *arg)
 {
-	size_t		i = first_from(ctx, &ref->tag);
+	const WalBlockRef *ref = arg;
+	size_t		i = first_from(ctx, &tag);
 
 	/* the same block of a file may be suspect twice */
 	for (; i < ctx->count &&
-		 wal_block_tag_equal(&ctx->suspects[i].tag, &ref->tag); i++)
+		 wal_block_tag_equal(&ctx->suspects[i].tag, &tag); i++)
 		decide(ctx, &ctx->suspects[i], wal_block_restores(ref) ?
 			   BACKUP_FATE_RESTORED : BACKUP_FATE_READ);
 }
@@ -322,10 +434,10 @@ backup_fates_record(BackupFates *ctx, WalLsn lsn, const uint8_t *record,
 		return;
 	}
 	for (int i = 0; i < ctx->blocks.count; i++)
-		refer(ctx, &ctx->blocks.refs[i]);
+		act(ctx, ctx->blocks.refs[i].tag, refer, &ctx->blocks.refs[i]);
 	if (record[WAL_REC_RMID] == RMGR_RELMAP &&
 		(record[WAL_REC_INFO] & WAL_INFO_MASK) == 0)
-		update_map(ctx);
+		on_map(ctx);
 	if (!wal_storage_events(record, &ctx->blocks, on_event, ctx))
 		backup_fates_gap(ctx);
 }
@@ -335,5 +447,21 @@ backup_fates_gap(BackupFates *ctx)
 {
 	ctx->lsn = 0;
 	for (size_t i = 0; i < ctx->count; i++)
-		decide(ctx, &ctx->suspects[i], BACKUP_FATE_UNKNOWN);
+		if (ctx->suspects[i].fate == BACKUP_FATE_NONE)
+			settle(ctx, &ctx->suspects[i], BACKUP_FATE_UNKNOWN);
+}
+
+void
+backup_fates_end(BackupFates *ctx)
+{
+	for (size_t i = 0; i < ctx->count; i++)
+	{
+		BackupSuspect *suspect = &ctx->suspects[i];
+		uint32_t	copies = suspect->places & ~OWN_PLACE;
+
+		if (suspect->fate != BACKUP_FATE_NONE || copies == 0)
+			continue;
+		ctx->lsn = ctx->copies[__builtin_ctz(copies) - 1].lsn;
+		settle(ctx, suspect, BACKUP_FATE_READ);
+	}
 }

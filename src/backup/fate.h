@@ -21,6 +21,11 @@
  * A relation map is like a page, since a record that updates it has all of it.
  * The files that it names are there, and not empty, or a record creates them:
  * CREATE DATABASE writes PG_VERSION and the map first.
+ *
+ * Redo of a database that is copied, by STRATEGY file_copy or to another
+ * tablespace, copies the files as they are then.  What is wrong with them is
+ * wrong in the copy, too.  So a suspect has places, of which each is decided by
+ * itself, and the worst one counts.
  */
 #ifndef ACCEL_BACKUP_FATE_H
 #define ACCEL_BACKUP_FATE_H
@@ -56,7 +61,27 @@ typedef struct BackupSuspect
 	BackupFate	fate;
 	WalLsn		lsn;			/* of the record that decided, 0 if none */
 	uint32_t	number;			/* the caller's, of its kind */
+	uint32_t	places;			/* without a fate: bit 0 is its own, bit n
+								 * that of the copy n - 1 */
 } BackupSuspect;
+
+typedef struct BackupFolder
+{
+	uint32_t	tablespace;
+	uint32_t	database;
+} BackupFolder;
+
+/* A folder that redo fills from one of the backup. */
+typedef struct BackupCopy
+{
+	bool		live;			/* not dropped since */
+	BackupFolder folder;
+	BackupFolder source;		/* the first one, if that was a copy itself */
+	WalLsn		lsn;			/* of the record */
+} BackupCopy;
+
+/* Beyond these, the record that copies a folder reads it. */
+#define BACKUP_COPIES_MAX	31
 
 typedef struct BackupFates
 {
@@ -65,6 +90,9 @@ typedef struct BackupFates
 	size_t		open;			/* without a fate */
 	uint32_t	block_size;
 	WalLsn		lsn;			/* of the record at work, 0 in a gap */
+	uint32_t	place;			/* that it concerns */
+	uint32_t	ncopies;
+	BackupCopy	copies[BACKUP_COPIES_MAX];
 	WalBlocks	blocks;
 } BackupFates;
 
@@ -82,5 +110,8 @@ extern void backup_fates_record(BackupFates *ctx, WalLsn lsn,
 
 /* Records are missing here, so what has no fate yet will have none. */
 extern void backup_fates_gap(BackupFates *ctx);
+
+/* There are no more records.  A copy that stays is read, as its source was. */
+extern void backup_fates_end(BackupFates *ctx);
 
 #endif							/* ACCEL_BACKUP_FATE_H */

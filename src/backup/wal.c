@@ -252,5 +252,6 @@ backup_wal_decide(BackupWal *wal, BackupSuspect *suspects, size_t count)
 			backup_fates_gap(fates);
 	if (wal->cut)
 		backup_fates_gap(fates);
+	backup_fates_end(fates);
 	host_free(fates);
 }

@@ -141,14 +141,15 @@ my %look = (
 	program_received => '! wal -q <received>',
 	program_images => '! images -q <archive>');
 
-# What others at work explain, and what docs/ calls not verifiable, and why
+# What others at work explain, and what docs/ calls not verifiable, and why.  A backup
+# lacks files of a database that was moved, or copied and dropped, while it was made.
 my $excused = join '|', 'canceling statement due to', 'terminating (?:connection|background worker|parallel worker)', 'parallel worker .* lost',
   'server closed the connection', 'connection to (?:the )?server', 'This probably means', 'before or while processing', 'the database system is',
   'deadlock detected', 'Process \d+ waits', 'does not exist', 'could not open (?:relation|database)', 'being accessed', 'is being verified', 'tuple concurrently',
   'requested WAL segment', 'no valid WAL record starts at', 'data checksums are disabled', 'temporary relations live', 'is being (?:built|dropped) concurrently',
   'unlogged relations have no contents', 'no WAL is written of unlogged relations', 'no segment in common', 'there is no segment of WAL',
   'is named as a WAL segment', 'was written within a minute', 'only DROP DATABASE is possible', 'the file was there when',
-  'pg_database has no row', 'which is not there; recovery reads it for the record', '\.(?:gz|lz4)\.partial\b.*\bnot_verifiable\b', 'could not verify \d+ more relations';		# after as many that were named
+  'pg_database has no row', '/(?:PG_VERSION|pg_filenode\.map)\b.*recovery reads it for the record', '\.(?:gz|lz4)\.partial\b.*\bnot_verifiable\b', 'could not verify \d+ more relations';		# after as many that were named
 
 # --- sessions --------------------------------------------------------------------
 

@@ -87,6 +87,28 @@ is(findings(copied('moved', \@rows, 'ALTER DATABASE moved SET TABLESPACE there',
 sql('CHECKPOINT');
 is(findings(copied('dropped', [$tablespace], 'DROP DATABASE moved')), '', 'DROP DATABASE');
 
+# Recovery copies what the backup has of the source, which matters where the copy stays.
+my %copy = (
+	'is moved' => [ 'CREATE DATABASE original', 'ALTER DATABASE original SET TABLESPACE there', 'DROP DATABASE original' ],
+	'is copied' => [ 'CREATE DATABASE original', [ 'CREATE DATABASE copy TEMPLATE original STRATEGY file_copy', 'DROP DATABASE original' ], 'DROP DATABASE copy' ],
+	'is copied twice' => [ 'CREATE DATABASE original',
+		[ 'CREATE DATABASE first TEMPLATE original STRATEGY file_copy', 'CREATE DATABASE copy TEMPLATE first STRATEGY file_copy', 'DROP DATABASE first', 'DROP DATABASE original' ],
+		'DROP DATABASE copy' ]);
+foreach my $what (sort keys %copy)
+{
+	my ($create, $do, $undo) = @{ $copy{$what} };
+	foreach my $undone (0, 1)
+	{
+		sql($create);
+		my $oid = sql(q{SELECT oid FROM pg_database WHERE datname = 'original'});
+		sql('CHECKPOINT');
+		my $copy = copied("lacks_$oid", [], ref $do ? @$do : $do, $undone ? $undo : ());
+		unlink "$copy/base/$oid/PG_VERSION" or die $!;
+		is(findings($copy), $undone ? '' : "base/$oid/PG_VERSION missing", "a database without PG_VERSION $what" . ($undone ? ', and the copy dropped' : ''));
+		sql($undo) unless $undone;
+	}
+}
+
 # --- a data directory ---------------------------------------------------------------------
 
 my $data = $node->data_dir;

@@ -796,9 +796,7 @@ concerns(int kind, const WalBlockTag *at, const WalBlockTag *page,
 		case 5:
 			return database;
 		case 6:
-			if (at->tablespace == page->tablespace && source_of(at->database) == page->database)
-				*fate = BACKUP_FATE_READ;
-			return database || *fate == BACKUP_FATE_READ;
+			return database;
 		case 7:
 			*fate = BACKUP_FATE_RESTORED;
 			return database && (what == BACKUP_SUSPECT_MAP ||
@@ -843,29 +841,111 @@ random_tag(void)
 	return tag;
 }
 
+/* Where a suspect may be: in the backup, or in a copy with one of four tags. */
+#define PLACES	5
+
+typedef struct Modelled
+{
+	BackupSuspectKind kind;
+	WalBlockTag tags[PLACES];
+	bool		open[PLACES];	/* without a fate there */
+	WalLsn		copied[PLACES]; /* by this record */
+	BackupFate	fate;
+	WalLsn		lsn;
+} Modelled;
+
+static Modelled
+modelled(BackupSuspectKind kind, WalBlockTag tag)
+{
+	Modelled	model = {.kind = kind, .tags = {tag}, .open = {true}};
+
+	for (uint32_t n = 1; n < PLACES; n++)
+	{
+		model.tags[n] = tag;
+		model.tags[n].tablespace = 1663 + (n & 1);
+		model.tags[n].database = 5 + (n >> 1 & 1);
+	}
+	return model;
+}
+
+static bool
+is_open(const Modelled *model)
+{
+	for (int n = 0; n < PLACES; n++)
+		if (model->open[n])
+			return true;
+	return false;
+}
+
+/* What it takes away is gone before something is copied there. */
+static void
+take_record(Modelled *model, int kind, const WalBlockTag *at, WalLsn lsn)
+{
+	WalBlockTag source = *at;
+
+	for (int n = 0; n < PLACES && model->fate == BACKUP_FATE_NONE; n++)
+	{
+		BackupFate	fate;
+
+		if (!model->open[n] || !concerns(kind, at, &model->tags[n], model->kind, &fate))
+			continue;
+		model->open[n] = false;
+		if ((fate == BACKUP_FATE_RESTORED || fate == BACKUP_FATE_GONE) && is_open(model))
+			continue;
+		model->fate = fate;
+		model->lsn = kind == 10 ? 0 : lsn;
+	}
+	source.database = source_of(at->database);
+	for (int n = 0; n < PLACES && kind == 6; n++)
+		for (int copy = 1; copy < PLACES; copy++)
+			if (model->open[n] && concerns(5, &source, &model->tags[n], model->kind, &(BackupFate) {0}) &&
+				concerns(5, at, &model->tags[copy], model->kind, &(BackupFate) {0}))
+			{
+				model->open[copy] = true;
+				model->copied[copy] = lsn;
+			}
+}
+
+/* No record is left: a copy that stays was read by the one that made it. */
+static bool
+fits(const Modelled *model, const BackupSuspect *suspect)
+{
+	bool		copy = false;
+	bool		by_copy = false;
+
+	for (int n = 1; n < PLACES; n++)
+		if (model->open[n])
+		{
+			copy = true;
+			by_copy |= suspect->lsn == model->copied[n];
+		}
+	if (model->fate == BACKUP_FATE_NONE && copy)
+		return suspect->fate == BACKUP_FATE_READ && by_copy;
+	return suspect->fate == model->fate && suspect->lsn == model->lsn;
+}
+
 static void
 walk_randomly(void)
 {
 	static BackupFates fates;
 	BackupSuspect suspects[PAGES];
-	WalBlockTag tags[PAGES];
-	BackupFate	model[PAGES] = {BACKUP_FATE_NONE};
-	WalLsn		lsns[PAGES] = {0};
-	BackupSuspectKind kinds[PAGES];
+	Modelled	models[PAGES];
 
 	for (uint32_t i = 0; i < PAGES; i++)
 	{
-		tags[i] = random_tag();
-		suspects[i].kind = i % 4 == 0 ? 1 + i / 4 % 4 : BACKUP_SUSPECT_PAGE;
-		if (suspects[i].kind == BACKUP_SUSPECT_MAP || suspects[i].kind == BACKUP_SUSPECT_VERSION)
-			tags[i].relation = tags[i].fork = tags[i].block = 0;
-		else if (suspects[i].kind != BACKUP_SUSPECT_PAGE)
+		BackupSuspectKind kind = i % 4 == 0 ? 1 + i / 4 % 4 : BACKUP_SUSPECT_PAGE;
+		WalBlockTag tag = random_tag();
+
+		if (kind == BACKUP_SUSPECT_MAP || kind == BACKUP_SUSPECT_VERSION)
+			tag.relation = tag.fork = tag.block = 0;
+		else if (kind != BACKUP_SUSPECT_PAGE)
 		{
-			tags[i].fork = 0;
-			tags[i].block = PAGE_BLOCK_MAX;
+			tag.fork = 0;
+			tag.block = PAGE_BLOCK_MAX;
 		}
-		kinds[i] = suspects[i].kind;
-		suspects[i].tag = tags[i];
+		models[i] = modelled(kind, tag);
+		suspects[i].kind = kind;
+		suspects[i].tag = tag;
 		suspects[i].number = i;
 	}
 	backup_fates_begin(&fates, suspects, PAGES, BLOCK);
@@ -873,7 +953,7 @@ walk_randomly(void)
 	{
 		WalBlockTag at = random_tag();
 		uint64_t	dice = unit_random() % 100;
-		int			kind = dice < 45 ? 0 : dice < 90 ? 1 : dice == 99 ? 10 : 2 + (int) (dice % 8);
+		int			kind = dice < 40 ? 0 : dice < 80 ? 1 : dice < 85 ? 6 : dice == 99 ? 10 : 2 + (int) (dice % 8);
 
 		if (kind != 10)
 			make(kind, &at);
@@ -882,19 +962,53 @@ walk_randomly(void)
 		else
 			backup_fates_record(&fates, lsn, made, made_bytes);
 		for (int i = 0; i < PAGES; i++)
-		{
-			BackupFate	fate;
-
-			if (model[i] != BACKUP_FATE_NONE || !concerns(kind, &at, &tags[i], kinds[i], &fate))
-				continue;
-			model[i] = fate;
-			lsns[i] = kind == 10 ? 0 : lsn;
-		}
+			take_record(&models[i], kind, &at, lsn);
 	}
+	backup_fates_end(&fates);
 	for (int i = 0; i < PAGES; i++)
-		check(suspects[i].fate == model[suspects[i].number] &&
-			  suspects[i].lsn == lsns[suspects[i].number], "fate %d, expected %d",
-			  suspects[i].fate, model[suspects[i].number]);
+	{
+		const Modelled *model = &models[suspects[i].number];
+
+		check(fits(model, &suspects[i]), "kind %d: fate %d at %d, expected %d at %d", model->kind,
+			  suspects[i].fate, (int) suspects[i].lsn, model->fate, (int) model->lsn);
+	}
+}
+
+/* What is copied too often is read, and what is dropped makes room. */
+static void
+test_copies(void)
+{
+	static BackupFates fates;
+	WalBlockTag tag = {1663, 5, 100, 0, 1};
+	WalBlockTag copy = tag;
+	BackupSuspect suspect = {.tag = tag};
+
+	for (int drops = 0; drops < 2; drops++)
+	{
+		backup_fates_begin(&fates, &suspect, 1, BLOCK);
+		for (WalLsn lsn = 1; lsn <= BACKUP_COPIES_MAX + 1; lsn++)
+		{
+			check(suspect.fate == BACKUP_FATE_NONE, "no fate before copy %d", (int) lsn);
+			make_record(4, 0x00);
+			put_main(16);
+			copy.database = 100 + (uint32_t) lsn;
+			put32(copy.database);
+			put32(copy.tablespace);
+			put32(tag.database);
+			put32(tag.tablespace);
+			put_end();
+			backup_fates_record(&fates, lsn, made, made_bytes);
+			if (drops)
+			{
+				make_database(&copy, true);
+				backup_fates_record(&fates, lsn, made, made_bytes);
+			}
+		}
+		backup_fates_end(&fates);
+		check(suspect.fate == (drops ? BACKUP_FATE_NONE : BACKUP_FATE_READ) &&
+			  suspect.lsn == (drops ? 0 : BACKUP_COPIES_MAX + 1), "fate %d of %d copies",
+			  suspect.fate, BACKUP_COPIES_MAX + 1);
+	}
 }
 
 static void
@@ -906,6 +1020,7 @@ test_fates(void)
 
 	for (int round = 0; round < 2000; round++)
 		walk_randomly();
+	test_copies();
 	/* lengths that lie are never followed */
 	for (int kind = 2; kind < 8; kind++)
 		for (int round = 0; round < 3000; round++)
