@@ -4,8 +4,9 @@
  *
  * An archive is a stream, which says what it holds as it goes.  Last comes
  * pg_control, which says how pages are to be judged.  Whether pages carry
- * checksums is seen at the first one that does or does not.  Should pg_control
- * disagree, pages are judged again.
+ * checksums is seen at the first one that does or does not, of a whole file.
+ * Until then they are judged as if they did.  Should pg_control disagree, pages
+ * are judged again.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -283,9 +284,13 @@ pass_member(Reading *reading, const Passing *passing, uint64_t size)
 		}
 		if (passing->judge == NULL)
 			continue;
-		if (passing->judge->has_pages && !passing->judge->part &&
-			!tar->knows_checksums)
-			look_for_checksums(reading, reading->buffer, got);
+		if (passing->judge->has_pages && !tar->knows_checksums)
+		{
+			if (passing->judge->part)
+				tar->guessed = true;
+			else
+				look_for_checksums(reading, reading->buffer, got);
+		}
 		backup_judge_piece(passing->judge, reading->buffer, got);
 	}
 	return true;

@@ -33,6 +33,8 @@ typedef struct BackupTar
 	void		(*finding) (void *arg, const BackupFileFinding *finding);
 	void	   *arg;
 	bool		knows_checksums;	/* or a page has told */
+	bool		guessed;		/* blocks of an incremental file were judged
+								 * before that */
 	bool		too_many;		/* members without a list, was reported */
 	bool		unread;			/* nothing was read of an archive */
 	uint32_t	folders;		/* needed ones that were seen, by bits */

@@ -514,7 +514,7 @@ confirm_pages(BackupRun *run, BackupTar *tar)
 	BackupFileTotals totals = tar->totals;
 
 	set_rules(run, &rules);
-	if (rules.pages &&
+	if (rules.pages && (rules.rules.checksums || !tar->guessed) &&
 		rules.rules.checksums == tar->judge.rules.checksums &&
 		rules.segment_blocks == tar->judge.segment_blocks)
 		return;

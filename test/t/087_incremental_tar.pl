@@ -153,5 +153,21 @@ my (undef, undef, $complaint) = $node->psql('postgres', "SET temp_file_limit = 0
 like($complaint, qr/temporary file size exceeds "temp_file_limit"/, 'temporary files are limited');
 is_tidy('an error');
 
+# Without checksums, and its incremental files come first
+my $off = Accel::new_node('off', extra => ['--wal-segsize=1'], checksums => 0, allows_streaming => 1, conf => "autovacuum = off\nsummarize_wal = on\n");
+$off->start;
+my @off = map { "$dir/off_$_" } qw(full last);
+foreach (0, 1)
+{
+	system_or_bail('pg_basebackup', '-D', $off[$_], '-Ft', '-h', $off->host, '-p', $off->port, '--checkpoint=fast', '--no-sync', $_ ? "--incremental=$off[0]/backup_manifest" : ());
+	$off->safe_psql('postgres', 'CREATE TABLE t AS SELECT g FROM generate_series(1, 90000) g') if !$_;
+}
+my $base = BackupTar::bytes_of("$off[1]/base.tar");
+my @members = map { [ $_->[0], substr($base, $_->[1], 512 + 512 * int(($_->[3] + 511) / 512)) ] } BackupTar::members($base);
+my ($parts, $whole) = map { my $wanted = $_; join '', map { $_->[1] } grep { ($_->[0] =~ /INCREMENTAL/) == $wanted } @members } 1, '';
+BackupTar::put_bytes("$off[1]/base.tar", $parts . $whole . "\0" x 1024);
+is(rows('', @off), '', 'incremental files first, without checksums');
+$off->stop;
+
 $node->stop;
 done_testing();
