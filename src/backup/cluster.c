@@ -44,16 +44,13 @@ emit_row(const ClusterScan *scan, const ClusterRow *row, const char *status,
 
 /*
  * WAL may be in an archive, where what is missing of it is found.  A link that
- * leads nowhere was found when the folders were walked through.  A database
- * without a folder is a question to WAL (backup/gaps.c), or the manifest lists
- * its files.
+ * leads nowhere was found when the folders were walked through.  What catalogs
+ * name is a question to WAL (backup/gaps.c), or the manifest lists it.
  */
 static bool
 is_found_elsewhere(const ClusterRow *row)
 {
 	return row->verdict.reason == CLUSTER_REASON_LINK ||
-		row->verdict.reason == CLUSTER_REASON_DATABASE_GONE ||
-		row->verdict.reason == CLUSTER_REASON_DATABASE_OPEN ||
 		row->verdict.reason == CLUSTER_REASON_CONTROL_CHECKPOINT ||
 		row->verdict.reason == CLUSTER_REASON_CONTROL_WAL_NONE ||
 		row->verdict.reason == CLUSTER_REASON_CONTROL_WAL_UNREAD;
@@ -115,7 +112,7 @@ backup_cluster_verify(const char *root, bool whole, bool direct,
 
 	/* without the version, formats are not known */
 	if (known(arg, "PG_VERSION") ||
-		cluster_files_scan(root, NULL, direct, NULL, on_row, &scan) == CLUSTER_FILES_OK)
+		cluster_files_scan(root, NULL, false, direct, NULL, on_row, &scan) == CLUSTER_FILES_OK)
 	{
 		if (whole)
 			slru_files_scan(root, NULL, on_row, &scan);

@@ -46,11 +46,15 @@ compare_tags(const WalBlockTag *a, const WalBlockTag *b)
 	return order != 0 ? order : compare_numbers(a->block, b->block);
 }
 
+/* By tag, and the most certain kind of a file first. */
 static int
 compare_suspects(const void *a, const void *b)
 {
-	return compare_tags(&((const BackupSuspect *) a)->tag,
-						&((const BackupSuspect *) b)->tag);
+	const BackupSuspect *one = a;
+	const BackupSuspect *other = b;
+	int			order = compare_tags(&one->tag, &other->tag);
+
+	return order != 0 ? order : (int) other->kind - (int) one->kind;
 }
 
 void
@@ -131,6 +135,7 @@ is_left(const BackupSuspect *suspect, WalStorageKind kind, WalBlockTag from)
 {
 	return kind == WAL_STORAGE_TRUNCATED &&
 		(suspect->kind == BACKUP_SUSPECT_MAPPED ||
+		 suspect->kind == BACKUP_SUSPECT_NAMED ||
 		 (suspect->kind == BACKUP_SUSPECT_FILE && from.block > 0));
 }
 
@@ -222,9 +227,16 @@ restore(BackupFates *ctx, WalBlockTag tag, BackupSuspectKind kind)
 static void
 create_relation(BackupFates *ctx, WalBlockTag tag, const void *arg)
 {
-	(void) arg;
+	const WalStorageEvent *event = arg;
+
 	tag.block = PAGE_BLOCK_MAX;
-	restore(ctx, tag, BACKUP_SUSPECT_MAPPED);
+	for (; tag.fork <= WAL_FORK_MAX; tag.fork++)
+	{
+		if ((event->forks & WAL_FORK_BIT(tag.fork)) == 0)
+			continue;
+		restore(ctx, tag, BACKUP_SUSPECT_MAPPED);
+		restore(ctx, tag, BACKUP_SUSPECT_NAMED);
+	}
 }
 
 static void
@@ -332,8 +344,7 @@ on_event(void *arg, const WalStorageEvent *event)
 	switch (event->kind)
 	{
 		case WAL_STORAGE_CREATED:
-			if ((event->forks & WAL_FORK_BIT(WAL_FORK_MAIN)) != 0)
-				act(ctx, tag, create_relation, NULL);
+			act(ctx, tag, create_relation, event);
 			break;
 		case WAL_DATABASE_CREATED:
 			act(ctx, tag, create_database, NULL);

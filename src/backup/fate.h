@@ -20,7 +20,8 @@
  *
  * A relation map is like a page, since a record that updates it has all of it.
  * The files that it names are there, and not empty, or a record creates them:
- * CREATE DATABASE writes PG_VERSION and the map first.
+ * CREATE DATABASE writes PG_VERSION and the map first.  So it is with files that
+ * pg_class names.
  *
  * Redo of a database that is copied, by STRATEGY file_copy or to another
  * tablespace, copies the files as they are then.  What is wrong with them is
@@ -50,6 +51,7 @@ typedef enum BackupSuspectKind
 	BACKUP_SUSPECT_FILE,		/* of a relation, as a whole */
 	BACKUP_SUSPECT_MAP,
 	BACKUP_SUSPECT_MAPPED,		/* the file of a relation, which a map lacks */
+	BACKUP_SUSPECT_NAMED,		/* the same, which pg_class lacks */
 	BACKUP_SUSPECT_VERSION		/* PG_VERSION of a database */
 } BackupSuspectKind;
 

@@ -19,6 +19,8 @@
  *	   dropped or moved while the backup was made.  WAL says so, but the server
  *	   removes a folder before it logs that.  So after the end of a backup of a
  *	   server at work this is a question, too.
+ *
+ * (4) A relation that pg_class names has a file, unless WAL makes or drops it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,12 +30,12 @@
 #include "backup/meta.h"
 #include "cluster/databases.h"
 #include "cluster/format.h"
+#include "cluster/relations.h"
 #include "host/host.h"
 #include "host/print.h"
 #include "manifest/names.h"
 
 #define VERSION_NAME	"PG_VERSION"
-#define MAP_NAME		"pg_filenode.map"
 
 #define FIRST_NORMAL	16384	/* FirstNormalObjectId */
 
@@ -114,18 +116,37 @@ check_folder(Gaps *gaps, const char *path, const BackupRelationFile *file)
 	if (strcmp(folder, gaps->told) == 0)
 		return;
 	need_in_folder(gaps, folder, VERSION_NAME, BACKUP_SUSPECT_VERSION, file);
-	need_in_folder(gaps, folder, MAP_NAME, BACKUP_SUSPECT_MAP, file);
+	need_in_folder(gaps, folder, CLUSTER_MAP_NAME, BACKUP_SUSPECT_MAP, file);
 }
 
-/* Is its tablespace in this copy? */
+/* Is the tablespace in this copy? */
 static bool
-has_tablespace(const Gaps *gaps, const ClusterDatabase *database)
+has_tablespace(const Gaps *gaps, uint32_t tablespace)
 {
 	char		folder[32];
 
-	snprintf(folder, sizeof(folder), "pg_tblspc/%u", database->tablespace);
-	return database->tablespace == CLUSTER_PG_DEFAULT ||
+	snprintf(folder, sizeof(folder), "pg_tblspc/%u", tablespace);
+	return tablespace == CLUSTER_PG_DEFAULT ||
 		backup_list_has_below(gaps->list, folder);
+}
+
+static void
+check_relation(void *arg, const ClusterRelation *relation)
+{
+	const Gaps *gaps = arg;
+	BackupRelationFile file;
+	char	   *message;
+
+	host_interrupts();
+	if (is_there(gaps, relation->path) ||
+		!backup_relation_file(relation->path, &file) ||
+		!has_tablespace(gaps, relation->tablespace))
+		return;
+	message = host_print("relation %u has this file, by pg_class of its database, but it is not there: all of it is lost",
+						 relation->oid);
+	backup_suspects_add_file(gaps->suspects, relation->path, &file,
+							 BACKUP_SUSPECT_NAMED, BACKUP_MISSING, message);
+	host_free(message);
 }
 
 /* If anything of its folder is there, that says what it lacks. */
@@ -134,14 +155,21 @@ check_database(Gaps *gaps, const ClusterDatabase *database)
 {
 	const ClusterControl *control = &gaps->databases.control;
 	BackupRelationFile file = {database->tablespace, database->oid};
+	int			major = atoi(gaps->major);
 	char		of_release[32];
 	char		folder[BACKUP_PATH_MAX];
 	char	   *path;
 
-	cluster_release_folder(atoi(gaps->major), control->catalog, of_release);
+	cluster_release_folder(major, control->catalog, of_release);
 	cluster_database_folder(database, of_release, folder, sizeof(folder));
-	if (backup_list_has_below(gaps->list, folder) || !has_tablespace(gaps, database))
+	if (!has_tablespace(gaps, database->tablespace))
 		return;
+	if (backup_list_has_below(gaps->list, folder))
+	{
+		cluster_relations_read(gaps->root, control, major, database,
+							   check_relation, gaps);
+		return;
+	}
 	path = host_print("%s/" VERSION_NAME, folder);
 	if (control->state == CLUSTER_STATE_SHUTDOWNED)
 		backup_suspects_add_file(gaps->suspects, path, &file,

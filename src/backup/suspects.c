@@ -304,8 +304,9 @@ replace(BackupSuspects *ctx, const BackupList *list)
 }
 
 /*
- * A map that lacks many files is told once, healed or not.  *last is the one
- * that was told before.
+ * A map that lacks many files is told once, healed or not.  So is a file that
+ * pg_class names and whose next segment is there.  *last is the file that was
+ * told before.
  */
 static bool
 is_told(const BackupSuspects *ctx, const BackupSuspect *suspect,
@@ -313,10 +314,12 @@ is_told(const BackupSuspects *ctx, const BackupSuspect *suspect,
 {
 	const BackupSuspect *before = *last;
 
-	if (suspect->kind != BACKUP_SUSPECT_MAPPED)
+	if (file_of(ctx, suspect) == NULL)
 		return false;
 	*last = suspect;
 	return before != NULL &&
+		(suspect->kind == BACKUP_SUSPECT_MAPPED ||
+		 before->kind == BACKUP_SUSPECT_NAMED) &&
 		strcmp(ctx->files[before->number].path, ctx->files[suspect->number].path) == 0;
 }
 

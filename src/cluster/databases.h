@@ -27,6 +27,7 @@ typedef struct ClusterDatabases
 {
 	bool		read;
 	bool		known;			/* else its rows could not be read */
+	bool		incremental;	/* since the backup does not have all of them */
 	ClusterControl control;		/* of the directory, if they are known */
 	ClusterDatabaseRow *rows;
 	size_t		count;

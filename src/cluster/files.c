@@ -15,6 +15,7 @@
 
 #include "cluster/files.h"
 #include "cluster/look.h"
+#include "cluster/relations.h"
 #include "cluster/wal.h"
 #include "host/host.h"
 
@@ -38,6 +39,7 @@ typedef struct Scan
 {
 	ClusterLook look;
 	int			major;
+	bool		catalogs;		/* files are held against these */
 	ClusterRowFn row;
 	void	   *arg;
 } Scan;
@@ -134,11 +136,12 @@ compare_names(const void *a, const void *b)
 /* Reports what is no file of a kind, or not there. */
 static void
 report_row(Scan *scan, ClusterKind kind, const char *path,
-		   ClusterStatus status, ClusterReason reason, uint64_t value)
+		   ClusterStatus status, ClusterReason reason, uint64_t value,
+		   uint64_t expected)
 {
 	ClusterRow	row = {0};
 
-	cluster_verdict_set(&row.verdict, status, reason, value, 0);
+	cluster_verdict_set(&row.verdict, status, reason, value, expected);
 	row.path = path;
 	row.kind = kind;
 	row.bytes = -1;
@@ -162,7 +165,7 @@ list(Scan *scan, ClusterKind kind, const char *folder,
 		errno != ENOENT && errno != ENOTDIR;
 	if (names.failed)
 		report_row(scan, kind, folder, CLUSTER_IO_ERROR,
-				   CLUSTER_REASON_UNREADABLE, (uint64_t) errno);
+				   CLUSTER_REASON_UNREADABLE, (uint64_t) errno, 0);
 	if (names.count > 1)
 		qsort(names.names, names.count, NAME_SIZE, compare_names);
 	return names;
@@ -339,7 +342,7 @@ judge_maps_of_tablespaces(Scan *scan)
 				 tablespaces.names[i]);
 		if (is_dangling(scan, tablespace))
 			report_row(scan, CLUSTER_RELATION_MAP, tablespace,
-					   CLUSTER_MISSING, CLUSTER_REASON_LINK, 0);
+					   CLUSTER_MISSING, CLUSTER_REASON_LINK, 0, 0);
 		folders = list(scan, CLUSTER_RELATION_MAP, tablespace,
 					   is_tablespace_folder);
 		for (size_t n = 0; n < folders.count; n++)
@@ -368,38 +371,76 @@ is_at_work(const Scan *scan)
 }
 
 /*
- * Reports a database that has no folder.  Once the server was shut down, its
- * files are all that there is of it.  Before, WAL may say more than they do.
+ * Reports what a catalog names and is not there.  Once the server was shut
+ * down, its files are all that there is of it.  Before, WAL may say more than
+ * they do.
  */
+static void
+report_gone(Scan *scan, ClusterKind kind, const char *path,
+			ClusterReason gone, uint64_t value, uint64_t expected)
+{
+	const ClusterControl *control = &scan->look.databases.control;
+	bool		stopped = control->state == CLUSTER_STATE_SHUTDOWNED;
+
+	/* each reason is followed by the one of a server that may recover */
+	if (!cluster_look_gone_on(&scan->look, control))
+		report_row(scan, kind, path,
+				   stopped ? CLUSTER_MISSING : CLUSTER_NOT_VERIFIABLE,
+				   stopped ? gone : gone + 1, value, expected);
+}
+
+/* Was it reported that its tablespace is not there? */
+static bool
+is_unmounted(const Scan *scan, uint32_t tablespace)
+{
+	char		link[32];
+
+	snprintf(link, sizeof(link), "pg_tblspc/%u", tablespace);
+	return tablespace != CLUSTER_PG_DEFAULT && is_dangling(scan, link);
+}
+
+typedef struct Relations
+{
+	Scan	   *scan;
+	uint32_t	database;
+} Relations;
+
+static void
+judge_relation(void *arg, const ClusterRelation *relation)
+{
+	const Relations *relations = arg;
+	Scan	   *scan = relations->scan;
+	char		whole[FILENAME_MAX];
+	struct stat status;
+
+	host_interrupts();
+	cluster_look_path(&scan->look, relation->path, whole);
+	if (stat(whole, &status) != 0 && (errno == ENOENT || errno == ENOTDIR) &&
+		!is_unmounted(scan, relation->tablespace))
+		report_gone(scan, CLUSTER_RELATION, relation->path,
+					CLUSTER_REASON_RELATION_GONE, relation->oid,
+					relations->database);
+}
+
+/* A database has a folder, and its relations have files. */
 static void
 judge_database(Scan *scan, const ClusterDatabase *database)
 {
 	const ClusterControl *control = &scan->look.databases.control;
-	bool		stopped = control->state == CLUSTER_STATE_SHUTDOWNED;
+	Relations	relations = {scan, database->oid};
 	char		of_release[32];
 	char		folder[CLUSTER_PATH_SIZE];
 	char		path[CLUSTER_PATH_SIZE + 16];
 
 	cluster_release_folder(scan->major, control->catalog, of_release);
 	cluster_database_folder(database, of_release, folder, sizeof(folder));
-	if (is_database(scan, folder) || (errno != ENOENT && errno != ENOTDIR) ||
-		cluster_look_gone_on(&scan->look, control))
-		return;
 	snprintf(path, sizeof(path), "%s/PG_VERSION", folder);
-	report_row(scan, CLUSTER_RELATION_MAP, path,
-			   stopped ? CLUSTER_MISSING : CLUSTER_NOT_VERIFIABLE,
-			   stopped ? CLUSTER_REASON_DATABASE_GONE : CLUSTER_REASON_DATABASE_OPEN,
-			   database->oid);
-}
-
-/* Was it reported that its tablespace is not there? */
-static bool
-is_unmounted(const Scan *scan, const ClusterDatabase *database)
-{
-	char		link[32];
-
-	snprintf(link, sizeof(link), "pg_tblspc/%u", database->tablespace);
-	return database->tablespace != CLUSTER_PG_DEFAULT && is_dangling(scan, link);
+	if (is_database(scan, folder))
+		cluster_relations_read(scan->look.directory, control, scan->major,
+							   database, judge_relation, &relations);
+	else if (errno == ENOENT || errno == ENOTDIR)
+		report_gone(scan, CLUSTER_RELATION_MAP, path,
+					CLUSTER_REASON_DATABASE_GONE, database->oid, 0);
 }
 
 static void
@@ -407,7 +448,7 @@ judge_databases(Scan *scan)
 {
 	ClusterDatabases *databases = &scan->look.databases;
 
-	if (scan->major == 0 || is_at_work(scan) ||
+	if (!scan->catalogs || scan->major == 0 || is_at_work(scan) ||
 		!cluster_databases_read(databases, scan->look.directory))
 		return;
 	for (size_t i = 0; i < databases->count; i++)
@@ -415,7 +456,7 @@ judge_databases(Scan *scan)
 		const ClusterDatabaseRow *row = &databases->rows[i];
 
 		host_interrupts();
-		if (row->certain && !is_unmounted(scan, &row->database))
+		if (row->certain && !is_unmounted(scan, row->database.tablespace))
 			judge_database(scan, &row->database);
 	}
 }
@@ -602,10 +643,10 @@ judge_all(Scan *scan)
 
 ClusterFilesResult
 cluster_files_scan(const char *directory, const ClusterServer *server,
-				   bool direct, struct Throttle *throttle, ClusterRowFn row,
-				   void *arg)
+				   bool catalogs, bool direct, struct Throttle *throttle,
+				   ClusterRowFn row, void *arg)
 {
-	Scan		scan = {{directory, server, {0}, PAUSES, NULL, {0}}, 0, row, arg};
+	Scan		scan = {{directory, server, {0}, PAUSES, NULL, {0}}, 0, catalogs, row, arg};
 	struct stat status;
 
 	if (stat(directory, &status) != 0)

@@ -1,9 +1,9 @@
 /*
  * files.h
  *	  All files of a data directory or plain backup that carry a CRC-32C of
- *	  their own, judged in order.
+ *	  their own, judged in order, and those that catalogs name.
  *
- * These are pg_control, relation maps, prepared transactions, replication
+ * The first are pg_control, relation maps, prepared transactions, replication
  * slots, replication origins, logical snapshots and WAL summaries.  A file
  * that ends with its own CRC-32C has the same CRC-32C whatever it holds.  So
  * what a file says is compared with its name, with the files next to it and,
@@ -48,14 +48,15 @@ extern bool cluster_files_own(const char *directory);
  * Calls row for every file, ok included, in the order of kinds and names.
  * "directory" is a path as it is, since user input goes through
  * file_path_parse() first.  "server" is what this server says if the directory
- * is its own, else NULL.  If direct, files are read past the page cache, or
+ * is its own, else NULL.  If "catalogs", a directory where none is at work is
+ * held against pg_database and pg_class, too.  If direct, files are read past the page cache, or
  * the work ends where they cannot be.  A throttle bounds what is read of files
  * and WAL.  It is NULL if there is a server, whose locks are held.  Otherwise
  * raises no error of its own, but checks for interrupts.
  */
 extern ClusterFilesResult cluster_files_scan(const char *directory,
 											 const ClusterServer *server,
-											 bool direct,
+											 bool catalogs, bool direct,
 											 struct Throttle *throttle,
 											 ClusterRowFn row, void *arg);
 

@@ -38,7 +38,10 @@
 #define CLUSTER_STATE_IN_ARCHIVE_RECOVERY	5
 #define CLUSTER_STATE_IN_PRODUCTION 6	/* DB_IN_PRODUCTION */
 
+#define CLUSTER_PATH_SIZE			256 /* of a path from the data directory */
+
 /* pg_filenode.map is RelMapFile */
+#define CLUSTER_MAP_NAME			"pg_filenode.map"
 #define CLUSTER_MAP_MAGIC			UINT32_C(0x592717)
 #define CLUSTER_MAP_COUNT			4	/* num_mappings, 32 bits */
 #define CLUSTER_MAP_FIRST			8	/* pairs of OID and file, 32 bits each */

@@ -200,15 +200,33 @@ excuse_redo(const ClusterLook *look, ClusterVerdict *verdict)
 
 /* ---- a folder of another directory that belongs to no database ---- */
 
+/* Is a file what is wrong, which is not there? */
+static bool
+lacks_file(const ClusterVerdict *verdict)
+{
+	return verdict->reason == CLUSTER_REASON_NOT_THERE ||
+		verdict->reason == CLUSTER_REASON_MAP_NO_FILE ||
+		verdict->reason == CLUSTER_REASON_MAP_EMPTY_FILE;
+}
+
+/*
+ * An incremental backup may not say whether there is a database.  If a file was
+ * lost on the way, its manifest says so.
+ */
 static void
 excuse_folder(ClusterLook *look, const ClusterTarget *target,
 			  ClusterVerdict *verdict)
 {
-	if (verdict->status != CLUSTER_IO_ERROR &&
-		cluster_databases_lack(&look->databases, look->directory,
-							   target->database))
+	bool		lacks;
+
+	if (verdict->status == CLUSTER_IO_ERROR)
+		return;
+	lacks = cluster_databases_lack(&look->databases, look->directory,
+								   target->database);
+	if (lacks || (look->databases.incremental && lacks_file(verdict)))
 		cluster_verdict_set(verdict, CLUSTER_NOT_VERIFIABLE,
-							CLUSTER_REASON_MAP_NO_DATABASE, target->database, 0);
+							lacks ? CLUSTER_REASON_MAP_NO_DATABASE :
+							CLUSTER_REASON_MAP_INCREMENTAL, target->database, 0);
 }
 
 /* ---- looks ---- */

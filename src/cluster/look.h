@@ -13,8 +13,6 @@
 #include "cluster/past.h"
 #include "cluster/read.h"
 
-#define CLUSTER_PATH_SIZE	256
-#define CLUSTER_MAP_NAME	"pg_filenode.map"
 
 /* A file to look at. */
 typedef struct ClusterTarget

@@ -11,7 +11,6 @@
 #include "cluster/format.h"
 #include "cluster/map.h"
 
-#define PG_CLASS		1259	/* only maps of databases have it */
 
 uint64_t
 cluster_map_size(int major)
@@ -80,8 +79,8 @@ judge_entries(const uint8_t *data, int count, ClusterVerdict *verdict)
 static void
 judge_place(const ClusterFile *file, int count, ClusterVerdict *verdict)
 {
-	uint32_t	own = file->shared ? CLUSTER_PG_DATABASE : PG_CLASS;
-	uint32_t	other = file->shared ? PG_CLASS : CLUSTER_PG_DATABASE;
+	uint32_t	own = file->shared ? CLUSTER_PG_DATABASE : CLUSTER_PG_CLASS;
+	uint32_t	other = file->shared ? CLUSTER_PG_CLASS : CLUSTER_PG_DATABASE;
 
 	if (cluster_map_find(file->head, count, other) != 0)
 		cluster_verdict_set(verdict, CLUSTER_FOREIGN,

@@ -20,6 +20,8 @@ extern uint64_t cluster_map_covered(uint64_t size);
 /* Judges a map whose size and CRC are right. */
 extern void cluster_map_judge(const ClusterFile *file, ClusterVerdict *verdict);
 
+#define CLUSTER_PG_CLASS		1259	/* RelationRelationId, which maps of
+										 * databases have alone */
 #define CLUSTER_PG_DATABASE		1262	/* DatabaseRelationId */
 
 /* These read a map that is ok. */

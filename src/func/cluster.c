@@ -98,7 +98,7 @@ accel_cluster_files(const char *directory, bool direct, ClusterRowFn row,
 	if (own)
 		ask_server(&server);
 	result = cluster_files_scan(own ? "." : directory, own ? &server : NULL,
-								direct, NULL, row, arg);
+								true, direct, NULL, row, arg);
 	if (result == CLUSTER_FILES_FAILED)
 		ereport(ERROR,
 				(errcode_for_file_access(),

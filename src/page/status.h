@@ -10,10 +10,14 @@
 
 #include <stdbool.h>
 
-/* Files of a cluster that carry a CRC-32C of their own, and what they are. */
+/*
+ * Files of a cluster that carry a CRC-32C of their own, and others that it must
+ * have.
+ */
 #define CLUSTER_KIND_LIST \
 	CLUSTER_KIND(CLUSTER_CONTROL, "control") \
 	CLUSTER_KIND(CLUSTER_RELATION_MAP, "relation_map") \
+	CLUSTER_KIND(CLUSTER_RELATION, "relation") \
 	CLUSTER_KIND(CLUSTER_TWO_PHASE, "two_phase") \
 	CLUSTER_KIND(CLUSTER_SLOT, "replication_slot") \
 	CLUSTER_KIND(CLUSTER_ORIGINS, "replication_origins") \

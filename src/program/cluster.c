@@ -64,7 +64,7 @@ cluster_command(const Options *options)
 	Output		output;
 
 	output_begin(&output, options, path);
-	switch (cluster_files_scan(path, NULL, options->direct,
+	switch (cluster_files_scan(path, NULL, true, options->direct,
 							   program_throttle(options->max_rate), on_row,
 							   &output))
 	{

@@ -31,7 +31,27 @@ sub new_cluster
 	return $new;
 }
 
+# A folder that a crash in CREATE DATABASE left, which pg_database does not name
+sub left_folder
+{
+	my ($of) = @_;
+	my $folder = $of->data_dir . '/base/99999';
+	system_or_bail('cp', '-a', $of->data_dir . '/base/1', $folder);
+	unlink "$folder/1249" or die $!;
+	my @chain = map { "$dir/left$_" } 0, 1;
+	system_or_bail(command($chain[0], $of));
+	system_or_bail(command($chain[1], $of, $chain[0]));
+	ok(-e "$chain[1]/global/INCREMENTAL.1262", 'pg_database is the one of an earlier backup');
+	my $say = sub { $of->safe_psql('postgres', q{SELECT concat_ws(' ', path, status, message) FROM verify_backup('} . $chain[1] . "', prior_backups => ARRAY['$chain[0]'])") };
+	like($say->(), qr{^base/99999/pg_filenode.map not_verifiable not verified: this incremental backup does not have all of pg_database, which .* database 99999;.*$}, 'a folder of no database');
+	unlink "$chain[1]/base/99999/pg_filenode.map" or die $!;
+	like($say->(), qr{^base/99999/pg_filenode.map missing present in the manifest but not on disk$}m, '... of which a file was lost');
+	File::Path::rmtree([ $folder, @chain ]);
+	return;
+}
+
 $node = new_cluster('main');
+left_folder($node);
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 my %file = map { $_ => sql("SELECT pg_relation_filepath('$_')") } qw(t cut dropped);
 my $part = $file{t} =~ s{([^/]+)$}{INCREMENTAL.$1}r;

@@ -5,7 +5,6 @@ use strict;
 use warnings;
 use Accel;
 use AccelProgram;
-use AccelWal;
 use File::Copy qw(move);
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -21,6 +20,7 @@ sql($_) foreach 'CREATE EXTENSION crc32c_accel', "CREATE TABLESPACE there LOCATI
 my %oid = map { split /\|/ } split /\n/, sql('SELECT datname, oid FROM pg_database');
 my $tablespace = 'pg_tblspc/' . sql(q{SELECT oid FROM pg_tablespace WHERE spcname = 'there'});
 my ($of_release) = grep { /^PG_/ } slurp_dir("$dir/there");
+my $beside = sql(q{SELECT pg_relation_filepath('beside')});
 my %folder = (plain => "base/$oid{plain}", placed => "$tablespace/$of_release/$oid{placed}");
 
 # Sets a folder aside and calls; what is said of paths in it, with their statuses.
@@ -54,23 +54,10 @@ is(without($backup, $tablespace, sub { findings($backup) }), '', 'a copy without
 
 # --- one that is made by hand beside DDL ----------------------------------------------------
 
-# Copies the server's files, what is named a second time once all else is done.
 sub copied
 {
 	my ($name, $later, @between) = @_;
-	my $copy = "$dir/$name";
-	my $data = $node->data_dir;
-	my $session = $node->background_psql('postgres');
-	$session->query_safe(q{SELECT pg_backup_start('by hand', true)});
-	system_or_bail('cp', '-a', $data, $copy);
-	sql($_) foreach @between;
-	system_or_bail('rm', '-rf', "$copy/postmaster.pid", map { "$copy/$_" } 'pg_wal', @$later);
-	system_or_bail('cp', '-aL', "$data/$_", "$copy/$_") foreach @$later;
-	my $label = $session->query_safe(q{SELECT labelfile FROM pg_backup_stop(false)}) . "\n";
-	$session->quit;
-	system_or_bail('cp', '-a', "$data/pg_wal", "$copy/pg_wal");
-	AccelWal::put("$copy/backup_label", $label =~ s/\n+$/\n/r);
-	return $copy;
+	return Accel::copy_by_hand($node, "$dir/$name", $later, sub { sql($_) foreach @between });
 }
 
 # The rows are from after, the folders from before.
@@ -131,7 +118,7 @@ like($out, qr/^\Q$data\E: \d+ files, .* verified/m, 'as a backup');
 unlike($out, qr/pg_database names/, '... no database lacks its folder');
 ($code, $out) = without($data, $folder{plain}, sub { [ AccelProgram::verify('backup', $data) ] })->@*;
 like($out, qr{^$folder{plain}/PG_VERSION: missing: pg_database names this database, of whose folder nothing is there: all of it is lost; no WAL}m, '... without a folder');
-is(without($data, $tablespace, \&program), "2 $folder{placed}/PG_VERSION missing", 'without the link of a tablespace');
+is(without($data, $tablespace, \&program), "2 $beside missing $folder{placed}/PG_VERSION missing", 'without the link of a tablespace');
 is(without($dir, 'there', \&program), "2 $tablespace missing", 'with a link that leads nowhere');
 
 # a role that may not see is no loss

@@ -372,4 +372,23 @@ sub start_under
 	return;
 }
 
+# A base backup without a manifest that is made by hand.  It copies the server's files
+# and calls, then copies once more what is named.  Returns the folder.
+sub copy_by_hand
+{
+	my ($node, $copy, $later, $call) = @_;
+	my $data = $node->data_dir;
+	my $session = $node->background_psql('postgres');
+	$session->query_safe(q{SELECT pg_backup_start('by hand', true)});
+	PostgreSQL::Test::Utils::system_or_bail('cp', '-a', $data, $copy);
+	$call->();
+	PostgreSQL::Test::Utils::system_or_bail('rm', '-rf', "$copy/postmaster.pid", map { "$copy/$_" } 'pg_wal', @$later);
+	PostgreSQL::Test::Utils::system_or_bail('cp', '-aL', "$data/$_", "$copy/$_") foreach @$later;
+	my $label = $session->query_safe(q{SELECT labelfile FROM pg_backup_stop(false)});
+	$session->quit;
+	PostgreSQL::Test::Utils::system_or_bail('cp', '-a', "$data/pg_wal", "$copy/pg_wal");
+	PostgreSQL::Test::Utils::append_to_file("$copy/backup_label", $label =~ s/\n*$/\n/r);
+	return $copy;
+}
+
 1;

@@ -803,7 +803,8 @@ concerns(int kind, const WalBlockTag *at, const WalBlockTag *page,
 								(what == BACKUP_SUSPECT_MAPPED && (mapped_files >> (page->relation - 100) & 1) == 0));
 		case 8:
 			*fate = BACKUP_FATE_RESTORED;
-			return relation && what == BACKUP_SUSPECT_MAPPED && at->fork == 0;
+			return relation && at->fork == page->fork &&
+				(what == BACKUP_SUSPECT_MAPPED || what == BACKUP_SUSPECT_NAMED);
 		case 9:
 			*fate = BACKUP_FATE_RESTORED;
 			return database && what == BACKUP_SUSPECT_VERSION;
@@ -933,14 +934,14 @@ walk_randomly(void)
 
 	for (uint32_t i = 0; i < PAGES; i++)
 	{
-		BackupSuspectKind kind = i % 4 == 0 ? 1 + i / 4 % 4 : BACKUP_SUSPECT_PAGE;
+		BackupSuspectKind kind = i % 4 == 0 ? 1 + i / 4 % 5 : BACKUP_SUSPECT_PAGE;
 		WalBlockTag tag = random_tag();
 
 		if (kind == BACKUP_SUSPECT_MAP || kind == BACKUP_SUSPECT_VERSION)
 			tag.relation = tag.fork = tag.block = 0;
 		else if (kind != BACKUP_SUSPECT_PAGE)
 		{
-			tag.fork = 0;
+			tag.fork = kind == BACKUP_SUSPECT_NAMED && tag.fork == 3 ? 3 : 0;
 			tag.block = PAGE_BLOCK_MAX;
 		}
 		models[i] = modelled(kind, tag);
