@@ -67,6 +67,7 @@ backup_fates_begin(BackupFates *ctx, BackupSuspect *suspects, size_t count,
 	ctx->block_size = block_size;
 	ctx->place = 0;
 	ctx->ncopies = 0;
+	ctx->crowded = false;
 	for (size_t i = 0; i < count; i++)
 	{
 		suspects[i].fate = BACKUP_FATE_NONE;
@@ -302,32 +303,44 @@ room_for_copy(BackupFates *ctx)
 	return ctx->ncopies < BACKUP_COPIES_MAX ? &ctx->copies[ctx->ncopies++] : NULL;
 }
 
-/* Redo copies the files of the source as they are. */
+/* Returns NULL if there is no room. */
+static BackupCopy *
+add_copy(BackupFates *ctx, const WalStorageEvent *event, BackupFolder source)
+{
+	BackupCopy *copy = room_for_copy(ctx);
+
+	if (copy == NULL)
+	{
+		ctx->crowded = true;
+		return NULL;
+	}
+	copy->live = true;
+	copy->folder.tablespace = event->tablespace;
+	copy->folder.database = event->database;
+	copy->source = source;
+	copy->lsn = ctx->lsn;
+	return copy;
+}
+
+/*
+ * Redo copies the files of the source as they are.  What the backup has of a
+ * folder that redo has filled is gone.
+ */
 static void
 copy_folder(BackupFates *ctx, WalBlockTag from, const void *arg)
 {
-	const WalStorageEvent *event = arg;
-	BackupCopy *copy = NULL;
+	BackupFolder source = {from.tablespace, from.database};
+	const BackupCopy *copy = add_copy(ctx, arg, source);
 
 	for (size_t i = first_from(ctx, &from); is_in_database(ctx, i, &from); i++)
 	{
 		BackupSuspect *suspect = &ctx->suspects[i];
 
-		if (is_decided(suspect, ctx->place))
-			continue;
-		if (copy == NULL && (copy = room_for_copy(ctx)) == NULL)
+		if (copy == NULL)
 			decide(ctx, suspect, BACKUP_FATE_READ);
-		else
+		else if (!is_decided(suspect, ctx->place))
 			suspect->places |= PLACE_BIT(copy - ctx->copies + 1);
 	}
-	if (copy == NULL)
-		return;
-	copy->live = true;
-	copy->folder.tablespace = event->tablespace;
-	copy->folder.database = event->database;
-	copy->source.tablespace = from.tablespace;
-	copy->source.database = from.database;
-	copy->lsn = ctx->lsn;
 }
 
 /* ---- what a record says of storage, and of maps ---- */
@@ -435,8 +448,6 @@ void
 backup_fates_record(BackupFates *ctx, WalLsn lsn, const uint8_t *record,
 					uint32_t present)
 {
-	if (ctx->open == 0)
-		return;
 	ctx->lsn = lsn;
 	if (wal_blocks_decode(&ctx->blocks, record, present, ctx->block_size) !=
 		WAL_BLOCKS_OK)

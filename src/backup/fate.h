@@ -82,7 +82,7 @@ typedef struct BackupCopy
 	WalLsn		lsn;			/* of the record */
 } BackupCopy;
 
-/* Beyond these, the record that copies a folder reads it. */
+/* Beyond these, the record that copies a folder reads what is suspect there. */
 #define BACKUP_COPIES_MAX	31
 
 typedef struct BackupFates
@@ -95,6 +95,7 @@ typedef struct BackupFates
 	uint32_t	place;			/* that it concerns */
 	uint32_t	ncopies;
 	BackupCopy	copies[BACKUP_COPIES_MAX];
+	bool		crowded;		/* there were more */
 	WalBlocks	blocks;
 } BackupFates;
 

@@ -1,6 +1,8 @@
 /*
  * gaps.c
- *	  Files that a backup without a manifest must have, by those that it has.
+ *	  Files that a backup must have, by those that it has.
+ *
+ * Without a manifest, these are asked of all of it:
  *
  * (1) The server reads a relation up to the first segment file that is missing,
  *	   and so without those after it.  It makes and cuts off the last one
@@ -21,6 +23,11 @@
  *	   server at work this is a question, too.
  *
  * (4) A relation that pg_class names has a file, unless WAL makes or drops it.
+ *
+ * A manifest lists what was there when the backup came to it.  The server
+ * removes the folder of a database that was moved, or copied and dropped, while
+ * recovery from this backup copies what it has of that folder once more.  So
+ * (2) and (4) are asked of such a folder in every backup.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +37,7 @@
 #include "backup/meta.h"
 #include "cluster/databases.h"
 #include "cluster/format.h"
+#include "cluster/read.h"
 #include "cluster/relations.h"
 #include "host/host.h"
 #include "host/print.h"
@@ -48,7 +56,7 @@ typedef struct Gaps
 	const char *root;
 	const char *major;
 	BackupSuspects *suspects;
-	char		told[BACKUP_PATH_MAX];	/* a folder without all of its files */
+	char		last[BACKUP_PATH_MAX];
 	ClusterDatabases databases; /* those that pg_database names */
 } Gaps;
 
@@ -83,26 +91,43 @@ check_segment_before(Gaps *gaps, const char *path, BackupRelationFile file)
 /* ---- folders of databases ---- */
 
 static bool
-is_no_database(Gaps *gaps, uint32_t oid)
+is_no_database(Gaps *gaps, const BackupRelationFile *file)
 {
-	return cluster_databases_lack(&gaps->databases, gaps->root, oid);
+	ClusterDatabase database = {file->database, file->tablespace};
+
+	return cluster_databases_lack(&gaps->databases, gaps->root, &database);
+}
+
+static bool
+has_in_folder(const Gaps *gaps, const char *folder, const char *name)
+{
+	char	   *path = host_print("%s/%s", folder, name);
+	bool		has = is_there(gaps, path);
+
+	host_free(path);
+	return has;
 }
 
 static void
 need_in_folder(Gaps *gaps, const char *folder, const char *name,
 			   BackupSuspectKind kind, const BackupRelationFile *file)
 {
-	char	   *path = host_print("%s/%s", folder, name);
 	BackupRelationFile of_database = {file->tablespace, file->database};
+	char	   *path;
 
-	if (!is_there(gaps, path))
-	{
-		if (!is_no_database(gaps, file->database))
-			backup_suspects_add_file(gaps->suspects, path, &of_database, kind,
-									 BACKUP_MISSING, "the folder of a database needs it");
-		snprintf(gaps->told, sizeof(gaps->told), "%s", folder);
-	}
+	if (has_in_folder(gaps, folder, name))
+		return;
+	path = host_print("%s/%s", folder, name);
+	backup_suspects_add_file(gaps->suspects, path, &of_database, kind,
+							 BACKUP_MISSING, "the folder of a database needs it");
 	host_free(path);
+}
+
+static void
+need_both(Gaps *gaps, const char *folder, const BackupRelationFile *file)
+{
+	need_in_folder(gaps, folder, VERSION_NAME, BACKUP_SUSPECT_VERSION, file);
+	need_in_folder(gaps, folder, CLUSTER_MAP_NAME, BACKUP_SUSPECT_MAP, file);
 }
 
 /* A file says that its folder is a database's own. */
@@ -113,10 +138,13 @@ check_folder(Gaps *gaps, const char *path, const BackupRelationFile *file)
 
 	snprintf(folder, sizeof(folder), "%.*s",
 			 (int) (strrchr(path, '/') - path), path);
-	if (strcmp(folder, gaps->told) == 0)
+	if (strcmp(folder, gaps->last) == 0)
 		return;
-	need_in_folder(gaps, folder, VERSION_NAME, BACKUP_SUSPECT_VERSION, file);
-	need_in_folder(gaps, folder, CLUSTER_MAP_NAME, BACKUP_SUSPECT_MAP, file);
+	snprintf(gaps->last, sizeof(gaps->last), "%s", folder);
+	if ((!has_in_folder(gaps, folder, VERSION_NAME) ||
+		 !has_in_folder(gaps, folder, CLUSTER_MAP_NAME)) &&
+		!is_no_database(gaps, file))
+		need_both(gaps, folder, file);
 }
 
 /* Is the tablespace in this copy? */
@@ -203,7 +231,7 @@ check_version(Gaps *gaps, const char *path, const BackupRelationFile *file)
 
 	backup_meta_release(gaps->root, path, major);
 	if (strcmp(major, gaps->major) == 0 ||
-		is_no_database(gaps, file->database))
+		is_no_database(gaps, file))
 		return;
 	message = host_print("says release \"%s\", but PG_VERSION of the backup \"%s\"",
 						 major, gaps->major);
@@ -247,4 +275,55 @@ backup_gaps_find(const BackupList *list, const char *root, const char *major,
 	}
 	check_databases(&gaps);
 	cluster_databases_free(&gaps.databases);
+}
+
+/* ---- folders that recovery copies ---- */
+
+/* Does the folder have catalogs, which are in a database's own tablespace? */
+static bool
+is_own(const Gaps *gaps, const char *folder, const BackupFolder *source)
+{
+	if (has_in_folder(gaps, folder, VERSION_NAME) ||
+		has_in_folder(gaps, folder, CLUSTER_MAP_NAME))
+		return true;
+	for (uint32_t i = 0; i < gaps->list->count; i++)
+	{
+		BackupRelationFile file;
+
+		host_interrupts();
+		if (backup_relation_file(backup_list_path(gaps->list, i), &file) &&
+			file.tablespace == source->tablespace &&
+			file.database == source->database && file.number < FIRST_NORMAL)
+			return true;
+	}
+	return false;
+}
+
+void
+backup_gaps_in_source(const BackupList *list, const char *root,
+					  const char *major, const BackupFolder *source,
+					  BackupSuspects *suspects)
+{
+	Gaps		gaps = {list, root, major, suspects};
+	ClusterDatabase database = {source->database, source->tablespace};
+	BackupRelationFile file = {source->tablespace, source->database};
+	ClusterControl control;
+	char		of_release[32];
+	char		folder[BACKUP_PATH_MAX];
+
+	if (major[0] == '\0' || !cluster_read_control(root, false, &control) ||
+		!has_tablespace(&gaps, source->tablespace))
+		return;
+	cluster_release_folder(atoi(major), control.catalog, of_release);
+	cluster_database_folder(&database, of_release, folder, sizeof(folder));
+	if (!backup_list_has_below(list, folder))
+		backup_suspects_add_file(suspects, folder, &file,
+								 BACKUP_SUSPECT_VERSION, BACKUP_MISSING,
+								 "a database is copied from this folder, of which nothing is there");
+	else if (is_own(&gaps, folder, source))
+	{
+		need_both(&gaps, folder, &file);
+		cluster_relations_read(root, &control, atoi(major), &database,
+							   check_relation, &gaps);
+	}
 }

@@ -1,6 +1,6 @@
 /*
  * gaps.h
- *	  Files that a backup without a manifest must have, by those that it has.
+ *	  Files that a backup must have, by those that it has.
  */
 #ifndef ACCEL_BACKUP_GAPS_H
 #define ACCEL_BACKUP_GAPS_H
@@ -16,5 +16,11 @@
  */
 extern void backup_gaps_find(const BackupList *list, const char *root,
 							 const char *major, BackupSuspects *suspects);
+
+/* The same of a folder that redo copies, with a manifest, too. */
+extern void backup_gaps_in_source(const BackupList *list, const char *root,
+								  const char *major,
+								  const BackupFolder *source,
+								  BackupSuspects *suspects);
 
 #endif							/* ACCEL_BACKUP_GAPS_H */

@@ -631,6 +631,18 @@ decide_priors(BackupRun *run, BackupWal *wal)
 	}
 }
 
+/* What the backup lacks of folders that recovery copies is lost in the copy. */
+static void
+look_at_sources(BackupRun *run, BackupWal *wal)
+{
+	BackupFolder sources[BACKUP_COPIES_MAX];
+	size_t		count = backup_wal_sources(wal, sources);
+
+	for (size_t i = 0; i < count; i++)
+		backup_gaps_in_source(run->list, run->base, run->meta.major,
+							  &sources[i], &run->suspects);
+}
+
 static void
 verify_wal(BackupRun *run)
 {
@@ -663,6 +675,7 @@ verify_wal(BackupRun *run)
 			run->summary->end = run->ranges[0].end;
 	}
 	backup_wal_verify(&wal, run->sink);
+	look_at_sources(run, &wal);
 	backup_suspects_decide(&run->suspects, &wal, run->list, run->sink);
 	run->summary->wal_records = wal.records;
 	run->summary->healed_pages = run->suspects.healed;

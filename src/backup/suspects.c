@@ -305,8 +305,8 @@ replace(BackupSuspects *ctx, const BackupList *list)
 
 /*
  * A map that lacks many files is told once, healed or not.  So is a file that
- * pg_class names and whose next segment is there.  *last is the file that was
- * told before.
+ * is suspect for several reasons, by the most certain one.  *last is the file
+ * that was told before.
  */
 static bool
 is_told(const BackupSuspects *ctx, const BackupSuspect *suspect,
@@ -318,8 +318,6 @@ is_told(const BackupSuspects *ctx, const BackupSuspect *suspect,
 		return false;
 	*last = suspect;
 	return before != NULL &&
-		(suspect->kind == BACKUP_SUSPECT_MAPPED ||
-		 before->kind == BACKUP_SUSPECT_NAMED) &&
 		strcmp(ctx->files[before->number].path, ctx->files[suspect->number].path) == 0;
 }
 

@@ -127,6 +127,7 @@ emit_result(void *arg, const WalSegmentResult *result)
 	Judging    *judging = arg;
 
 	judging->wal->records += (int64_t) result->counts.records;
+	judging->wal->copies += (int64_t) result->counts.copies;
 	if (is_misplaced(judging, &result->name))
 		report_misplaced(judging, result);
 	if (ends_early(judging, result))
@@ -210,8 +211,10 @@ on_record(void *arg, const WalBlockRecord *record)
 {
 	BackupFates *fates = arg;
 
-	backup_fates_record(fates, record->lsn, record->bytes, record->present);
-	return fates->open > 0;
+	/* without suspects it is copies of databases that are looked for */
+	if (fates->count > 0 || record->bytes[WAL_REC_RMID] == WAL_RMGR_DATABASE)
+		backup_fates_record(fates, record->lsn, record->bytes, record->present);
+	return fates->count == 0 || fates->open > 0;
 }
 
 static void
@@ -239,19 +242,43 @@ walk_range(BackupWal *wal, const ManifestRange *range, BackupFates *fates)
 	return end.records > 0;
 }
 
+static void
+walk_ranges(BackupWal *wal, BackupFates *fates)
+{
+	if (!wal->opened || wal->nranges == 0)
+		backup_fates_gap(fates);
+	for (int i = 0; i < wal->nranges && (fates->open > 0 || fates->count == 0); i++)
+		if (!walk_range(wal, &wal->ranges[i], fates))
+			backup_fates_gap(fates);
+	if (wal->cut)
+		backup_fates_gap(fates);
+	backup_fates_end(fates);
+}
+
 void
 backup_wal_decide(BackupWal *wal, BackupSuspect *suspects, size_t count)
 {
 	BackupFates *fates = host_alloc(sizeof(BackupFates));
 
 	backup_fates_begin(fates, suspects, count, wal->block_size);
-	if (!wal->opened || wal->nranges == 0)
-		backup_fates_gap(fates);
-	for (int i = 0; i < wal->nranges && fates->open > 0; i++)
-		if (!walk_range(wal, &wal->ranges[i], fates))
-			backup_fates_gap(fates);
-	if (wal->cut)
-		backup_fates_gap(fates);
-	backup_fates_end(fates);
+	walk_ranges(wal, fates);
 	host_free(fates);
+}
+
+size_t
+backup_wal_sources(BackupWal *wal, BackupFolder sources[BACKUP_COPIES_MAX])
+{
+	BackupFates *fates;
+	size_t		count = 0;
+
+	if (wal->copies == 0)
+		return 0;
+	fates = host_alloc(sizeof(BackupFates));
+	backup_fates_begin(fates, NULL, 0, wal->block_size);
+	walk_ranges(wal, fates);
+	for (uint32_t i = 0; i < fates->ncopies && !fates->crowded; i++)
+		if (fates->copies[i].live)
+			sources[count++] = fates->copies[i].source;
+	host_free(fates);
+	return count;
 }

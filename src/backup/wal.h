@@ -48,6 +48,7 @@ typedef struct BackupWal
 	bool		opened;
 	WalDirectory dir;
 	int64_t		records;
+	int64_t		copies;			/* of them, records that copy a database */
 	bool		cut;			/* WAL is missing after the last that is there */
 } BackupWal;
 
@@ -56,6 +57,13 @@ extern void backup_wal_open(BackupWal *wal, BackupSink *sink);
 
 /* Verifies every range. */
 extern void backup_wal_verify(BackupWal *wal, BackupSink *sink);
+
+/*
+ * Which folders of the backup redo copies, where the copy stays.  Returns how
+ * many, 0 if there are too many.
+ */
+extern size_t backup_wal_sources(BackupWal *wal,
+								 BackupFolder sources[BACKUP_COPIES_MAX]);
 
 /* What becomes of pages that are not in order, by all ranges. */
 extern void backup_wal_decide(BackupWal *wal, BackupSuspect *suspects,

@@ -2,10 +2,10 @@
  * databases.c
  *	  Which databases a data directory or plain backup has, by its pg_database.
  *
- * A crash in CREATE or DROP DATABASE leaves a folder that belongs to no
- * database, and nobody ever removes it.  What it lacks is no damage.  From 15.4
- * on DROP DATABASE marks the row before it removes files
- * (DATCONNLIMIT_INVALID_DB).
+ * A crash in CREATE or DROP DATABASE, or as one is moved to another tablespace,
+ * leaves a folder that belongs to no database, and nobody ever removes it.  What
+ * it lacks is no damage.  From 15.4 on DROP DATABASE marks the row before it
+ * removes files (DATCONNLIMIT_INVALID_DB).
  *
  * These are facts of PostgreSQL's pg_database.h, 15 to 19.
  */
@@ -61,13 +61,17 @@ cluster_databases_read(ClusterDatabases *databases, const char *directory)
 
 bool
 cluster_databases_lack(ClusterDatabases *databases, const char *directory,
-					   uint32_t oid)
+					   const ClusterDatabase *database)
 {
 	if (!cluster_databases_read(databases, directory))
 		return false;
 	for (size_t i = 0; i < databases->count; i++)
-		if (databases->rows[i].database.oid == oid)
+	{
+		const ClusterDatabase *row = &databases->rows[i].database;
+
+		if (row->oid == database->oid && row->tablespace == database->tablespace)
 			return false;
+	}
 	return true;
 }
 

@@ -42,11 +42,13 @@ extern bool cluster_databases_read(ClusterDatabases *databases,
 								   const char *directory);
 
 /*
- * Is it certain that no row of the directory's files has this OID, but such as
- * were never committed, are deleted, or are of a database that is half dropped?
+ * Is it certain that no row of the directory's files is of this database, and
+ * has it in this tablespace, but such as were never committed, are deleted, or
+ * are of a database that is half dropped?
  */
 extern bool cluster_databases_lack(ClusterDatabases *databases,
-								   const char *directory, uint32_t oid);
+								   const char *directory,
+								   const ClusterDatabase *database);
 
 /*
  * Sets the path of a database's folder, from the data directory.  That of a

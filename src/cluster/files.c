@@ -297,6 +297,10 @@ judge_maps_below(Scan *scan, const char *folder)
 {
 	Names		databases = list(scan, CLUSTER_RELATION_MAP, folder, is_number);
 	ClusterTarget target;
+	uint32_t	tablespace;
+
+	if (sscanf(folder, "pg_tblspc/%u/", &tablespace) != 1)
+		tablespace = CLUSTER_PG_DEFAULT;
 
 	for (size_t i = 0; i < databases.count; i++)
 	{
@@ -305,6 +309,7 @@ judge_maps_below(Scan *scan, const char *folder)
 				 databases.names[i]);
 		target.required = is_database(scan, target.path);
 		target.database = (uint32_t) strtoul(databases.names[i], NULL, 10);
+		target.tablespace = tablespace;
 		snprintf(target.path, sizeof(target.path), "%s/%s/" CLUSTER_MAP_NAME,
 				 folder, databases.names[i]);
 		judge(scan, &target);
@@ -370,23 +375,26 @@ is_at_work(const Scan *scan)
 	return pid == 0 || (pid > 0 && (kill(pid, 0) == 0 || errno != ESRCH));
 }
 
+/* Was the server shut down, so that its files are all that there is? */
+static bool
+is_shut_down(const Scan *scan)
+{
+	return scan->look.databases.control.state == CLUSTER_STATE_SHUTDOWNED;
+}
+
 /*
- * Reports what a catalog names and is not there.  Once the server was shut
- * down, its files are all that there is of it.  Before, WAL may say more than
- * they do.
+ * Reports a database that has no folder.  If the server was not shut down, WAL
+ * may say more than its files do.
  */
 static void
-report_gone(Scan *scan, ClusterKind kind, const char *path,
-			ClusterReason gone, uint64_t value, uint64_t expected)
+report_database(Scan *scan, const char *path, uint32_t database)
 {
-	const ClusterControl *control = &scan->look.databases.control;
-	bool		stopped = control->state == CLUSTER_STATE_SHUTDOWNED;
+	bool		sure = is_shut_down(scan);
 
-	/* each reason is followed by the one of a server that may recover */
-	if (!cluster_look_gone_on(&scan->look, control))
-		report_row(scan, kind, path,
-				   stopped ? CLUSTER_MISSING : CLUSTER_NOT_VERIFIABLE,
-				   stopped ? gone : gone + 1, value, expected);
+	report_row(scan, CLUSTER_RELATION_MAP, path,
+			   sure ? CLUSTER_MISSING : CLUSTER_NOT_VERIFIABLE,
+			   sure ? CLUSTER_REASON_DATABASE_GONE : CLUSTER_REASON_DATABASE_OPEN,
+			   database, 0);
 }
 
 /* Was it reported that its tablespace is not there? */
@@ -416,13 +424,17 @@ judge_relation(void *arg, const ClusterRelation *relation)
 	host_interrupts();
 	cluster_look_path(&scan->look, relation->path, whole);
 	if (stat(whole, &status) != 0 && (errno == ENOENT || errno == ENOTDIR) &&
-		!is_unmounted(scan, relation->tablespace))
-		report_gone(scan, CLUSTER_RELATION, relation->path,
-					CLUSTER_REASON_RELATION_GONE, relation->oid,
-					relations->database);
+		!is_unmounted(scan, relation->tablespace) &&
+		!cluster_look_gone_on(&scan->look, &scan->look.databases.control))
+		report_row(scan, CLUSTER_RELATION, relation->path, CLUSTER_MISSING,
+				   CLUSTER_REASON_RELATION_GONE, relation->oid,
+				   relations->database);
 }
 
-/* A database has a folder, and its relations have files. */
+/*
+ * A database has a folder, and its relations have files.  After a crash, and on
+ * a standby, pg_class may be older than these.
+ */
 static void
 judge_database(Scan *scan, const ClusterDatabase *database)
 {
@@ -435,12 +447,15 @@ judge_database(Scan *scan, const ClusterDatabase *database)
 	cluster_release_folder(scan->major, control->catalog, of_release);
 	cluster_database_folder(database, of_release, folder, sizeof(folder));
 	snprintf(path, sizeof(path), "%s/PG_VERSION", folder);
-	if (is_database(scan, folder))
+	if (!is_database(scan, folder))
+	{
+		if ((errno == ENOENT || errno == ENOTDIR) &&
+			!cluster_look_gone_on(&scan->look, control))
+			report_database(scan, path, database->oid);
+	}
+	else if (is_shut_down(scan))
 		cluster_relations_read(scan->look.directory, control, scan->major,
 							   database, judge_relation, &relations);
-	else if (errno == ENOENT || errno == ENOTDIR)
-		report_gone(scan, CLUSTER_RELATION_MAP, path,
-					CLUSTER_REASON_DATABASE_GONE, database->oid, 0);
 }
 
 static void

@@ -217,12 +217,12 @@ static void
 excuse_folder(ClusterLook *look, const ClusterTarget *target,
 			  ClusterVerdict *verdict)
 {
+	ClusterDatabase database = {target->database, target->tablespace};
 	bool		lacks;
 
 	if (verdict->status == CLUSTER_IO_ERROR)
 		return;
-	lacks = cluster_databases_lack(&look->databases, look->directory,
-								   target->database);
+	lacks = cluster_databases_lack(&look->databases, look->directory, &database);
 	if (lacks || (look->databases.incremental && lacks_file(verdict)))
 		cluster_verdict_set(verdict, CLUSTER_NOT_VERIFIABLE,
 							lacks ? CLUSTER_REASON_MAP_NO_DATABASE :

@@ -13,13 +13,13 @@
 #include "cluster/past.h"
 #include "cluster/read.h"
 
-
 /* A file to look at. */
 typedef struct ClusterTarget
 {
 	char		path[CLUSTER_PATH_SIZE];	/* from the data directory */
 	ClusterFile file;
 	uint32_t	database;		/* of a database's map */
+	uint32_t	tablespace;		/* of another directory's, the same */
 	bool		required;		/* that it is not there is a finding */
 	bool		found;			/* by the last look */
 	bool		lacks;			/* a map in order, but not a file that it

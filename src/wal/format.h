@@ -64,9 +64,11 @@ typedef uint64_t WalLsn;
 #define WAL_REC_MAX			0x3FFFFFFF
 
 #define WAL_RMGR_XLOG		0
+#define WAL_RMGR_DATABASE	4
 #define WAL_RMGR_CUSTOM		128 /* first one of extensions */
 #define WAL_INFO_MASK		0xF0	/* the part that belongs to the rmgr */
 #define WAL_XLOG_SWITCH		0x40
+#define WAL_DATABASE_COPY	0x00	/* XLOG_DBASE_CREATE_FILE_COPY */
 #define WAL_XLOG_OVERWRITE	0xD0
 
 /* of an OVERWRITE_CONTRECORD, the start of the aborted contrecord, 64 bits */

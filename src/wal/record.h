@@ -41,6 +41,14 @@ wal_record_is(const uint8_t *rec, uint8_t info)
 		(rec[WAL_REC_INFO] & WAL_INFO_MASK) == info;
 }
 
+/* Does it copy the files of a database as they are? */
+static inline bool
+wal_record_copies(const uint8_t *rec)
+{
+	return rec[WAL_REC_RMID] == WAL_RMGR_DATABASE &&
+		(rec[WAL_REC_INFO] & WAL_INFO_MASK) == WAL_DATABASE_COPY;
+}
+
 /*
  * Are there zeros from pos up to padded, where the next record may start?  The
  * server leaves them there.  One load will do, without a branch on the length,

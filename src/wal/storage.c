@@ -10,7 +10,6 @@
 
 #define RM_XACT		1
 #define RM_SMGR		2
-#define RM_DBASE	4
 #define RM_TBLSPC	5
 
 /* xl_smgr_truncate.flags */
@@ -39,9 +38,9 @@ static const struct
 }			records[] = {
 	{RM_SMGR, 0x10, WAL_STORAGE_CREATED},
 	{RM_SMGR, 0x20, WAL_STORAGE_TRUNCATED},
-	{RM_DBASE, 0x00, WAL_DATABASE_COPIED},
-	{RM_DBASE, 0x10, WAL_DATABASE_CREATED},
-	{RM_DBASE, 0x20, WAL_DATABASE_DROPPED},
+	{WAL_RMGR_DATABASE, WAL_DATABASE_COPY, WAL_DATABASE_COPIED},
+	{WAL_RMGR_DATABASE, 0x10, WAL_DATABASE_CREATED},
+	{WAL_RMGR_DATABASE, 0x20, WAL_DATABASE_DROPPED},
 	{RM_TBLSPC, 0x00, WAL_TABLESPACE_CREATED},
 	{RM_TBLSPC, 0x10, WAL_TABLESPACE_DROPPED},
 };
@@ -206,7 +205,7 @@ wal_storage_tells(const uint8_t *rec)
 	switch (rec[WAL_REC_RMID])
 	{
 		case RM_SMGR:
-		case RM_DBASE:
+		case WAL_RMGR_DATABASE:
 		case RM_TBLSPC:
 			return true;
 		case RM_XACT:

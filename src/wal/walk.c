@@ -475,6 +475,7 @@ pending_finish(WalWalker *ctx, uint32_t pos, uint32_t padded)
 	{
 		ctx->counts.records++;
 		ctx->counts.fpi_bytes += wal_fpi_bytes(rec, seen);
+		ctx->counts.copies += wal_record_copies(rec);
 		if (ctx->opt.records != NULL)
 			ctx->opt.records->record(ctx->opt.records->arg, lsn,
 									 ctx->page + padded, NULL,
@@ -813,8 +814,9 @@ hand_out(const WalWalker *ctx, const uint8_t *page, uint32_t pos, uint32_t end)
  * The fast path passes over the records from pos on that lie wholly in the
  * page and are in order.  It returns where the first other one starts.  It
  * judges nothing.  What it does not pass is left to walk_records(), which
- * would have passed all that this does.  So its branches fall the same way for
- * every record.  Apart from its caller, it keeps its state in registers.
+ * would have passed all that this does, and counts copies of databases.  So its
+ * branches fall the same way for every record.  Apart from its caller, it keeps
+ * its state in registers.
  */
 static uint32_t
 pass_records(WalWalker *ctx, const uint8_t *page, uint32_t pos)
@@ -838,7 +840,8 @@ pass_records(WalWalker *ctx, const uint8_t *page, uint32_t pos)
 		if (unlikely_(len - WAL_REC_HEADER > page_size - pos - WAL_REC_HEADER ||
 					  wal_load64(rec + WAL_REC_PREV) != prev ||
 					  !wal_rmgr_exists(rec[WAL_REC_RMID], last_rmgr) ||
-					  wal_record_is(rec, WAL_XLOG_SWITCH)))
+					  ((rec[WAL_REC_RMID] & ~WAL_RMGR_DATABASE) == WAL_RMGR_XLOG &&
+					   (wal_record_copies(rec) || wal_record_is(rec, WAL_XLOG_SWITCH)))))
 			break;
 		if (unlikely_(!wal_record_crc_fits(rec, len) ||
 					  !wal_padding_is_zero(rec, len, padded)))
@@ -881,6 +884,7 @@ pass_record(WalWalker *ctx, const uint8_t *page, uint32_t pos)
 	ctx->overwrite = false;
 	ctx->end = ctx->page + pos;
 	count_records(ctx, 1, padded, wal_fpi_bytes(rec, len));
+	count_inside(ctx, &ctx->counts.copies, wal_record_copies(rec));
 	if (ctx->opt.records != NULL && is_inside(ctx))
 		hand_out(ctx, page, pos - padded, pos);
 	if (!wal_record_is(rec, WAL_XLOG_SWITCH))

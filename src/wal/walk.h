@@ -55,6 +55,7 @@ typedef struct WalCounts
 								 * zeros were never written */
 	uint64_t	aborted;		/* contrecords that a crash cut off, legally */
 	uint64_t	pages;			/* with a valid header */
+	uint64_t	copies;			/* records that copy a database */
 	uint32_t	errors;
 	WalLsn		first_error;	/* valid if errors > 0, as the next one */
 	WalVerdict	first_verdict;

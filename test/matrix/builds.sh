@@ -15,7 +15,7 @@ version=18
 # Scripts that take no size for granted, for each build.
 regress="checksum file kernel server"
 scripts="010 012 013 014 020 021 022 023 026 027 028 029 036 040 042 043 046 060 062 063 068 072 074 075 077
-	078 079 080 082 091 096 125 126 129 130 131"
+	078 079 080 082 091 096 118 125 126 129 130 131 132"
 
 build()	# name
 {

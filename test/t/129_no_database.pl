@@ -19,14 +19,14 @@ my %oid = (none => 70000);
 my $n = 70000;
 sub row
 {
-	my ($name, $limit) = @_;
+	my ($name, $limit, $tablespace) = @_;
 	$oid{$name} = ++$n;
-	return sprintf q[INSERT INTO pg_database SELECT (jsonb_populate_record(d, '{"oid": %d, "datname": "%s", "datconnlimit": %d}')).* FROM pg_database d WHERE datname = 'template1'],
-	  $n, $name, $limit // -1;
+	return sprintf q[INSERT INTO pg_database SELECT (jsonb_populate_record(d, '{"oid": %d, "datname": "%s", "datconnlimit": %d, "dattablespace": %d}')).* FROM pg_database d WHERE datname = 'template1'],
+	  $n, $name, $limit // -1, $tablespace // 1663;
 }
 my $open = $node->background_psql('postgres');
 $open->query_safe($_) foreach 'BEGIN', row('open');
-sql($_) foreach row('there'), 'BEGIN; ' . row('aborted') . '; ROLLBACK', row('deleted'), row('half_dropped', -2), row('kept'),
+sql($_) foreach row('there'), 'BEGIN; ' . row('aborted') . '; ROLLBACK', row('deleted'), row('half_dropped', -2), row('kept'), row('elsewhere', -1, 1664),
   'DELETE FROM pg_database WHERE oid = ' . $oid{deleted},
   'BEGIN; DELETE FROM pg_database WHERE oid = ' . $oid{kept} . '; ROLLBACK', 'CHECKPOINT';
 
@@ -47,7 +47,7 @@ sub in_folders
 	return;
 }
 
-# By name: the status of what is said of its folder
+# By name: the status of what is said of its folder in base
 sub said
 {
 	my ($call) = @_;
@@ -75,12 +75,12 @@ like($of_tar, qr/\b$_ not_verifiable\b/, "in an archive: $_") foreach 'none', 'h
 like($of_tar, qr/\b$_ bad_format\b/, "in an archive: $_") foreach 'there', 'kept';
 mkdir "$backup.bare";
 system_or_bail('tar', '-cf', "$backup.bare/base.tar", '-C', $backup, '--exclude=./base/7*', '.');
-like(said("verify_backup('$backup.bare')"), qr/aborted nothing, deleted nothing, half_dropped nothing, kept nothing, none nothing, open nothing/,
+like(said("verify_backup('$backup.bare')"), qr/aborted nothing, deleted nothing, elsewhere nothing, half_dropped nothing, kept nothing, none nothing, open nothing/,
 	'in an archive without their folders: rows whose fate is in pg_xact are not certain');
 
 # The program says the same.
 my ($code, $out) = AccelProgram::verify('cluster', $backup);
-like($out, qr{^base/$oid{none}/pg_filenode\.map: not_verifiable: not verified: pg_database has no row of database $oid{none}, as after a crash}m, 'the program');
+like($out, qr{^base/$oid{none}/pg_filenode\.map: not_verifiable: not verified: pg_database has no row of database $oid{none} in this tablespace, as after a crash}m, 'the program');
 like($out, qr{^base/$oid{there}/pg_filenode\.map: bad_format}m, '... of a database');
 
 # What cannot be read excuses nothing.

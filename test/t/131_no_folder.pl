@@ -5,7 +5,6 @@ use strict;
 use warnings;
 use Accel;
 use AccelProgram;
-use File::Copy qw(move);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -23,16 +22,6 @@ my ($of_release) = grep { /^PG_/ } slurp_dir("$dir/there");
 my $beside = sql(q{SELECT pg_relation_filepath('beside')});
 my %folder = (plain => "base/$oid{plain}", placed => "$tablespace/$of_release/$oid{placed}");
 
-# Sets a folder aside and calls; what is said of paths in it, with their statuses.
-sub without
-{
-	my ($root, $folder, $call) = @_;
-	move("$root/$folder", "$dir/aside") or die "$root/$folder: $!";
-	my $said = $call->();
-	move("$dir/aside", "$root/$folder") or die $!;
-	return $said;
-}
-
 sub findings { return sql("SELECT concat_ws(' ', path, status) FROM verify_backup('$_[0]') WHERE status <> 'ok_no_manifest' ORDER BY 1"); }
 
 # --- a backup ----------------------------------------------------------------------------
@@ -43,14 +32,14 @@ is(findings($backup), '', 'it is in order');
 foreach my $name (sort keys %folder)
 {
 	my $path = $folder{$name};
-	is(without($backup, $path, sub { findings($backup) }), "$path/PG_VERSION undecided", "a backup without the folder of $name");
-	is( without($backup, $path, sub { mkdir "$backup/$path"; my $said = findings($backup); rmdir "$backup/$path"; $said }),
+	is(Accel::without($backup, $path, sub { findings($backup) }), "$path/PG_VERSION undecided", "a backup without the folder of $name");
+	is( Accel::without($backup, $path, sub { mkdir "$backup/$path"; my $said = findings($backup); rmdir "$backup/$path"; $said }),
 		"$path/PG_VERSION undecided", '... with an empty one');
 }
-my ($code, $out) = without($backup, $folder{plain}, sub { [ AccelProgram::verify('backup', $backup) ] })->@*;
+my ($code, $out) = Accel::without($backup, $folder{plain}, sub { [ AccelProgram::verify('backup', $backup) ] })->@*;
 is($code, 3, 'the program: exit status');
 like($out, qr{^$folder{plain}/PG_VERSION: undecided: pg_database names this database, of whose folder nothing is there: all of it is lost, unless}m, 'the program');
-is(without($backup, $tablespace, sub { findings($backup) }), '', 'a copy without the tablespace says nothing of its databases');
+is(Accel::without($backup, $tablespace, sub { findings($backup) }), '', 'a copy without the tablespace says nothing of its databases');
 
 # --- one that is made by hand beside DDL ----------------------------------------------------
 
@@ -74,28 +63,6 @@ is(findings(copied('moved', \@rows, 'ALTER DATABASE moved SET TABLESPACE there',
 sql('CHECKPOINT');
 is(findings(copied('dropped', [$tablespace], 'DROP DATABASE moved')), '', 'DROP DATABASE');
 
-# Recovery copies what the backup has of the source, which matters where the copy stays.
-my %copy = (
-	'is moved' => [ 'CREATE DATABASE original', 'ALTER DATABASE original SET TABLESPACE there', 'DROP DATABASE original' ],
-	'is copied' => [ 'CREATE DATABASE original', [ 'CREATE DATABASE copy TEMPLATE original STRATEGY file_copy', 'DROP DATABASE original' ], 'DROP DATABASE copy' ],
-	'is copied twice' => [ 'CREATE DATABASE original',
-		[ 'CREATE DATABASE first TEMPLATE original STRATEGY file_copy', 'CREATE DATABASE copy TEMPLATE first STRATEGY file_copy', 'DROP DATABASE first', 'DROP DATABASE original' ],
-		'DROP DATABASE copy' ]);
-foreach my $what (sort keys %copy)
-{
-	my ($create, $do, $undo) = @{ $copy{$what} };
-	foreach my $undone (0, 1)
-	{
-		sql($create);
-		my $oid = sql(q{SELECT oid FROM pg_database WHERE datname = 'original'});
-		sql('CHECKPOINT');
-		my $copy = copied("lacks_$oid", [], ref $do ? @$do : $do, $undone ? $undo : ());
-		unlink "$copy/base/$oid/PG_VERSION" or die $!;
-		is(findings($copy), $undone ? '' : "base/$oid/PG_VERSION missing", "a database without PG_VERSION $what" . ($undone ? ', and the copy dropped' : ''));
-		sql($undo) unless $undone;
-	}
-}
-
 # --- a data directory ---------------------------------------------------------------------
 
 my $data = $node->data_dir;
@@ -110,16 +77,16 @@ is(program(), '0', 'a server that was shut down');
 foreach my $name (sort keys %folder)
 {
 	my $path = $folder{$name};
-	is(without($data, $path, \&program), "2 $path/PG_VERSION missing", "without the folder of $name");
-	is(without($data, "$path/PG_VERSION", \&program), "2 $path/PG_VERSION missing", '... without its PG_VERSION');
+	is(Accel::without($data, $path, \&program), "2 $path/PG_VERSION missing", "without the folder of $name");
+	is(Accel::without($data, "$path/PG_VERSION", \&program), "2 $path/PG_VERSION missing", '... without its PG_VERSION');
 }
 ($code, $out) = AccelProgram::verify('backup', $data);
 like($out, qr/^\Q$data\E: \d+ files, .* verified/m, 'as a backup');
 unlike($out, qr/pg_database names/, '... no database lacks its folder');
-($code, $out) = without($data, $folder{plain}, sub { [ AccelProgram::verify('backup', $data) ] })->@*;
+($code, $out) = Accel::without($data, $folder{plain}, sub { [ AccelProgram::verify('backup', $data) ] })->@*;
 like($out, qr{^$folder{plain}/PG_VERSION: missing: pg_database names this database, of whose folder nothing is there: all of it is lost; no WAL}m, '... without a folder');
-is(without($data, $tablespace, \&program), "2 $beside missing $folder{placed}/PG_VERSION missing", 'without the link of a tablespace');
-is(without($dir, 'there', \&program), "2 $tablespace missing", 'with a link that leads nowhere');
+is(Accel::without($data, $tablespace, \&program), "2 $beside missing $folder{placed}/PG_VERSION missing", 'without the link of a tablespace');
+is(Accel::without($dir, 'there', \&program), "2 $tablespace missing", 'with a link that leads nowhere');
 
 # a role that may not see is no loss
 SKIP:
@@ -132,9 +99,9 @@ SKIP:
 
 $node->start;
 sql('CHECKPOINT');
-is(without($data, $folder{plain}, \&program), '0', 'while the server runs');
+is(Accel::without($data, $folder{plain}, \&program), '0', 'while the server runs');
 Accel::kill_all($node);
-is(without($data, $folder{plain}, \&program), "3 $folder{plain}/PG_VERSION not_verifiable", 'after a crash');
+is(Accel::without($data, $folder{plain}, \&program), "3 $folder{plain}/PG_VERSION not_verifiable", 'after a crash');
 $node->start;
 sql("CREATE DATABASE last");
 sql("DROP DATABASE plain");

@@ -6,7 +6,9 @@ package Accel;
 
 use strict;
 use warnings;
+use Digest::SHA qw(sha256_hex);
 use Exporter 'import';
+use File::Find ();
 use File::Path ();
 use IPC::Run ();
 use PostgreSQL::Test::Cluster;
@@ -372,8 +374,19 @@ sub start_under
 	return;
 }
 
+# Sets a file or folder of a directory aside, and calls.
+sub without
+{
+	my ($root, $path, $call) = @_;
+	rename("$root/$path", "$root.aside") or die "$root/$path: $!";
+	my @said = $call->($root);
+	rename("$root.aside", "$root/$path") or die $!;
+	return wantarray ? @said : $said[0];
+}
+
 # A base backup without a manifest that is made by hand.  It copies the server's files
-# and calls, then copies once more what is named.  Returns the folder.
+# and calls, then copies once more what is named.  Returns the folder, and where the
+# backup ends.
 sub copy_by_hand
 {
 	my ($node, $copy, $later, $call) = @_;
@@ -384,11 +397,28 @@ sub copy_by_hand
 	$call->();
 	PostgreSQL::Test::Utils::system_or_bail('rm', '-rf', "$copy/postmaster.pid", map { "$copy/$_" } 'pg_wal', @$later);
 	PostgreSQL::Test::Utils::system_or_bail('cp', '-aL', "$data/$_", "$copy/$_") foreach @$later;
-	my $label = $session->query_safe(q{SELECT labelfile FROM pg_backup_stop(false)});
+	my ($end, $label) = split /\|/, $session->query_safe(q{SELECT lsn, labelfile FROM pg_backup_stop(false)}), 2;
 	$session->quit;
 	PostgreSQL::Test::Utils::system_or_bail('cp', '-a', "$data/pg_wal", "$copy/pg_wal");
 	PostgreSQL::Test::Utils::append_to_file("$copy/backup_label", $label =~ s/\n*$/\n/r);
-	return $copy;
+	return wantarray ? ($copy, $end) : $copy;
+}
+
+# A manifest without checksums of a backup whose WAL ends there.
+sub make_manifest
+{
+	my ($backup, $end) = @_;
+	my ($start) = PostgreSQL::Test::Utils::slurp_file("$backup/backup_label") =~ m{^START WAL LOCATION: ([0-9A-F/]+)}m;
+	my @files;
+	unlink "$backup/backup_manifest";
+	File::Find::find({ no_chdir => 1, follow_fast => 1, wanted => sub {
+		my $path = $File::Find::name =~ s{^\Q$backup\E/}{}r;
+		push @files, sprintf('{ "Path": "%s", "Size": %d }', $path, -s $_) if -f $_ && $path !~ /^pg_wal/;
+	} }, $backup);
+	my $text = sprintf qq(%s\n"Files": [\n%s],\n"WAL-Ranges": [%s],\n), '{ "PostgreSQL-Backup-Manifest-Version": 1,', join(",\n", sort @files),
+	  sprintf('{ "Timeline": 1, "Start-LSN": "%s", "End-LSN": "%s" }', $start, $end);
+	PostgreSQL::Test::Utils::append_to_file("$backup/backup_manifest", $text . '"Manifest-Checksum": "' . sha256_hex($text) . "\"}\n");
+	return;
 }
 
 1;
