@@ -26,10 +26,6 @@ sub rows_of
 	my ($out, $error) = ('', '');
 	system_or_bail('cp', '-a', $backup, $copy);
 	unlink "$copy/backup_manifest";
-	# the tablespace is the running server's
-	my ($link) = glob "$copy/pg_tblspc/*";
-	unlink $link;
-	mkdir $link;
 	append_to_file("$copy/postgresql.conf", "port = $port\nallow_in_place_tablespaces = on\n");
 	system("pg_ctl -D '$copy' -l '$copy.log' -s -w start >'$dir/said' 2>&1") == 0 or return 'no start';
 	IPC::Run::run([ 'psql', '-XAtq', '-h', $node->host, '-p', $port, '-d', $database, '-c', 'SELECT count(*) FROM t' ], '>', \$out, '2>', \$error);

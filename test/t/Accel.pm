@@ -384,6 +384,16 @@ sub without
 	return wantarray ? @said : $said[0];
 }
 
+# Copies what a server is at work on, which may remove files meanwhile.
+sub copy_live
+{
+	my ($from, $to) = @_;
+	my $said = '';
+	IPC::Run::run([ 'cp', '-aL', $from, $to ], '2>', \$said);
+	Test::More::BAIL_OUT($said) if grep { !/: No such file or directory$/ } split /\n/, $said;
+	return;
+}
+
 # A base backup without a manifest that is made by hand.  It copies the server's files
 # and calls, then copies once more what is named.  Returns the folder, and where the
 # backup ends.
@@ -393,13 +403,13 @@ sub copy_by_hand
 	my $data = $node->data_dir;
 	my $session = $node->background_psql('postgres');
 	$session->query_safe(q{SELECT pg_backup_start('by hand', true)});
-	PostgreSQL::Test::Utils::system_or_bail('cp', '-a', $data, $copy);
+	copy_live($data, $copy);
 	$call->();
 	PostgreSQL::Test::Utils::system_or_bail('rm', '-rf', "$copy/postmaster.pid", map { "$copy/$_" } 'pg_wal', @$later);
-	PostgreSQL::Test::Utils::system_or_bail('cp', '-aL', "$data/$_", "$copy/$_") foreach @$later;
+	copy_live("$data/$_", "$copy/$_") foreach @$later;
 	my ($end, $label) = split /\|/, $session->query_safe(q{SELECT lsn, labelfile FROM pg_backup_stop(false)}), 2;
 	$session->quit;
-	PostgreSQL::Test::Utils::system_or_bail('cp', '-a', "$data/pg_wal", "$copy/pg_wal");
+	copy_live("$data/pg_wal", "$copy/pg_wal");
 	PostgreSQL::Test::Utils::append_to_file("$copy/backup_label", $label =~ s/\n*$/\n/r);
 	return wantarray ? ($copy, $end) : $copy;
 }
