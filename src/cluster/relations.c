@@ -4,7 +4,8 @@
  *	  directory or plain backup.
  *
  * Temporary relations do not count, nor do indexes of unlogged ones, since
- * CREATE INDEX CONCURRENTLY leaves some without an init fork.
+ * CREATE INDEX CONCURRENTLY leaves some without an init fork.  Access methods of
+ * extensions may keep their data elsewhere.
  *
  * These are facts of PostgreSQL's pg_class.h and relpath.h, 15 to 19.
  */
@@ -18,6 +19,7 @@
 #define PG_GLOBAL		1664	/* GLOBALTABLESPACE_OID */
 
 #define CLASS_OID		0
+#define CLASS_METHOD	84		/* relam, 0 for none */
 #define CLASS_FILE		88		/* relfilenode, 0 if there is none or a map
 								 * has it */
 #define CLASS_TABLESPACE	92	/* reltablespace, 0 for the database's own */
@@ -27,6 +29,7 @@
 #define CLASS_BYTES		(CLASS_KIND + CLASS_MORE + 1)
 
 #define LAST_CATALOG_17	202406281
+#define FIRST_NORMAL	16384	/* FirstNormalObjectId, after built-in ones */
 
 typedef struct Reading
 {
@@ -61,6 +64,7 @@ take_relation(void *arg, const uint8_t *columns, uint32_t bytes, bool certain)
 	relation.tablespace = cluster_load32(columns + CLASS_TABLESPACE);
 	persistence = (char) columns[CLASS_PERSISTENCE + reading->more];
 	if (!certain || relation.tablespace == PG_GLOBAL ||
+		cluster_load32(columns + CLASS_METHOD) >= FIRST_NORMAL ||
 		!has_file(relation.file, persistence,
 				  (char) columns[CLASS_KIND + reading->more]))
 		return true;

@@ -28,6 +28,10 @@ sub make
 }
 make($_) foreach 'postgres', 'other', 'placed';
 
+# An access method of an extension may keep its data elsewhere.
+sql($_) foreach 'CREATE ACCESS METHOD own TYPE TABLE HANDLER heap_tableam_handler', 'CREATE TABLE of_own (a int) USING own';
+my $of_own = sql(q{SELECT pg_relation_filepath('of_own')});
+
 # Its files by name, in each database
 my %file;
 foreach my $database (qw(postgres other placed))
@@ -48,6 +52,7 @@ my $backup = "$dir/backup";
 $node->command_ok([ 'pg_basebackup', '-h', $node->host, '-p', $node->port, '-D', $backup, '-T', "$dir/there=$dir/mapped", '-c', 'fast', '--no-sync', '--no-manifest' ], 'a backup');
 is(findings($backup), '', 'it is in order');
 is(scalar(Accel::without($backup, $file{$_}, \&findings)), "$file{$_} missing", "a backup without $_") foreach sort keys %file;
+is(scalar(Accel::without($backup, $of_own, \&findings)), '', 'of another access method');
 my $oid = sql(q{SELECT 'plain'::regclass::oid});
 my ($code, $out) = Accel::without($backup, $file{'postgres.plain'}, sub { AccelProgram::verify('backup', $backup) });
 is($code, 2, 'the program: exit status');
