@@ -263,6 +263,15 @@ sub choose
 			receiving => $minimal || pick(0, 1) ? undef : pick([], ['--compress=1'], ['--synchronous']), calm => $calm, databases => pick(0, 1)));
 }
 
+# Says why a server does not start, since its log goes with it.
+sub start_up
+{
+	my ($node) = @_;
+	return if $node->start(fail_ok => 1);
+	my @log = split /\n/, slurp_file($node->logfile);
+	die join("\n", $node->name . ' does not start:', @log > 40 ? @log[ -40 .. -1 ] : @log) . "\n";
+}
+
 sub make_primary
 {
 	my ($round) = @_;
@@ -273,7 +282,7 @@ sub make_primary
 	$conf .= "archive_command = 'cp %p $of{archive}/.%f && mv $of{archive}/.%f $of{archive}/%f'\n";
 	$of{conf} = join ' ', map { $_ // '' } "segment=$of{segment} checksums=$of{checksums} calm=$of{calm} databases=$of{databases}", $conf =~ s/ = /=/gr =~ s/\n/ /gr;
 	my $node = Accel::new_node("primary$round", checksums => $of{checksums}, allows_streaming => 1, extra => ["--wal-segsize=$of{segment}"], conf => $always . $conf);
-	$node->start;
+	start_up($node);
 	foreach (split /;\n(?=CREATE|SELECT)/, $Storm::objects)
 	{
 		$node->safe_psql('postgres', $_);
@@ -298,7 +307,7 @@ sub make_standby
 	$standby->append_conf('postgresql.conf', "restore_command = 'cp $of->{archive}/%f %p'") if $how ne 'stream';
 	$standby->append_conf('postgresql.conf', "archive_mode = off\nhot_standby_feedback = " . pick('on', 'off') . "\nrecovery_prefetch = " . pick('on', 'off') . "\nwal_retrieve_retry_interval = 100ms");
 	$standby->set_standby_mode;
-	$standby->start;
+	start_up($standby);
 	$of->{conf} .= " standby=$how";
 	return $standby;
 }
@@ -327,7 +336,7 @@ sub disturb
 	if ($event eq 'crash' || $event eq 'restart')
 	{
 		$primary->stop($event eq 'crash' ? 'immediate' : 'fast');
-		$primary->start;
+		start_up($primary);
 	}
 	elsif ($event eq 'kill')
 	{
@@ -338,7 +347,7 @@ sub disturb
 	elsif ($event eq 'standby' && $standby)
 	{
 		$standby->stop(pick('immediate', 'fast'));
-		$standby->start;
+		start_up($standby);
 	}
 	return;
 }
