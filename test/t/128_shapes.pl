@@ -148,7 +148,7 @@ my $excused = join '|', 'canceling statement due to', 'terminating (?:connection
   'deadlock detected', 'Process \d+ waits', 'does not exist', 'could not open (?:relation|database)', 'being accessed', 'is being verified', 'tuple concurrently',
   'requested WAL segment', 'no valid WAL record starts at', 'data checksums are disabled', 'temporary relations live', 'is being (?:built|dropped) concurrently',
   'unlogged relations have no contents', 'no WAL is written of unlogged relations', 'no segment in common', 'there is no segment of WAL',
-  'is named as a WAL segment', 'was written within a minute', 'only DROP DATABASE is possible', 'the file was there when',
+  'is named as a WAL segment', 'was written within a minute', 'only DROP DATABASE is possible', 'the file was there when', 'block \d+ is not in fork',
   'pg_database has no row', '/(?:PG_VERSION|pg_filenode\.map)\b.*recovery reads it for the record', 'a database is copied from this folder', 'by pg_class of its database.*recovery reads it for the record', '\.(?:gz|lz4)\.partial\b.*\bnot_verifiable\b', 'could not verify \d+ more relations';		# after as many that were named
 
 # --- sessions --------------------------------------------------------------------
