@@ -31,7 +31,7 @@
  * (6) A block that was recorded with K <= R, and is absent now or all zeros, is
  *	   gone, where nothing may cut it off.  No index of core is truncated in
  *	   place, nor is a sequence.  VACUUM truncates tables.  There the visibility
- *	   map must have the block, see map_witness.c.
+ *	   map must have the block, and no dirty buffer a page, see map_witness.c.
  *
  * (7) K > R says nothing yet, since the page may be in shared buffers alone.
  *

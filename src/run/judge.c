@@ -263,6 +263,9 @@ judge_suspect(DigestJudge *judge, ForkReader *reader, PageMask *mask,
 	facts.initialized = facts.kind == LEDGER_TABLE &&
 		map_witness_initialized(witness, blkno);
 	read_settled(reader, mask, blkno, decision, &facts.read);
+	/* a table that was cut off, and is not written yet since it grew again */
+	if (decision->fate == BLOCK_JUDGED && decision->write_to_come)
+		facts.initialized = false;
 	pfree(decision);
 	verdict = ledger_judge(&facts);
 	if (verdict.status == LEDGER_NOT_VERIFIABLE)

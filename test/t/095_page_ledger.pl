@@ -244,6 +244,15 @@ $node->append_conf('postgresql.conf', "crc32c_accel.history_keep_time = '90 d'")
 $node->reload;
 Ledger::record($node);
 
+# A table that VACUUM cut off, and that has grown again: its map has all blocks, and
+# none of them was written yet.
+query("CREATE TABLE grown AS SELECT g, repeat('g', 500) AS b FROM generate_series(1, 400) g; CHECKPOINT");
+Ledger::record($node, "relations => '{grown}'");
+query($_) foreach 'CHECKPOINT', 'DELETE FROM grown', 'VACUUM grown', "INSERT INTO grown SELECT g, repeat('h', 500) FROM generate_series(1, 400) g", 'VACUUM grown';
+is(Ledger::findings($node, "'grown'"), '', 'a table that has grown again');
+query('CHECKPOINT');
+is(Ledger::findings($node, "'grown'"), '', '... and was written');
+
 # The lock is held while blocks are judged.
 query("CREATE TABLE slow AS SELECT g, repeat('l', 1000) AS b FROM generate_series(1, 7000) g; CHECKPOINT");
 Ledger::record($node, "relations => '{slow}'");
