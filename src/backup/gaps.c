@@ -12,8 +12,8 @@
  *
  * (2) The folder of a database in its own tablespace has PG_VERSION and
  *	   pg_filenode.map, without which nobody can connect.  Elsewhere a database
- *	   has files of relations alone.  Numbers below 16384 (FIRST_NORMAL)
- *	   are given by initdb, to catalogs, which stay in the database's own
+ *	   has files of relations alone.  Numbers below CLUSTER_FIRST_NORMAL are
+ *	   given by initdb, to catalogs, which stay in the database's own
  *	   tablespace.  A folder of no database (cluster/databases.c) needs
  *	   nothing.
  *
@@ -44,8 +44,6 @@
 #include "manifest/names.h"
 
 #define VERSION_NAME	"PG_VERSION"
-
-#define FIRST_NORMAL	16384	/* FirstNormalObjectId */
 
 /*
  * This is the folder that was looked at last, since paths come in their order.
@@ -184,12 +182,11 @@ check_database(Gaps *gaps, const ClusterDatabase *database)
 	const ClusterControl *control = &gaps->databases.control;
 	BackupRelationFile file = {database->tablespace, database->oid};
 	int			major = atoi(gaps->major);
-	char		of_release[32];
 	char		folder[BACKUP_PATH_MAX];
 	char	   *path;
 
-	cluster_release_folder(major, control->catalog, of_release);
-	cluster_database_folder(database, of_release, folder, sizeof(folder));
+	cluster_database_folder_of(database, major, control->catalog, folder,
+							   sizeof(folder));
 	if (!has_tablespace(gaps, database->tablespace))
 		return;
 	if (backup_list_has_below(gaps->list, folder))
@@ -250,7 +247,7 @@ look_at(Gaps *gaps, const char *path)
 	{
 		if (file.segment > 0)
 			check_segment_before(gaps, path, file);
-		if (file.database != 0 && file.number < FIRST_NORMAL)
+		if (file.database != 0 && file.number < CLUSTER_FIRST_NORMAL)
 			check_folder(gaps, path, &file);
 	}
 	else if (backup_version_file(path, &file))
@@ -293,7 +290,7 @@ is_own(const Gaps *gaps, const char *folder, const BackupFolder *source)
 		host_interrupts();
 		if (backup_relation_file(backup_list_path(gaps->list, i), &file) &&
 			file.tablespace == source->tablespace &&
-			file.database == source->database && file.number < FIRST_NORMAL)
+			file.database == source->database && file.number < CLUSTER_FIRST_NORMAL)
 			return true;
 	}
 	return false;
@@ -308,14 +305,13 @@ backup_gaps_in_source(const BackupList *list, const char *root,
 	ClusterDatabase database = {source->database, source->tablespace};
 	BackupRelationFile file = {source->tablespace, source->database};
 	ClusterControl control;
-	char		of_release[32];
 	char		folder[BACKUP_PATH_MAX];
 
 	if (major[0] == '\0' || !cluster_read_control(root, false, &control) ||
 		!has_tablespace(&gaps, source->tablespace))
 		return;
-	cluster_release_folder(atoi(major), control.catalog, of_release);
-	cluster_database_folder(&database, of_release, folder, sizeof(folder));
+	cluster_database_folder_of(&database, atoi(major), control.catalog, folder,
+							   sizeof(folder));
 	if (!backup_list_has_below(list, folder))
 		backup_suspects_add_file(suspects, folder, &file,
 								 BACKUP_SUSPECT_VERSION, BACKUP_MISSING,

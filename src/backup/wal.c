@@ -206,15 +206,21 @@ backup_wal_verify(BackupWal *wal, BackupSink *sink)
 
 /* ---- what the WAL makes of pages ---- */
 
+/* Without suspects it is copies of databases that are looked for, in all WAL. */
+static bool
+goes_on(const BackupFates *fates)
+{
+	return fates->count == 0 || fates->open > 0;
+}
+
 static bool
 on_record(void *arg, const WalBlockRecord *record)
 {
 	BackupFates *fates = arg;
 
-	/* without suspects it is copies of databases that are looked for */
 	if (fates->count > 0 || record->bytes[WAL_REC_RMID] == WAL_RMGR_DATABASE)
 		backup_fates_record(fates, record->lsn, record->bytes, record->present);
-	return fates->count == 0 || fates->open > 0;
+	return goes_on(fates);
 }
 
 static void
@@ -247,7 +253,7 @@ walk_ranges(BackupWal *wal, BackupFates *fates)
 {
 	if (!wal->opened || wal->nranges == 0)
 		backup_fates_gap(fates);
-	for (int i = 0; i < wal->nranges && (fates->open > 0 || fates->count == 0); i++)
+	for (int i = 0; i < wal->nranges && goes_on(fates); i++)
 		if (!walk_range(wal, &wal->ranges[i], fates))
 			backup_fates_gap(fates);
 	if (wal->cut)
@@ -265,6 +271,16 @@ backup_wal_decide(BackupWal *wal, BackupSuspect *suspects, size_t count)
 	host_free(fates);
 }
 
+static bool
+is_among(const BackupFolder *folders, size_t count, BackupFolder folder)
+{
+	for (size_t i = 0; i < count; i++)
+		if (folders[i].tablespace == folder.tablespace &&
+			folders[i].database == folder.database)
+			return true;
+	return false;
+}
+
 size_t
 backup_wal_sources(BackupWal *wal, BackupFolder sources[BACKUP_COPIES_MAX])
 {
@@ -277,7 +293,7 @@ backup_wal_sources(BackupWal *wal, BackupFolder sources[BACKUP_COPIES_MAX])
 	backup_fates_begin(fates, NULL, 0, wal->block_size);
 	walk_ranges(wal, fates);
 	for (uint32_t i = 0; i < fates->ncopies && !fates->crowded; i++)
-		if (fates->copies[i].live)
+		if (fates->copies[i].live && !is_among(sources, count, fates->copies[i].source))
 			sources[count++] = fates->copies[i].source;
 	host_free(fates);
 	return count;

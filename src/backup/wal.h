@@ -59,8 +59,8 @@ extern void backup_wal_open(BackupWal *wal, BackupSink *sink);
 extern void backup_wal_verify(BackupWal *wal, BackupSink *sink);
 
 /*
- * Which folders of the backup redo copies, where the copy stays.  Returns how
- * many, 0 if there are too many.
+ * Which folders of the backup redo copies, each once, where a copy stays.
+ * Returns how many, 0 if there are too many.
  */
 extern size_t backup_wal_sources(BackupWal *wal,
 								 BackupFolder sources[BACKUP_COPIES_MAX]);

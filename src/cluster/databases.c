@@ -87,9 +87,13 @@ cluster_database_folder(const ClusterDatabase *database,
 }
 
 void
-cluster_release_folder(int major, uint32_t catalog, char folder[32])
+cluster_database_folder_of(const ClusterDatabase *database, int major,
+						   uint32_t catalog, char *folder, size_t size)
 {
-	snprintf(folder, 32, "PG_%d_%u", major, catalog);
+	char		of_release[32];
+
+	snprintf(of_release, sizeof(of_release), "PG_%d_%u", major, catalog);
+	cluster_database_folder(database, of_release, folder, size);
 }
 
 void

@@ -58,9 +58,10 @@ extern void cluster_database_folder(const ClusterDatabase *database,
 									const char *of_release, char *folder,
 									size_t size);
 
-/* Names the folder of a release, as PG_15_202209061. */
-extern void cluster_release_folder(int major, uint32_t catalog,
-								   char folder[32]);
+/* Does the same where the release has this major and this catalog version. */
+extern void cluster_database_folder_of(const ClusterDatabase *database,
+									   int major, uint32_t catalog,
+									   char *folder, size_t size);
 extern void cluster_databases_free(ClusterDatabases *databases);
 
 #endif							/* ACCEL_CLUSTER_DATABASES_H */

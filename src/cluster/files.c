@@ -440,12 +440,11 @@ judge_database(Scan *scan, const ClusterDatabase *database)
 {
 	const ClusterControl *control = &scan->look.databases.control;
 	Relations	relations = {scan, database->oid};
-	char		of_release[32];
 	char		folder[CLUSTER_PATH_SIZE];
 	char		path[CLUSTER_PATH_SIZE + 16];
 
-	cluster_release_folder(scan->major, control->catalog, of_release);
-	cluster_database_folder(database, of_release, folder, sizeof(folder));
+	cluster_database_folder_of(database, scan->major, control->catalog, folder,
+							   sizeof(folder));
 	snprintf(path, sizeof(path), "%s/PG_VERSION", folder);
 	if (!is_database(scan, folder))
 	{

@@ -39,6 +39,7 @@
 #define CLUSTER_STATE_IN_PRODUCTION 6	/* DB_IN_PRODUCTION */
 
 #define CLUSTER_PATH_SIZE			256 /* of a path from the data directory */
+#define CLUSTER_FIRST_NORMAL		16384	/* FirstNormalObjectId */
 
 /* pg_filenode.map is RelMapFile */
 #define CLUSTER_MAP_NAME			"pg_filenode.map"

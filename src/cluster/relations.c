@@ -29,12 +29,12 @@
 #define CLASS_BYTES		(CLASS_KIND + CLASS_MORE + 1)
 
 #define LAST_CATALOG_17	202406281
-#define FIRST_NORMAL	16384	/* FirstNormalObjectId, after built-in ones */
 
 typedef struct Reading
 {
 	const ClusterDatabase *database;
-	const char *of_release;
+	int			major;
+	uint32_t	catalog;
 	uint32_t	more;			/* bytes before the columns that follow */
 	ClusterRelationFn relation;
 	void	   *arg;
@@ -64,7 +64,7 @@ take_relation(void *arg, const uint8_t *columns, uint32_t bytes, bool certain)
 	relation.tablespace = cluster_load32(columns + CLASS_TABLESPACE);
 	persistence = (char) columns[CLASS_PERSISTENCE + reading->more];
 	if (!certain || relation.tablespace == PG_GLOBAL ||
-		cluster_load32(columns + CLASS_METHOD) >= FIRST_NORMAL ||
+		cluster_load32(columns + CLASS_METHOD) >= CLUSTER_FIRST_NORMAL ||
 		!has_file(relation.file, persistence,
 				  (char) columns[CLASS_KIND + reading->more]))
 		return true;
@@ -72,7 +72,8 @@ take_relation(void *arg, const uint8_t *columns, uint32_t bytes, bool certain)
 		relation.tablespace = folder.tablespace;
 	folder.tablespace = relation.tablespace;
 	relation.init = persistence == 'u';
-	cluster_database_folder(&folder, reading->of_release, path, sizeof(path));
+	cluster_database_folder_of(&folder, reading->major, reading->catalog, path,
+							   sizeof(path));
 	snprintf(relation.path, sizeof(relation.path), "%s/%u%s", path,
 			 relation.file, relation.init ? "_init" : "");
 	reading->relation(reading->arg, &relation);
@@ -84,13 +85,11 @@ cluster_relations_read(const char *directory, const ClusterControl *control,
 					   int major, const ClusterDatabase *database,
 					   ClusterRelationFn relation, void *arg)
 {
-	Reading		reading = {database};
-	char		of_release[32];
+	Reading		reading = {database, major, control->catalog};
 	char		folder[CLUSTER_PATH_SIZE];
 
-	cluster_release_folder(major, control->catalog, of_release);
-	cluster_database_folder(database, of_release, folder, sizeof(folder));
-	reading.of_release = of_release;
+	cluster_database_folder_of(database, major, control->catalog, folder,
+							   sizeof(folder));
 	reading.more = control->catalog > LAST_CATALOG_17 ? CLASS_MORE : 0;
 	reading.relation = relation;
 	reading.arg = arg;

@@ -43,6 +43,7 @@
  */
 #include <stdio.h>
 
+#include "cluster/format.h"
 #include "recover/filter.h"
 #include "wal/record.h"
 #include "wal/storage.h"
@@ -61,8 +62,6 @@
 #define XLOG_FPI_FOR_HINT	0xA0
 #define XLOG_FPI			0xB0
 #define CHECK_CONSISTENCY	0x02	/* XLR_CHECK_CONSISTENCY, of any xl_info */
-
-#define FIRST_USER_RELATION	16384	/* FirstNormalObjectId */
 
 #define NOOP_BYTES	(WAL_REC_HEADER + 5)
 
@@ -112,7 +111,7 @@ recover_filter_is_whole(const RecoverFilter *ctx, const WalBlockTag *tag)
 	if (ctx->database == 0 ||
 		(tag->database != 0 && tag->database != ctx->database))
 		return false;
-	return tag->relation < FIRST_USER_RELATION ||
+	return tag->relation < CLUSTER_FIRST_NORMAL ||
 		recover_set_find(&ctx->relations, &fork) != NULL;
 }
 
