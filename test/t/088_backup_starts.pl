@@ -192,6 +192,7 @@ my @losses = (
 	[ 'both', sub { unlink map { "$_[0]/$database/$_" } qw(PG_VERSION pg_filenode.map) },
 		qr{^$database/PG_VERSION missing\n$database/pg_filenode.map missing$}m, qr{^starts .*FATAL: } ],
 	[ 'the first file of a table', sub { rename "$_[0]/$table", "$_[0]/$table.1" }, qr{^\Q$table\E missing$}m, qr{^(?:no start: |starts (?!24999))} ],
+	[ 'the first file of what pg_class does not name', sub { put_text("$_[0]/$database/99999.1", '') }, qr{^\Q$database\E/99999 undecided$}m, qr{^starts 24999} ],
 );
 foreach (@losses)
 {
