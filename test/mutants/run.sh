@@ -16,7 +16,9 @@ export PG_TEST_TIMEOUT_DEFAULT
 
 seen_red()	# patch: whether its command fails, and not for want of a build
 {
-	rm -rf "$scratch/tree"
+	rm -rf "$scratch/tree" "$scratch/tmp"	# failed tests keep their folders
+	mkdir "$scratch/tmp"
+	chmod 1777 "$scratch/tmp"
 	copy_tree "$top" "$scratch/tree"
 	patch -s -p1 -d "$scratch/tree" <"$1" >"$scratch/log" 2>&1 || {
 		reason="does not apply"
@@ -24,7 +26,7 @@ seen_red()	# patch: whether its command fails, and not for want of a build
 	}
 	reason=$(sed -n '1s/^red: //p' "$1" | sed "s|PG_CONFIG|$pg_config|")
 	status=0
-	(cd "$scratch/tree" && exec timeout -k 20 "${MUTANT_SECONDS:-300}" \
+	(cd "$scratch/tree" && TMPDIR=$scratch/tmp exec timeout -k 20 "${MUTANT_SECONDS:-300}" \
 		sh -c "$reason") >"$scratch/log" 2>&1 || status=$?
 	case $status in
 		0) reason="not found by: $reason" && return 1 ;;
