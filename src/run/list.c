@@ -4,7 +4,9 @@
  *
  * The list is read through a cursor and kept in 16 bytes per relation, since a
  * database may have 300,000.  Resuming and not resuming are two statements,
- * since only a NOT EXISTS that stands alone becomes an anti join.
+ * since only a NOT EXISTS that stands alone becomes an anti join.  That hashes
+ * or merges.  A history without statistics is taken for one row, and a nested
+ * loop over its rows would take the square of the time.
  *
  * The caller's search_path decides nothing, see history_safe_path().  The
  * statements run with the caller's rights, so the names must be those of the
@@ -65,6 +67,9 @@ run_list_relations(DatabaseRun *run)
 	level = history_safe_path();
 	if (run->options.leave)
 		values[3] = record_trusted_runs(run);
+	if (run->options.leave && run->options.relations == NULL)
+		(void) set_config_option("enable_nestloop", "off", PGC_USERSET,
+								 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	if (values[3] == (Datum) 0)
 		nulls[3] = 'n';
 	if (run->options.relations == NULL)
