@@ -42,6 +42,9 @@ typedef struct Scan
 	bool		catalogs;		/* files are held against these */
 	ClusterRowFn row;
 	void	   *arg;
+	uint32_t   *unmounted;		/* tablespaces that were reported */
+	size_t		nunmounted;
+	size_t		room;
 } Scan;
 
 /* ---- names ---- */
@@ -397,14 +400,47 @@ report_database(Scan *scan, const char *path, uint32_t database)
 			   database, 0);
 }
 
-/* Was it reported that its tablespace is not there? */
+/* Is nothing there of what a catalog names, though the server did not go on? */
 static bool
-is_unmounted(const Scan *scan, uint32_t tablespace)
+is_lost(Scan *scan, const char *path)
 {
-	char		link[32];
+	char		whole[FILENAME_MAX];
+	struct stat status;
 
+	cluster_look_path(&scan->look, path, whole);
+	return stat(whole, &status) != 0 && (errno == ENOENT || errno == ENOTDIR) &&
+		!cluster_look_gone_on(&scan->look, &scan->look.databases.control);
+}
+
+/*
+ * Is the folder of a tablespace lost, as where a file system is not mounted?
+ * One row says so, in the place of all that catalogs have in it.
+ */
+static bool
+is_unmounted(Scan *scan, uint32_t tablespace)
+{
+	bool		sure = is_shut_down(scan);
+	char		link[32];
+	char		folder[CLUSTER_PATH_SIZE];
+
+	if (tablespace == CLUSTER_PG_DEFAULT)
+		return false;
+	for (size_t i = 0; i < scan->nunmounted; i++)
+		if (scan->unmounted[i] == tablespace)
+			return true;
 	snprintf(link, sizeof(link), "pg_tblspc/%u", tablespace);
-	return tablespace != CLUSTER_PG_DEFAULT && is_dangling(scan, link);
+	snprintf(folder, sizeof(folder), "%s/PG_%d_%u", link, scan->major,
+			 scan->look.databases.control.catalog);
+	if (!is_lost(scan, folder))
+		return false;
+	HOST_MAKE_ROOM(scan->unmounted, scan->nunmounted, scan->room);
+	scan->unmounted[scan->nunmounted++] = tablespace;
+	if (!is_dangling(scan, link))	/* else reported with the maps */
+		report_row(scan, CLUSTER_RELATION_MAP, folder,
+				   sure ? CLUSTER_MISSING : CLUSTER_NOT_VERIFIABLE,
+				   sure ? CLUSTER_REASON_TABLESPACE_GONE : CLUSTER_REASON_TABLESPACE_OPEN,
+				   tablespace, 0);
+	return true;
 }
 
 typedef struct Relations
@@ -418,14 +454,10 @@ judge_relation(void *arg, const ClusterRelation *relation)
 {
 	const Relations *relations = arg;
 	Scan	   *scan = relations->scan;
-	char		whole[FILENAME_MAX];
-	struct stat status;
 
 	host_interrupts();
-	cluster_look_path(&scan->look, relation->path, whole);
-	if (stat(whole, &status) != 0 && (errno == ENOENT || errno == ENOTDIR) &&
-		!is_unmounted(scan, relation->tablespace) &&
-		!cluster_look_gone_on(&scan->look, &scan->look.databases.control))
+	if (is_lost(scan, relation->path) &&
+		!is_unmounted(scan, relation->tablespace))
 		report_row(scan, CLUSTER_RELATION, relation->path, CLUSTER_MISSING,
 				   CLUSTER_REASON_RELATION_GONE, relation->oid,
 				   relations->database);
@@ -446,12 +478,8 @@ judge_database(Scan *scan, const ClusterDatabase *database)
 	cluster_database_folder_of(database, scan->major, control->catalog, folder,
 							   sizeof(folder));
 	snprintf(path, sizeof(path), "%s/PG_VERSION", folder);
-	if (!is_database(scan, folder))
-	{
-		if ((errno == ENOENT || errno == ENOTDIR) &&
-			!cluster_look_gone_on(&scan->look, control))
-			report_database(scan, path, database->oid);
-	}
+	if (is_lost(scan, path))
+		report_database(scan, path, database->oid);
 	else if (is_shut_down(scan))
 		cluster_relations_read(scan->look.directory, control, scan->major,
 							   database, judge_relation, &relations);
@@ -660,7 +688,7 @@ cluster_files_scan(const char *directory, const ClusterServer *server,
 				   bool catalogs, bool direct, struct Throttle *throttle,
 				   ClusterRowFn row, void *arg)
 {
-	Scan		scan = {{directory, server, {0}, PAUSES, NULL, {0}}, 0, catalogs, row, arg};
+	Scan		scan = {{directory, server, {0}, PAUSES, NULL, {0}}, 0, catalogs, row, arg, NULL, 0, 0};
 	struct stat status;
 
 	if (stat(directory, &status) != 0)
@@ -677,5 +705,6 @@ cluster_files_scan(const char *directory, const ClusterServer *server,
 	judge_all(&scan);
 	cluster_read_end(&scan.look.reader);
 	cluster_databases_free(&scan.look.databases);
+	host_free(scan.unmounted);
 	return CLUSTER_FILES_OK;
 }

@@ -85,7 +85,10 @@ like($out, qr/^\Q$data\E: \d+ files, .* verified/m, 'as a backup');
 unlike($out, qr/pg_database names/, '... no database lacks its folder');
 ($code, $out) = Accel::without($data, $folder{plain}, sub { [ AccelProgram::verify('backup', $data) ] })->@*;
 like($out, qr{^$folder{plain}/PG_VERSION: missing: pg_database names this database, of whose folder nothing is there: all of it is lost; no WAL}m, '... without a folder');
-is(Accel::without($data, $tablespace, \&program), "2 $beside missing $folder{placed}/PG_VERSION missing", 'without the link of a tablespace');
+my $of_tablespace = "$tablespace/$of_release";
+is(Accel::without($data, $tablespace, \&program), "2 $of_tablespace missing", 'without the link of a tablespace');
+is(Accel::without($data, $tablespace, sub { mkdir "$data/$tablespace"; my $said = program(); rmdir "$data/$tablespace"; $said }),
+	"2 $of_tablespace missing", 'an empty folder in its place, as of a file system that is not mounted');
 is(Accel::without($dir, 'there', \&program), "2 $tablespace missing", 'with a link that leads nowhere');
 
 # a role that may not see is no loss
@@ -102,6 +105,7 @@ sql('CHECKPOINT');
 is(Accel::without($data, $folder{plain}, \&program), '0', 'while the server runs');
 Accel::kill_all($node);
 is(Accel::without($data, $folder{plain}, \&program), "3 $folder{plain}/PG_VERSION not_verifiable", 'after a crash');
+is(Accel::without($data, $tablespace, \&program), "3 $of_tablespace not_verifiable", '... without the link of a tablespace');
 $node->start;
 sql("CREATE DATABASE last");
 sql("DROP DATABASE plain");
