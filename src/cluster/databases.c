@@ -87,12 +87,18 @@ cluster_database_folder(const ClusterDatabase *database,
 }
 
 void
+cluster_release_folder(int major, uint32_t catalog, char *folder, size_t size)
+{
+	snprintf(folder, size, "PG_%d_%u", major, catalog);
+}
+
+void
 cluster_database_folder_of(const ClusterDatabase *database, int major,
 						   uint32_t catalog, char *folder, size_t size)
 {
 	char		of_release[32];
 
-	snprintf(of_release, sizeof(of_release), "PG_%d_%u", major, catalog);
+	cluster_release_folder(major, catalog, of_release, sizeof(of_release));
 	cluster_database_folder(database, of_release, folder, size);
 }
 

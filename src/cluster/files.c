@@ -421,6 +421,7 @@ is_unmounted(Scan *scan, uint32_t tablespace)
 {
 	bool		sure = is_shut_down(scan);
 	char		link[32];
+	char		of_release[32];
 	char		folder[CLUSTER_PATH_SIZE];
 
 	if (tablespace == CLUSTER_PG_DEFAULT)
@@ -429,8 +430,9 @@ is_unmounted(Scan *scan, uint32_t tablespace)
 		if (scan->unmounted[i] == tablespace)
 			return true;
 	snprintf(link, sizeof(link), "pg_tblspc/%u", tablespace);
-	snprintf(folder, sizeof(folder), "%s/PG_%d_%u", link, scan->major,
-			 scan->look.databases.control.catalog);
+	cluster_release_folder(scan->major, scan->look.databases.control.catalog,
+						   of_release, sizeof(of_release));
+	snprintf(folder, sizeof(folder), "%s/%s", link, of_release);
 	if (!is_lost(scan, folder))
 		return false;
 	HOST_MAKE_ROOM(scan->unmounted, scan->nunmounted, scan->room);

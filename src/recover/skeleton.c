@@ -18,6 +18,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "cluster/databases.h"
+#include "cluster/format.h"
 #include "host/host.h"
 #include "host/print.h"
 #include "manifest/names.h"
@@ -190,17 +192,15 @@ recover_skeleton_file(const Recover *ctx, const WalBlockTag *fork,
 					  uint32_t segment)
 {
 	static const char *const suffixes[] = {"", "_fsm", "_vm", "_init"};
-	char		folder[128];
+	ClusterDatabase database = {fork->database, fork->tablespace};
+	char		folder[CLUSTER_PATH_SIZE];
 	char		end[16] = "";
 
 	if (fork->tablespace == BACKUP_SPC_GLOBAL)
 		snprintf(folder, sizeof(folder), "global");
-	else if (fork->tablespace == BACKUP_SPC_DEFAULT)
-		snprintf(folder, sizeof(folder), "base/%u", fork->database);
 	else
-		snprintf(folder, sizeof(folder), "pg_tblspc/%u/PG_%u_%u/%u",
-				 fork->tablespace, ctx->major, ctx->control.catalog,
-				 fork->database);
+		cluster_database_folder_of(&database, (int) ctx->major,
+								   ctx->control.catalog, folder, sizeof(folder));
 	if (segment > 0)
 		snprintf(end, sizeof(end), ".%u", segment);
 	return host_print("%s/%s/%u%s%s", ctx->data, folder, fork->relation,

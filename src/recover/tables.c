@@ -18,6 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cluster/databases.h"
+#include "cluster/format.h"
 #include "host/file_scan.h"
 #include "host/host.h"
 #include "host/print.h"
@@ -121,18 +123,21 @@ look(Looking *looking)
 {
 	Recover    *ctx = looking->ctx;
 	const RecoverSet *relations = &ctx->filter.relations;
-	char	   *folder = host_print("base/%u", ctx->database);
-	bool		fine = look_into(looking, "global") && look_into(looking, folder);
+	ClusterDatabase database = {ctx->database, CLUSTER_PG_DEFAULT};
+	char		folder[CLUSTER_PATH_SIZE];
+	bool		fine = look_into(looking, "global");
 
-	host_free(folder);
+	cluster_database_folder_of(&database, (int) ctx->major,
+							   ctx->control.catalog, folder, sizeof(folder));
+	fine = fine && look_into(looking, folder);
 	for (size_t i = 0; fine && i < relations->count; i++)
 	{
 		if (!is_first_of_folder(relations, i))
 			continue;
-		folder = host_print("pg_tblspc/%u/PG_%u_%u/%u", relations->items[i].tag.tablespace,
-							ctx->major, ctx->control.catalog, ctx->database);
+		database.tablespace = relations->items[i].tag.tablespace;
+		cluster_database_folder_of(&database, (int) ctx->major,
+								   ctx->control.catalog, folder, sizeof(folder));
 		fine = look_into(looking, folder);
-		host_free(folder);
 	}
 	return fine;
 }
