@@ -435,7 +435,7 @@ cluster_wal_past(const char *directory, const ClusterControl *control,
 	WalBlockWalk walk = {&ctx.dir,
 		control->checkpoint > WALK_BYTES ? control->checkpoint - WALK_BYTES : 0,
 		WAL_LSN_MAX, control->timeline, control->system, on_record_before, forget,
-	&before, throttle};
+	&before, throttle, true};	/* what is too old is gone by right */
 	WalBlockWalkEnd end;
 
 	cluster_past_forget(before.past);
