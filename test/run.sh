@@ -7,12 +7,12 @@
 #	machine's PostgreSQL alone, in a quarter of an hour
 #	--long: all in the form for a release, hours; by default coverage and mutants too
 #
-# Installs what they need (prepare.sh) and runs them, two at a time.  Other
+# Installs what they need (prepare.sh) and runs them, four at a time.  Other
 # PostgreSQL versions run in chroots, 16 unpacked.  Prints what ran where, which
 # kernels ran, what was skipped and why.  Something expected that did not run is a
 # failure.  README.md beside this file tells what each part does.
 #
-#	JOBS=n		how many at a time (default: 2, or 1 on a single core)
+#	JOBS=n		how many at a time (default: 4, or 2 on a single core)
 #	KEEP=1		leave the logs
 #	MINUTES=n	after n minutes no job begins, and 10 minutes later none runs
 #	PREPARED=1	install nothing
@@ -298,14 +298,13 @@ for part in $parts; do
 		tap)
 			# the machine's own server: without scripts that say that they are slow
 			# shellcheck disable=SC2046	# a list
-			[ -n "$all" ] || tap_jobs "$native" 2 PROVE_FLAGS=-v \
+			[ -n "$all" ] || tap_jobs "$native" 4 PROVE_FLAGS=-v \
 				$(cd "$top" && grep -L '^# Slow:' test/t/*.pl)
 			for version in ${all:+$native $others}; do
 				scripts=$(tap_scripts "$version")
-				# what takes half an hour is two jobs
-				halves=$([ "$(echo "$scripts" | wc -w)" -gt 60 ] && echo 2 || echo 1)
+				# some thirty scripts are a job
 				# shellcheck disable=SC2086	# a list
-				tap_jobs "$version" "$halves" "PROVE_FLAGS=-v LONG=$LONG" $scripts
+				tap_jobs "$version" $(($(echo "$scripts" | wc -w) / 35 + 1)) "PROVE_FLAGS=-v LONG=$LONG" $scripts
 			done
 			;;
 		fuzz) script_job fuzz host "fuzz targets" test/fuzz/run.sh $long ;;
@@ -385,7 +384,8 @@ END
 
 count=$(find "$scratch/jobs" -mindepth 1 -maxdepth 1 | wc -l)
 cores=$(nproc)
-: "${JOBS:=$([ "$cores" -gt 1 ] && echo 2 || echo 1)}"
+# more than cores: a TAP script waits for its servers most of the time
+: "${JOBS:=$([ "$cores" -gt 1 ] && echo 4 || echo 2)}"
 say "$count jobs, $JOBS at a time; PostgreSQL $native${others:+,}$others; log: $scratch/jobs"
 TOP=$top LAST_BEGIN=${MINUTES:+$((started + MINUTES * 60))}
 export TOP ACCEL_CACHE LAST_BEGIN
