@@ -62,7 +62,10 @@ extern void cluster_database_folder(const ClusterDatabase *database,
 extern void cluster_release_folder(int major, uint32_t catalog, char *folder,
 								   size_t size);
 
-/* Sets the path of a database's folder where the release has this major and this catalog version. */
+/*
+ * Sets the path of a database's folder where the release has this major and
+ * this catalog version.
+ */
 extern void cluster_database_folder_of(const ClusterDatabase *database,
 									   int major, uint32_t catalog,
 									   char *folder, size_t size);
