@@ -102,6 +102,7 @@ look_into(Looking *looking, const char *folder)
 	if (!fine)
 		fine = host_list(path, on_name, looking) ||
 			recover_fail_file(looking->ctx, "read", path);
+	looking->folder = NULL;
 	host_free(path);
 	return fine && !looking->failed;
 }
