@@ -224,18 +224,37 @@ END
 	closing pgtap
 }
 
-# The scripts of a failed run that waited in vain: they died of a timeout, with every
-# check passed.  None where a check failed or a server crashed: that is never repeated.
+# The scripts of a failed run that died with every check passed.
+died()
+{
+	sed -n 's/^\([^ ]*test\/t\/[^ ]*\) *(Wstat: .* Failed: 0)$/\1/p' "$scratch/tally"
+}
+
+# What a script and its servers said last: perl's own words go to no other place.
+last_words()	# script...
+{
+	for script; do
+		script=$(basename "$script" .pl)
+		find "$scratch/tap" -name "regress_log_$script" -exec tail -n 30 {} \;
+		find "$scratch/tap" -name "${script}_*.log" -exec sh -c '
+			for log; do
+				echo "==> $log <=="
+				grep -E "ERROR|FATAL|PANIC|STATEMENT" "$log" | tail -n 10
+				tail -n 5 "$log"
+			done' last_words {} +
+	done | cut -c1-500
+}
+
+# Those of them that waited in vain: they died of a timeout.  None where a check
+# failed or a server crashed: that is never repeated.
 waited_in_vain()
 {
 	! grep -rqE 'terminated by signal (4|6|7|8|11):|PANIC:' "$scratch/tap" --include='*.log' || return 0
-	awk '
-		/^test\/t\/.*\(Wstat: / {if (/ Failed: 0\)/) died[$1]; else failed = 1}
-		END {if (!failed) for (script in died) print script}' "$scratch/tally" |
-		while read -r script; do
-			! grep -rqE 'timed out|timeout on timer' "$scratch/tap" --include="regress_log_$(basename "$script" .pl)" ||
-				echo "$script"
-		done
+	! grep -qE 'test/t/.*\(Wstat: .* Failed: [1-9]' "$scratch/tally" || return 0
+	died | while read -r script; do
+		! grep -rqE 'timed out|timeout on timer' "$scratch/tap" --include="regress_log_$(basename "$script" .pl)" ||
+			echo "$script"
+	done
 }
 
 prove_tap()	# script...
@@ -295,16 +314,15 @@ run_tap()	# script...
 	prove_tap "$@" || {
 		status=$?
 		again=$(waited_in_vain)
+		# shellcheck disable=SC2046	# names of our own
+		last_words $(died)
 		if [ -n "$again" ]; then
-			for script in $again; do	# what its servers said last
-				find "$scratch/tap" -name "$(basename "$script" .pl)_*.log" -exec tail -n 5 {} +
-			done
 			mv "$scratch/tap" "$scratch/first"
 			mkdir "$scratch/tap"
 			# shellcheck disable=SC2086	# names of our own
 			echo "not run to its end: the first attempt of" $again "(it waited in vain, the second counts)"
 			# shellcheck disable=SC2086
-			prove_tap $again && again=passed
+			if prove_tap $again; then again=passed; else last_words $again; fi
 		fi
 		if [ "$again" != passed ]; then
 			[ -z "${UPDATE:-}" ] || cp -R README.md docs "$top"
