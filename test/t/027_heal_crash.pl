@@ -118,11 +118,7 @@ foreach my $loop (1 .. $loops)
 	my $session = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-f', $script ],
 		'<', \undef, '>', \$answers, '2>', \my $trouble);
 	my $wait = 20 + int rand 180;
-	while ($session->pumpable && ($answers =~ tr/\n//) < $wait)
-	{
-		$session->pump_nb;
-		usleep(200);
-	}
+	usleep(200) while Accel::still_runs($session) && ($answers =~ tr/\n//) < $wait;
 	Accel::kill_all($node);
 	eval { $session->finish };
 	my @healed = $answers =~ /^(\d+)\|healed\n/mg;

@@ -241,10 +241,9 @@ my $load = IPC::Run::start(
 	],
 	'>', \$load_out, '2>', \$load_err);
 my $toggles = 0;
-while ($load->pumpable)
+while (Accel::still_runs($load))
 {
 	switch('crc32c_accel.accelerate_server = ' . ($toggles++ % 2 ? 'on' : 'off'));
-	$load->pump_nb;
 	select(undef, undef, undef, 0.2);
 }
 $load->finish;

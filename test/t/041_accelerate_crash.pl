@@ -71,11 +71,7 @@ for my $loop (1 .. $loops)
 		],
 		'>', \$out, '2>', \$err);
 	my $wait = 50 + int(rand(400));
-	while ($client->pumpable && ($out =~ tr/\n//) <= $wait)
-	{
-		$client->pump_nb;
-		select(undef, undef, undef, 0.01);
-	}
+	select(undef, undef, undef, 0.01) while Accel::still_runs($client) && ($out =~ tr/\n//) <= $wait;
 	my $owner = ServerCrc::owners($node, qr/postmaster|checkpointer/);
 	$wrong{owner}{$owner} = 1
 	  if $owner !~ /^unreadable/

@@ -140,11 +140,10 @@ sub storm
 	} [ 3, 'load.sql' ], [ 1, 'storage.sql' ];
 	my ($found, $runs) = ('', 0);
 
-	while (grep { $_->pumpable } @loads)
+	while (grep { Accel::still_runs($_) } @loads)
 	{
 		$found .= $q->("SELECT l FROM verify_lost_writes() l WHERE relation IS NOT NULL OR message NOT LIKE 'WAL up to%'");
 		$runs++;
-		$_->pumpable && $_->pump_nb foreach @loads;
 	}
 	$_->finish foreach @loads;
 	cmp_ok($runs, '>', 0, "$title: $runs runs meanwhile");

@@ -73,8 +73,7 @@ sub backup
 			last if sql("SELECT CASE WHEN count(*) = 0 THEN $share > 0 ELSE max(backup_streamed) > $share * max(backup_total) END
 				FROM pg_stat_progress_basebackup") eq 't';
 			usleep(20000);
-			$run->pump_nb if $run->pumpable;
-			last if !$run->pumpable;
+			last if !Accel::still_runs($run);
 		}
 		# a slow one must not keep the next one from its moment
 		push @sessions, IPC::Run::start([ 'psql', '-Xq', '-d', $node->connstr('postgres'), map { ('-c', $_) } @{ $at{$share} } ],

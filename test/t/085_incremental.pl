@@ -122,8 +122,7 @@ my $slow = IPC::Run::start([ command($last, $node, $first), '--max-rate=1M' ], '
 for (my $i = 0; $i < 3000 && sql('SELECT count(*) FROM pg_stat_progress_basebackup WHERE backup_streamed > 0') eq '0'; $i++)
 {
 	usleep(10000);
-	$slow->pump_nb;
-	last if !$slow->pumpable;
+	last if !Accel::still_runs($slow);
 }
 update(500, 'w');
 ok($slow->finish, 'an incremental backup while a page is changed') or diag $err;

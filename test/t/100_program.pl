@@ -443,7 +443,7 @@ foreach my $signal (qw(TERM INT))
 	{
 		unlink $state;
 		my $run = IPC::Run::start([ $program, 'wal', '-qP', "--state=$state", '-j', $jobs, '--max-rate=1024', $dir ], '<', \undef, '>', \my $o, '2>', \my $e);
-		$run->pump until $e =~ m{^(?:[2-9]|1\d)/}m || !$run->pumpable;
+		sleep(0.001) while $e !~ m{^(?:[2-9]|1\d)/}m && Accel::still_runs($run);
 		$run->signal($signal);
 		$run->finish;
 		is($? & 127, $signal eq 'TERM' ? 15 : 2, "$signal, $jobs jobs: ends by it");

@@ -152,7 +152,8 @@ query('DROP DATABASE broken_drop');
 is(query('SELECT unverified_relations FROM verify_metrics'), '0', 'until it is dropped');
 
 # A slow run in the background, and something meanwhile, while it reads in a
-# database.  Who looks too late on a machine at work looks at a slower one.
+# database.  Who looks too late on a machine at work looks at a slower one, as does
+# who acts too late, which $meanwhile says by what it returns.
 sub slow_run
 {
 	my ($arguments, $database, $meanwhile, @rates) = @_;
@@ -169,9 +170,8 @@ sub slow_run
 		{
 			$seen = $session->query_safe("SELECT count(*) FROM verify_progress p JOIN pg_database d ON d.oid = p.datid
 				WHERE d.datname = '$database' AND blocks_done > 0");
-			$run->pump_nb if $run->pumpable;
-		} until ($seen || !$run->pumpable);
-		$meanwhile->() if $seen;
+		} until ($seen || !Accel::still_runs($run));
+		$seen &&= $meanwhile->();
 		$run->finish;
 		last if $seen;
 		($out, $err) = ('', '');
@@ -201,12 +201,12 @@ is(query("SELECT sum(blocks) FROM verify_run_relations WHERE $last"), $blocks, '
 
 my $worker = "SELECT pid FROM verify_progress p JOIN pg_database d ON d.oid = p.datid WHERE d.datname = 'store'";
 $said = slow_run("ARRAY['store'], workers => 1", 'store', sub {
-	query("SELECT pg_terminate_backend(($worker))");
+	return query("SELECT pg_terminate_backend(($worker))") eq 't';
 });
 like($said, qr/completed: 1 database, 3 relations/, 'a worker that is terminated is replaced');
 $said = slow_run("ARRAY['store'], workers => 1", 'store', sub {
-	query("UPDATE pg_database SET datconnlimit = -2 WHERE datname = 'store'; SELECT pg_terminate_backend(($worker))");
-});
+	return query("UPDATE pg_database SET datconnlimit = -2 WHERE datname = 'store'; SELECT pg_terminate_backend(($worker))") eq 't';
+}, 25);		# a second run could not read there
 like($said, qr/WARNING:  could not verify database "store": the database is invalid: only DROP DATABASE is possible/, 'not in a database that is being dropped');
 query("UPDATE pg_database SET datconnlimit = -1 WHERE datname = 'store'");
 my $left = "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type LIKE 'crc32c_accel%'";

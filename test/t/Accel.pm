@@ -196,6 +196,16 @@ sub stopped_at
 	return ($stops ? $out : 'never stopped', $err);
 }
 
+# Takes what a command of IPC::Run has said; false when it has ended.  It can end
+# between pump_nb's looking whether it runs, and ours.
+sub still_runs
+{
+	my ($run) = @_;
+
+	eval { $run->pump_nb; 1 } or $@ =~ /^process ended prematurely/ or die $@;
+	return $run->pumpable;
+}
+
 # Waits until the session stops; false when it has ended.
 sub seen_stopped
 {
@@ -205,8 +215,7 @@ sub seen_stopped
 	while (!-e "$data/fault_paused" && time < $until)
 	{
 		usleep(5000);
-		$session->pump_nb if $session->pumpable;
-		last if !$session->pumpable;
+		last if !still_runs($session);
 	}
 	return -e "$data/fault_paused";
 }
@@ -221,8 +230,7 @@ sub seen_in
 	while (time < $until)
 	{
 		return 1 if $node->safe_psql('postgres', $query) eq 't';
-		$session->pump_nb if $session->pumpable;
-		return 0 if !$session->pumpable;
+		return 0 if !still_runs($session);
 		usleep(20_000);
 	}
 	return 0;
